@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SHOWN = 3  # names of what is missing
+SHOWN = 3  # most names shown of missing files
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class DocumentFacts:
     described  with a line in documents.tsv
     artist     with a known artist
     genre      with a known genre
-    files      whose sound file exists
-    missing    whose sound file is named but missing
+    files      with an existing sound file
+    missing    with a sound file that is named but missing
     indexed    in the index of sounds; None without an index
     """
 

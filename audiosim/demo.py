@@ -26,7 +26,7 @@ BATCH = 10
 FILES = {
     "sounds": "the sound files",
     "sounds.index": "a Gaussian of MFCC frames for each of them, from `audiosim extract`",
-    "runs": f"what each system retrieved; {SYSTEM} is `audiosim neighbours`",
+    "runs": f"results of each system; {SYSTEM} is `audiosim neighbours`",
     "campaign.db": "the log of the judging campaign",
     "judgments.csv": "the judgments it made",
     "truth.qrels": "all judgments, as the simulated listener would make them",
@@ -111,7 +111,7 @@ def _describe_sound(folder: Path, say: Callable[[str], None]) -> AudioIndex:
 
 
 def _add_baseline(folder: Path, index: AudioIndex) -> None:
-    """Add one more system, whose run is computed from the index here."""
+    """Add one more system, with a run computed here from the index."""
     collection = Collection.load(folder)
     artists = {identifier: collection.artist(identifier) for identifier in index.ids}
     run = nearest_run(index, SYSTEM, collection.query_documents, collection.cutoff, artists)

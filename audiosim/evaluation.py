@@ -213,7 +213,7 @@ def evaluate(
     seed        of bootstrap and permutation, or a generator
     resamples   number of resamples that these two draw
     scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
-    users       number of users of arbitrary queries whose satisfaction is computed; None: not computed
+    users       number of users of arbitrary queries for the computation of satisfaction; None: not computed
     judgments   in memory, or a file, instead of the collection's; `evaluate(runs, qrels)` also works
 
     At least two queries are needed.

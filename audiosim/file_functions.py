@@ -104,7 +104,7 @@ def write_report(
     hover       True to show the numbers of each mark under the pointer, which takes a megabyte; for a page
     pictures    True to show the mel spectrograms of the queries' recordings in the index; for a page
     folder      folder of a `Collection`, for a bundle's checksums of its files
-    log         URL of the database whose log a bundle holds; None: `judgments`, if that is a URL
+    log         URL of the database with the log for a bundle; None: `judgments`, if that is a URL
 
     The command is `audiosim report`.
     """

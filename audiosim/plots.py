@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 ACCENT, INK, SOFT = "#0b6e8a", "#1d2530", "#5b6675"
 COLOURS = (ACCENT, "#c2571a", SOFT, "#6a4c93")
-LONGEST = 24  # characters of a label
+LONGEST = 24  # most characters of a label
 ROW_HEIGHT = 0.26  # height of a row in inches, so that forty systems are legible
 WIDTH, HEIGHT, SQUARE = 6.4, 4.0, 4.4  # sizes of plots in inches
 MARKS = "os^Dv"  # marks of the series, in their order
 HEAVIEST = 130.0  # area of the largest mark, in square points
-NUMBERED = 14  # systems of a triangle whose cells can hold a number
-ROOMY = 24  # systems of a triangle whose columns can all be labelled
+NUMBERED = 14  # most systems of a triangle with numbers in its cells
+ROOMY = 24  # most systems of a triangle with labels on all columns
 TENTHS = 10
 LINE_SHARE = 0.045  # height of a line of small letters, as a share of the plot
 
@@ -221,7 +221,7 @@ def draw_points(
 def draw_calibration(
     series: Sequence[Series], across: str, up: str, axes: "Axes | None" = None, low: float = 0.0, key: str = ""
 ) -> "Axes":
-    """Points of a square, whose sides go from `low` to 1, and the diagonal on which they should lie.
+    """Points in a square with sides from `low` to 1, and the diagonal on which they should be.
 
     series  at most `len(MARKS)`, each with a mark of its own; the area of a mark is its share of the largest weight
     across  title of the stated values

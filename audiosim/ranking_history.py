@@ -183,7 +183,7 @@ def history(
 ) -> RankingHistory:
     """Show the ranking and its confidence at several times: in a campaign, or in releases side by side.
 
-    sources    collections or their folders, whose judgments count in the order in which they were made; or saved
+    sources    collections or their folders, with judgments in the order in which they were made; or saved
                results: JSON of `audiosim estimate`, a bundle of `audiosim report`, or its record.json
     model      as for `estimate`, for collections
     measure    measure for collections; None: that of the first saved result, or CG@5
@@ -306,7 +306,7 @@ def _ranked(rows: Sequence[Mapping[str, Any]]) -> tuple[RankedScore, ...]:
 
 
 def _swapped(before: Look, after: Look) -> int:
-    """Number of pairs of systems in both looks whose order changed."""
+    """Number of pairs of systems, in both looks, that changed their order."""
     ranks = [{one.system: one.rank for one in look.ranked} for look in (before, after)]
     both = [system for system in ranks[0] if system in ranks[1]]
     return sum(ranks[1][a] > ranks[1][b] for a, b in combinations(both, 2))

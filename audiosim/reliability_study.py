@@ -298,7 +298,7 @@ def split_half_study(
     scale: str | None = None,
     seed: int | np.random.Generator = 0,
 ) -> SplitHalf:
-    """Study how well significant differences on a random half of the queries hold on the other half.
+    """Study the stability of significant differences on a random half of the queries in the other half.
 
     collection  `Collection` or its folder
     test        t, wilcoxon, sign, bootstrap or permutation

@@ -157,7 +157,7 @@ def query_pictures(collection: Collection) -> dict[str, bytes]:
 
 
 def _pictures(paths: Mapping[str, str], show: Callable[[int, int], object]) -> dict[str, bytes]:
-    """Pictures of recordings; recordings whose file is missing or unreadable have none."""
+    """Pictures of recordings; recordings with a missing or unreadable file have none."""
     from audiosim.audio.picture import picture_of
 
     found: dict[str, bytes] = {}

@@ -5,7 +5,7 @@
                        lists and of these entries
 
 A search takes 200 candidates from the lists, or 4 per neighbour if that is more, and compares these exactly. New
-entries are added to the lists; once the index has doubled in size, the lists are made anew.
+entries are added to the lists; once the index has doubled in size, the lists are made again.
 """
 
 import os

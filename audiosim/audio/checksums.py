@@ -53,7 +53,7 @@ def lines_of(text: bytes, entries: Entries) -> list[bytes]:
 
 
 def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[int]:
-    """Entries whose row differs from the one written; without checksums, entries that are not finite."""
+    """Entries with a row that differs from the written one; without checksums, entries that are not finite."""
     asked, count = np.fromiter(places, np.int64), len(checks)
     known = np.append(checks[:, 0], np.uint32(0))[np.minimum(asked, count)].tolist()  # not of all: an index is long
     return [
@@ -64,7 +64,7 @@ def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[i
 
 
 def damaged_lines(lines: Sequence[bytes], entries: Entries, checks: Checks, places: Iterable[int]) -> list[int]:
-    """Entries whose line, or place in entries.u64, differs from the one written."""
+    """Entries with a line, or a place in entries.u64, that differs from the written one."""
     known: list[int] = checks[:, 1].tolist()
     return [
         place

@@ -67,7 +67,7 @@ def _chunks(file: BinaryIO) -> Completeness:
 
 
 class _Page(NamedTuple):
-    """An Ogg page whose checksum holds.
+    """An Ogg page with a valid checksum.
 
     first, last  True if it begins or ends its stream
     granule      end of the sound that the page completes; -1 if it completes none

@@ -42,7 +42,7 @@ def _level(magnitude: Samples, highest: np.float32) -> Array:
 
 @lru_cache
 def octave_bins(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
-    """The bins of each octave, and how many of them count as its peak.
+    """The bins of each octave, and the number of them that form its peak.
 
     As in librosa, an octave includes the bin below it, and all but the last leave out their highest bin. The number
     of bins in the peak still includes it.

@@ -161,8 +161,8 @@ def read(
     path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF; M4A, WMA and such by PyAV
              (audiosim[formats]), or else by the ffmpeg command if it is installed
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
-    limits   how much sound a file may hold
-    decoders for other kinds of file, by suffix; libsndfile opens all others
+    limits   limits on the sound in a file
+    decoders decoders for other kinds of file, by suffix; libsndfile opens all others
 
     A SoundError gives the reason to refuse a file: it cannot be read or decoded, holds more than the limits allow,
     holds samples that are NaN or infinite, lasts under 1 s, is cut off before 90 % of its stated length, or is so
@@ -269,7 +269,7 @@ def _reason(error: Exception) -> str:
 
 
 def _remedy(path: Path) -> str:
-    """Advice on how to read a file whose suffix belongs to one of the other formats."""
+    """Advice on reading a file with a suffix of one of the other formats."""
     if not path.name.lower().endswith(more_formats.SUFFIXES):
         return ""
     if any(installed() for installed, _ in OTHERS):

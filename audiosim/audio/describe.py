@@ -130,7 +130,7 @@ def prepare_for(parameters: Parameters) -> None:
     decode.load_libraries()
     time = np.arange(parameters.rate_hz, dtype=np.float32) / parameters.rate_hz
     sweep = np.sin(np.float32(1e4) * time * time)  # numpy.random takes 10 ms to load
-    with suppress(Exception):  # each file will report what is wrong with a descriptor
+    with suppress(Exception):  # each file will report the error of a descriptor
         frames(Signal(sweep, parameters.rate_hz), parameters)
 
 
@@ -141,7 +141,7 @@ def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:
 
 
 def _elsewhere(one: One, folder: str, recording: Recording) -> Described | Failure:
-    """Describe a file whose path is relative to a folder that need not be the worker's current one."""
+    """Describe a file by its path relative to a folder, which may differ from the worker's current one."""
     if is_url(recording.path):
         return one(recording)
     outcome = one(replace(recording, path=str(Path(folder, recording.path))))

@@ -108,13 +108,13 @@ class AudioIndex:
 
     @cached_property
     def limited(self) -> Booleans:
-        """(n,) True for recordings whose band is known to end."""
+        """(n,) True for recordings that are known to be band-limited."""
         if isinstance(self.recordings, Recordings):
             return self.recordings.limited
         return np.array([recording.limited for recording in self.recordings], dtype=bool)
 
     def counts(self) -> dict[str, int]:
-        """Numbers of recordings whose band is known to end, and of silent ones."""
+        """Numbers of band-limited and of silent recordings."""
         return {"band_limited": int(self.limited.sum()), "silent": int(self.silent.sum())}
 
     @cached_property
@@ -184,7 +184,7 @@ class AudioIndex:
     ) -> dict[str, tuple[Neighbour, ...]]:
         """The k nearest recordings of each of some, nearest first, without itself; fewer if there are no more.
 
-        ids         recordings whose neighbours to find; None: all
+        ids         recordings to find neighbours of; None: all
         k           at least 1
         artists     identifier -> artist: recordings by the same artist are left out; unknown artists never match
         divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
@@ -259,7 +259,7 @@ class AudioIndex:
 
     @cached_property
     def _limited(self) -> Booleans:
-        """Mask of the packed rows whose band is known to end."""
+        """Mask of the packed rows of band-limited recordings."""
         return np.append(self.limited, False)[self._outside]
 
     def _packed_places(self, ids: Iterable[str] | None) -> Integers:

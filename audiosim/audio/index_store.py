@@ -118,7 +118,7 @@ class Recordings(Sequence[Recording]):
 
     @property
     def limited(self) -> Booleans:
-        """Mask of the recordings whose band is known to end, read without their lines."""
+        """Mask of the band-limited recordings, read without their lines."""
         return self._flagged(LIMITED)
 
     def _flagged(self, flag: np.uint64) -> Booleans:

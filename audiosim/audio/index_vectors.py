@@ -80,7 +80,7 @@ def embed_index(
 
 
 def _kept(folder: Path, name: str, recordings: Iterable[Recording]) -> dict[str, Embedded]:
-    """Vectors whose files have not changed since."""
+    """Vectors of files that have not changed since."""
     files = embedded_files(folder, name)
     if files is None:
         return {}
@@ -172,7 +172,7 @@ def _prepare(embedding: Embedding) -> None:
 def _elsewhere(
     work: Callable[[Recording], Embedded | Failure], folder: str, recording: Recording
 ) -> Embedded | Failure:
-    """Embed a file whose path is relative to a folder that need not be the worker's current one."""
+    """Embed a file by its path relative to a folder, which may differ from the worker's current one."""
     if is_url(recording.path):
         return work(recording)
     outcome = work(replace(recording, path=str(Path(folder, recording.path))))

@@ -67,7 +67,7 @@ class Searched:
 
     @cached_property
     def limited(self) -> Booleans:
-        """(n + a,) True for recordings whose band is known to end."""
+        """(n + a,) True for recordings that are known to be band-limited."""
         return np.concatenate([one.limited for one in self._all])
 
     @cached_property
@@ -118,7 +118,7 @@ class Searched:
         return found
 
     def wanted(self, ids: Iterable[str] | None) -> tuple[Integers, tuple[str, ...]]:
-        """Places and names of the recordings whose neighbours are wanted: requested sounds, some others, or all."""
+        """Places and names of the recordings to find neighbours of: requested sounds, some others, or all."""
         if self.asked is not None:
             return np.arange(len(self), len(self) + len(self.asked)), self.asked.ids
         if ids is None:

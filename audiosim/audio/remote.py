@@ -40,7 +40,7 @@ def find_remote(url: str) -> Iterator[tuple[PurePosixPath, str]]:
 
 
 def remote_status(url: str) -> tuple[int, int]:
-    """Size in bytes and time of change in nanoseconds; 0 for what the storage does not report."""
+    """Size in bytes and time of change in nanoseconds; 0 for a value that the storage does not report."""
     try:
         system, place = _system(url)
         size = system.size(place) or 0

@@ -19,7 +19,7 @@ Divergence = Literal["kl", "js"]
 SAMPLE = 1000  # references of mutual proximity; in an index with no more recordings than this, everything is compared
 SHORTLIST = 100  # nearest recordings by Kullback-Leibler that are ranked again in a larger index
 HUGE = 200_000  # number of recordings from which compiling machine code for divergences pays
-TOGETHER = 128  # queries whose shortlists are compared with the references together
+TOGETHER = 128  # queries with shortlists that are compared with the references together
 SEED = 2012
 
 
@@ -71,7 +71,8 @@ def search(
     Kullback-Leibler without proximity ranks the whole field. The others do so up to 1,000 open recordings; in a larger
     field they rank the 100 nearest by Kullback-Leibler, or 4 k if that is more. The references of mutual proximity are
     1,000 recordings drawn once from the open ones, or all; ties are broken by divergence. If at least 20 references
-    have a limited (n,) True for recordings of the field whose band is known to end
+    have a limited band, and at least 20 others do not, proximities are taken within each kind: see
+    `proximity_of_kinds`.
 
     limited  (n,) True for recordings of the field whose band is known to end
     """

@@ -11,7 +11,7 @@ from audiosim.audio.decoder import SUFFIXES
 from audiosim.audio.remote import find_remote, is_url
 from audiosim.errors import InputError
 
-UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes that are no text, line and paragraph ends
+UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes that are not text, line and paragraph ends
 
 
 class LeftOut(NamedTuple):

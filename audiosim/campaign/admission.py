@@ -34,8 +34,8 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
     vouched  True for events from elsewhere: their pairs may be leased to another assessor, and listening times are not
              checked
     """
-    # These may follow in a paused or closed campaign: resuming it, setting a person aside, choosing a model, changing
-    # texts and learning are no judgments.
+    # These may follow in a paused or closed campaign, because none of them is a judgment: resuming it, setting a person
+    # aside, choosing a model, changing texts, learning.
     if event.kind in STATES:
         _check_turn(event, ledger)
         return
@@ -161,7 +161,7 @@ def _check_model(event: Event, ledger: Ledger) -> None:
 
 
 def _check_questionnaire(event: Event, ledger: Ledger) -> None:
-    """Raise an error unless judging goes on, or a person who has judged answers the last questions after its end."""
+    """Raise an error unless the campaign is open, or a person who judged answers the last questions after its end."""
     late = event.details["moment"] == "after" and "after" not in ledger.questionnaires.get(event.assessor, {})
     if ledger.state == "closed" and not (late and ledger.judged_anything(event.assessor)):
         check_open(ledger)

@@ -251,7 +251,7 @@ class Campaign:
     def snapshot(self, back: Container[str] | None = ()) -> tuple[int, tuple[Judgment, ...]]:
         """The number of a line of the log, and the valid judgments after it.
 
-        back  people set aside whose judgments to include; None: all of them
+        back  people set aside whose judgments are included; None: all of them
         """
         with self._log.state:
             return self._ledger.number, self._ledger.judgments(back)

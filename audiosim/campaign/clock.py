@@ -11,7 +11,7 @@ ASK_S = 10.0  # between two queries of the database's time
 
 
 class DatabaseClock:
-    """The time of the database server: machines whose clocks differ thus agree on when a lease ends.
+    """The time of the database server, so that machines with different clocks agree on the end of a lease.
 
     The server is asked occasionally, as part of other requests; between requests the process's monotonic clock
     continues, so that reading the time never waits. SQLite runs on the local machine and is not asked.

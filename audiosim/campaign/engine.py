@@ -133,7 +133,7 @@ def check_left_over(path: Path) -> None:
     if running:  # even if empty: a running service may still write to it
         raise InputError(
             f"{path} is gone, and {ahead} belongs to it: put {path.name} back beside it, "
-            f"or move {ahead.name} away to begin anew"
+            f"or move {ahead.name} away to start over"
         )
 
 

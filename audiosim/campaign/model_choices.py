@@ -12,7 +12,7 @@ class ModelChoices:
 
     A campaign keeps the estimator with which it was opened; the service reopens it after a choice.
 
-    tell  adds an event to the campaign's log
+    tell  function that adds an event to the campaign's log
     """
 
     def __init__(self, tell: Callable[[Event], Record], log: Log, ledger: Ledger, clock: Clock) -> None:

@@ -30,7 +30,7 @@ def placed_grades(records: Sequence[Record], scale: Scale) -> list[PlacedGrade]:
 
 
 def _in_force(records: Sequence[Record]) -> Iterator[Event]:
-    """The judgments that count and were not withdrawn, of people who are not set aside."""
+    """The valid judgments, without withdrawn ones and those of people set aside."""
     undone = {record.event.refers for record in records if record.event.kind == "undo"}
     turns = {record.event.judge: record.event.kind for record in records if record.event.kind in ASIDE}
     for number, event, _ in records:

@@ -48,7 +48,7 @@ def seconds_of(events: Iterable[Event]) -> SecondsTaken:
 def kinds_of_question(selection: Selection, taken: SecondsTaken, assessor: str = "") -> list[KindOfQuestion]:
     """Best question of each kind for a person; first the kind that gives the most information per second.
 
-    assessor  person whose times are used; empty: a new person
+    assessor  person to use the times of; empty: a new person
     """
     values = ComparisonValues.of(selection, ~selection.belief.judged)
     if values is None:

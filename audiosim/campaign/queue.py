@@ -47,7 +47,7 @@ class Queue:
         self._withheld = frozenset(pair for pair in pool.pairs if pair in withheld)
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
-        """Record the people whose judgments of a pair are valid now."""
+        """Record the people with a valid judgment of a pair."""
         if pair in self._pool.positions:
             self._seconds.note(pair, assessors)
             self._whole.note(pair, assessors)

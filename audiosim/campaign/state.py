@@ -12,7 +12,7 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import is_moment
 from audiosim.selection import Selection
 
-AT_ONCE = 100  # with more changes to catch up on, starting the selection anew is faster than updating it
+AT_ONCE = 100  # with more changes than this, restarting the selection is faster than updating it
 KEPT = 2  # most estimators kept, besides the first
 COUNT_S = 0.05  # time to wait for a count by another thread before a request is answered
 

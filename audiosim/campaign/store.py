@@ -20,8 +20,8 @@ class Store(Protocol):
     def append(self, event: Event) -> int:
         """The number of the event, once it is safe.
 
-        An event whose key its assessor has used before is not written again and keeps its number. Different content
-        under the same key is an error.
+        If an assessor has used the key of an event before, the event is not written again and keeps its number.
+        Different content under the same key is an error.
         """
         ...
 
@@ -33,7 +33,7 @@ class Store(Protocol):
         ...
 
     def read(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """The events whose number is higher than `after`, with their numbers."""
+        """The events with numbers above `after`, and these numbers."""
         ...
 
     def described(self) -> tuple[str, str]:

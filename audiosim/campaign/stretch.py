@@ -64,7 +64,7 @@ class Stretch:
     first      the selection before the log
     base       the estimator before it learns from any judgment of the log
     known      estimators that have learned, by the last line that they learned from
-    begun      the selection at the beginning; None to begin anew there, as after a whole batch
+    begun      the selection at the beginning; None to start from scratch there, as after a whole batch
     changes    of grades, all from the start of the log to the end of the stretch
     learnings  likewise
     place      number of changes before the stretch
@@ -86,7 +86,7 @@ class Stretch:
 
     @property
     def needed(self) -> set[int]:
-        """Lines whose estimators the count needs: 0 is before any lesson of the log."""
+        """Lines of the estimators needed for the count: 0 is before any lesson of the log."""
         at_start = {self.learnings[self.past - 1].state if self.past else 0} if self.begun is None else set()
         return at_start | {one.state for one in self.learnings[self.past :]}
 
@@ -137,7 +137,7 @@ class Stretch:
         return place
 
     def _start(self, known: Mapping[int, RelevanceEstimator]) -> Selection:
-        # Starting anew predicts from all grades at once, as the original campaign did after a whole batch.
+        # Starting from scratch predicts from all grades at once, like the original campaign after a whole batch.
         state = self.learnings[self.past - 1].state if self.past else 0
         changes = self.changes[: self.place]
         panel = panel_after(self.first.panel, self.first.pool, changes)

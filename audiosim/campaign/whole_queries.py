@@ -18,7 +18,7 @@ class WholeQueries:
         self._counts: dict[str, Counter[str]] = {}  # judgments of each query, by assessor
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
-        """Record the people whose judgments of a pair are valid now."""
+        """Record the people with a valid judgment of a pair."""
         counts = self._counts.setdefault(pair.query, Counter())
         counts.subtract(self._assessors.get(pair, ()))
         counts.update(assessors)

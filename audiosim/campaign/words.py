@@ -30,7 +30,7 @@ class Rewording:
 
     The campaign itself shows no texts: the service applies them to its collection, see `reworded`.
 
-    tell  adds an event to the campaign's log
+    tell  function that adds an event to the campaign's log
     """
 
     def __init__(self, tell: Callable[[Event], Record], log: Log, ledger: Ledger, clock: Clock) -> None:

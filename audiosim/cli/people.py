@@ -111,7 +111,7 @@ def judges(
     scale: options.ScaleName = None,
     form: options.As = options.Format.table,
 ) -> None:
-    """Report how each person and each machine judges: severity, favourites, worth, and what the ranking owes them.
+    """Report how each person and each machine judges: severity, favourites, worth, and their effect on the ranking.
 
     Severity: how far their grades lie above those of listeners at large, as a share of the scale. Noise: the standard
     deviation of the same judgment made again. Drift: the change of their grades from the first to the last. Worth: the

@@ -101,7 +101,7 @@ def compare(
     """Compare two systems: the difference A less B of their scores, its interval, and whether they differ.
 
     The verdict is about queries of this kind: the collection's count as a sample of them. The verdict on these queries
-    alone stands beside it. With everything judged, it is the paired t-test. `--about these` swaps the two.
+    alone is shown beside it. With everything judged, it is the paired t-test. `--about these` swaps the two.
 
     Examples: `audiosim compare my-demo timbre-full fusion`
 

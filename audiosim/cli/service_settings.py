@@ -49,7 +49,7 @@ class ReadingOptions:
 
     @property
     def stamp(self) -> str:
-        """The options, and a stamp of the judgments that lie outside the collections' folders."""
+        """The options, and a stamp of the judgments outside the collections' folders."""
         options = self.scale, self.system_from, self.same_artist, self.partial
         return f"{file_stamp(self.judgments)} {options}"
 

@@ -120,8 +120,8 @@ def sample_study(
 ) -> None:
     """Choose pairs of lists to show people, from judged documents, so that they cover all differences in score.
 
-    FILE has an empty column `answer`: fill it and run `audiosim satisfaction FILE`. Differences in score that no two
-    lists can have, or of which too few were found, are listed.
+    FILE has an empty column `answer`: fill it and run `audiosim satisfaction FILE`. Differences in score are listed if
+    no two lists can have them, or if too few were found.
 
     Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
     """

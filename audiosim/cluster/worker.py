@@ -97,7 +97,7 @@ def _reaped(process: int, patience_s: float) -> int:
 
 
 def _mute_libraries() -> None:
-    """Send Python's output to the standard error; discard what the libraries of codecs write themselves."""
+    """Send Python's output to the standard error; discard the output of codec libraries."""
     sys.stdout = sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

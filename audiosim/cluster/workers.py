@@ -92,7 +92,7 @@ class Standby(Generic[Task, Result]):
         self._turn = Lock()
 
     def start(self) -> None:
-        """Load what the tasks need, so that the first task need not wait."""
+        """Load everything that the tasks need, so that the first task need not wait."""
         with self._turn:
             self._nursery.prepare()
 
@@ -114,7 +114,7 @@ class Standby(Generic[Task, Result]):
 class _Nursery:
     """Source of workers.
 
-    Where processes can be forked, one process loads what the work needs and forks each worker. Forking costs a
+    If processes can be forked, one process loads everything that the work needs and forks each worker. Forking costs a
     twentieth of a new start, and forking this process itself, which has threads, would be unsafe. Elsewhere each worker
     is started separately.
     """
@@ -125,7 +125,7 @@ class _Nursery:
         self._connection: Connection | None = None
 
     def prepare(self) -> None:
-        """Prepare to fork, where processes can be forked."""
+        """Prepare to fork, if processes can be forked."""
         if FORKS:
             self._parent()
 

@@ -120,7 +120,7 @@ def judged_names(judgments: Sequence[Judgment]) -> tuple[dict[str, None], dict[s
 
 
 def judged_keys(within: Results | Retrieved, judgments: Sequence[Judgment]) -> Integers:
-    """Query x len(names) + document of each judgment, without those whose query or document is in no run."""
+    """Query x len(names) + document of each judgment, except those with a query or document that is in no run."""
     queries = {query: code for code, query in enumerate(within.queries)}
     documents = {name: code for code, name in enumerate(within.names)}
     if isinstance(judgments, CodedJudgments):

@@ -64,7 +64,7 @@ class Collection:
     comparisons      each of two documents for one query, in the order they were made
     not_artists      values of `artist` that do not name an artist and count as unknown
     guesses          one sentence for each setting that is missing in the files and was guessed
-    readings         one line per file: its contents, and how much of them concerns retrieved pairs
+    readings         one line per file: its contents, and the part of them about retrieved pairs
     sound_folder     further folder of recordings that `serve` may play; not written by `save`
     sounds           folder of the index of its recordings, or None; not written by `save`
     evidence         further evidence given by the user, under distinct names

@@ -1,4 +1,4 @@
-"""The completely judged part of a collection: systems and queries whose rankings are judged down to a cutoff."""
+"""The completely judged part of a collection: systems and queries with rankings judged down to a cutoff."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 
 
 class CompletePart(NamedTuple):
-    """A collection of complete systems and queries, and a sentence that counts what was left out."""
+    """A collection of complete systems and queries, and a sentence on the number of omitted ones."""
 
     collection: Collection
     sentence: str

@@ -29,7 +29,7 @@ class ForeignFiles:
         return self.qrels[0] if self.qrels else None
 
     def sentence(self, folder: Path, judgments: Path | None, known: Container[str] = ()) -> str:
-        """A note on which files were taken for runs and judgments, and which were not read.
+        """A note on the files that were recognised as runs and judgments, and on those that were not read.
 
         known  names of files that are read for other purposes
         """

@@ -1,4 +1,4 @@
-"""Tables with a header: documents.tsv, queries.tsv, systems.tsv. Tabs separate the fields; there is no quoting."""
+"""Tables with a header: documents.tsv, queries.tsv, systems.tsv. Tabs separate the fields, without quoting."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,13 +25,13 @@ def _document(row: dict[str, str]) -> Document:
 
 
 def read_queries(path: str | Path) -> dict[str, str]:
-    """The document of each query in a queries.tsv; a query whose document is empty is left out."""
+    """The document of each query in a queries.tsv; queries without a document are left out."""
     rows = _read_unique(Path(path), "query", others=["document"])
     return {query: row["document"] for query, row in rows if row["document"]}
 
 
 def read_systems(path: str | Path) -> dict[str, str]:
-    """The team of each system of a systems.tsv; a system whose team is empty is left out."""
+    """The team of each system of a systems.tsv; systems without a team are left out."""
     rows = _read_unique(Path(path), "system", others=["team"])
     return {system: row["team"] for system, row in rows if row["team"]}
 

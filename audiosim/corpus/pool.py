@@ -24,7 +24,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Pairs of one query whose documents share something, an artist or a genre.
+    """Pairs of one query with documents of the same artist or genre.
 
     group    (n,) number of the pair's group; the pairs of a query with unknown values form a group too
     sizes    (g,) number of pairs in each group that some system retrieved

@@ -56,7 +56,7 @@ class CodedRankings(Mapping[str, tuple[str, ...]]):
 
     @cached_property
     def repeated(self) -> str | None:
-        """The first query whose ranking names a document twice, None if there is none."""
+        """The first query with a document twice in its ranking; None if there is none."""
         query = np.repeat(np.arange(len(self.queries)), self.lengths)
         keys = query * len(self.names) + self.documents
         keys.sort()

@@ -1,4 +1,4 @@
-"""Subject of a statement about systems: these queries or queries of this kind, and the people whose opinion counts."""
+"""Subject of a statement about systems: these queries or queries of this kind, and the people who count."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ class JudgeEffect:
 
     @property
     def most_changed(self) -> tuple[str, float]:
-        """System whose score changes most, and its score with their judgments minus that without."""
+        """System with the largest change of score, and its score with their judgments minus the score without."""
         system, change = self.change.most_changed
         return system, -change
 

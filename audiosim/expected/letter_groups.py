@@ -1,4 +1,4 @@
-"""Sets of systems that cannot be told apart from each other: the groups behind the letters of a ranking."""
+"""Sets of systems that cannot be told apart: the groups behind the letters of a ranking."""
 
 from collections.abc import Iterator
 

@@ -29,7 +29,7 @@ class PlacedGrade(NamedTuple):
 def position_effect(placed: Sequence[PlacedGrade]) -> OrderEffect | None:
     """Mean rise of people's grades from the first place of a page to the last; None if there are too few grades.
 
-    The grades of a person rise by b with the place x on a page, whose level is fixed:
+    The grades of a person rise by b with the place x on a page with a fixed level:
 
         y = level of the page + b x + residual
 

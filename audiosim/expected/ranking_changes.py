@@ -24,7 +24,7 @@ class RankingChange:
 
     @property
     def most_changed(self) -> tuple[str, float]:
-        """System whose score changes most, and the score after less the score before."""
+        """System with the largest change of score, and the score after less the score before."""
         changes = self.after.scores.mean - self.before.scores.mean
         place = int(np.argmax(np.abs(changes)))
         return self.before.systems[place], float(changes[place])

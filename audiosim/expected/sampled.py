@@ -133,7 +133,7 @@ class SampledScores:
         return settled(scores.mean + mean, scores.covariance + covariance)
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
-        """(s, n) 1 / queries where a system retrieved a pair: a stand-in, as a simulated measure has no slopes."""
+        """(s, n) 1 / queries where a system retrieved a pair: a substitute, as a simulated measure has no slopes."""
         return sparse.csc_array(self.discounted(belief) / len(self.pool.queries))
 
     def gains(self, belief: Belief) -> MultivariateNormal:

@@ -84,7 +84,7 @@ def two_systems_ranked(
 
 def looks_ahead(expected: ExpectedScores, belief: Belief) -> bool:
     """True if the effect of further judgments can be predicted: not for simulated scores, and not for gains modelled as
-    independent, whose variances are too small.
+    independent, because their variances are too small.
     """
     return expected.draws is None and belief.prior.correlated
 

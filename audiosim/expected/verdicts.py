@@ -124,9 +124,9 @@ class Verdicts:
 
     @cached_property
     def letters(self) -> tuple[str, ...]:
-        """(s) a letter for each group that a system is in: systems that share one cannot be told apart, others can.
+        """(s) a letter for each group of a system: systems with a common letter cannot be told apart, others can.
 
-        Empty for all where there are no groups.
+        Empty for all systems if there are no groups.
         """
         found = [""] * len(self.better)
         for letter, group in zip(ascii_lowercase, self.groups, strict=False):

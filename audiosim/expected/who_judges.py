@@ -125,7 +125,7 @@ def judges(
 
     collection     `Collection` or its folder, or runs in memory
     judgments      in memory, or a file; None: the collection's own
-    leave_one_out  most people to leave out one by one, ranking anew each time; the most active first
+    leave_one_out  most people to leave out one by one, with a new ranking each time; the most active first
     measure, about  for these rankings, as in `audiosim.estimate`
     """
     found, measure = as_collection(collection, judgments), as_measure(measure)

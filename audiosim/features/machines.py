@@ -77,7 +77,7 @@ def mean_weights(pool: Pool, counted: Booleans) -> sparse.csr_array:
 
 
 def _spread(weights: sparse.csr_array, scores: Array) -> Array:
-    """(n, k) values of pairs with the smallest sum of squares whose means over systems are these (s, k)."""
+    """(n, k) values of pairs with the smallest sum of squares, given their means over systems (s, k)."""
     gram = (weights @ weights.T).toarray()
     gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
     return np.asarray(weights.T @ np.linalg.solve(gram, scores))

@@ -35,7 +35,7 @@ def spectrum_by_arrays(
     """Power of bands (n, bands); mean magnitude of the loudest bins of each octave, then the softest (n, 2 octaves).
 
     samples  (m,); frame t is centred on sample t hop, with zeros beyond the ends; n = 1 + m // hop
-    source   (bins,) bin whose power each bin takes; None: its own
+    source   (bins,) bin from which each bin takes its power; None: its own
     """
     n, bands, octaves = 1 + len(samples) // transform.hop, len(transform.filters), len(transform.octaves)
     mel, extremes = np.empty((n, bands), np.float32), np.empty((n, 2 * octaves), np.float32)

@@ -45,7 +45,7 @@ def _check_glide() -> None:
 
 
 def peers_there(names: Mapping[str, Peer]) -> tuple[dict[str, Peer], list[str]]:
-    """The peers whose packages are installed, and messages about the others."""
+    """The peers with installed packages, and messages about the others."""
     found, lacking = {}, []
     for name, peer in names.items():
         try:

@@ -21,7 +21,7 @@ def unknown_documents(pool: Pool) -> Pool:
 
 
 def carried_to(pool: Pool, model: Model) -> float:
-    """Share of what a model learned that carries over to a pool: 1 at home, or if the model knows no other collection.
+    """Share of a model's knowledge that carries over to a pool: 1 at home, or if the model knows no other collection.
 
     See `kinship`. For another edition this needs metadata: only metadata identify the pairs that resemble the model's.
     """

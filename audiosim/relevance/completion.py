@@ -16,8 +16,8 @@ def expected_grades(belief: Belief) -> Array:
     give the scores of the ranking. `Belief.expectation` is the expectation of a single grade by its level
     probabilities.
 
-    A normal mean may lie a little below 0, which readers of qrels take for unjudged, or above the highest grade; it is
-    clipped to the scale.
+    A normal mean may be slightly below 0, which readers of qrels interpret as unjudged, or above the highest grade; it
+    is clipped to the scale.
     """
     return completed_grades(belief.grades, belief.gains.mean, belief.maximum)
 

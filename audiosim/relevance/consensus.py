@@ -51,7 +51,7 @@ def log_repetition(pool: Pool) -> Array:
 
 
 def _within(pool: Pool, values: Array) -> tuple[Array, Array]:
-    """(s,) mean value of each system's pairs, and (n,) how far each pair exceeds the mean of its systems.
+    """(s,) mean value of each system's pairs, and (n,) excess of each pair over the mean of its systems.
 
     values  (n,), centred on the mean over all retrieved pairs
     """

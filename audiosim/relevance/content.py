@@ -1,4 +1,4 @@
-"""Content of a pool, independent of its folder's name, and sketches that estimate how much two contents share."""
+"""Content of a pool, independent of its folder's name, and sketches that estimate the overlap of two contents."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

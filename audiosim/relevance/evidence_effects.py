@@ -93,8 +93,8 @@ def prepare_closeness(folder: Path) -> None:
     folder  of the collection
 
     Its first ranking is then as fast as any other. Does nothing if the folder holds no readable collection: the
-    error appears when it is read later. For pools at cutoffs other than the collection's and 5, stores what the
-    recordings are compared with.
+    error appears when it is read later. For pools at cutoffs other than the collection's and 5, it stores the
+    references of the comparison.
     """
     with suppress(AudiosimError):
         collection = Collection.load(folder, judgments="none")

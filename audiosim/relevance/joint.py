@@ -119,7 +119,7 @@ class JointEstimator:
         self._held = replace(held, centre=found, spread=left, compared=True)
 
     def _answers(self, gains: BlockNormal) -> ComparedGains | None:
-        """The comparisons of pairs whose gains have this prior, or None."""
+        """The comparisons of pairs with this prior of the gains, or None."""
         compared = self._compared
         if not len(compared):
             return None
@@ -200,7 +200,7 @@ class JointEstimator:
         return other
 
     def relearned(self, grades: Array) -> "JointEstimator":
-        """The estimator whose components are estimated from these judgments and the model together; see `relearning`.
+        """The estimator with components estimated from these judgments and the model together; see `relearning`.
 
         grades  (n,) NaN where unjudged
 
@@ -350,7 +350,7 @@ class JointEstimator:
             return disagreements(self.judged_rows(most_telling(panel, MOST)), self._pool.pairs, count)
 
     def _parts_of_pairs(self) -> Array:
-        """(n, s) share of each pair that belongs to what each system retrieved."""
+        """(n, s) share of each pair that belongs to the results of each system."""
         parts = np.asarray(self._pool.retrieved.T.toarray(), dtype=np.float64)
         return np.asarray(parts / np.maximum(1, parts.sum(axis=1, keepdims=True)))
 

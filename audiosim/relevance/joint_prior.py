@@ -96,7 +96,7 @@ class Uncertainty:
     def at_home(cls, prior: Prior, model: Model, carried: float = 1.0) -> "Uncertainty":
         """Prior uncertainty for the collection that the model was trained on: its estimates and their standard errors.
 
-        carried  share of what the model learned that carries over, see `kinship`: 1 at home, less for its kin
+        carried  share of the model's knowledge that carries over, see `kinship`: 1 at home, less for its kin
 
         A size has the spread of its logarithm by the model's standard error, at least VARIETY. Kin differ in addition
         by (1 - carried) of the variance between collections. With fewer systems the constant is less certain: the
@@ -128,11 +128,12 @@ class Uncertainty:
         between collections, or the model's for effects that only documents with metadata share.
         """
         trend, components = components_of(model)
-        # Coefficients go by pair: the model's trend corrects its ordinal expectation, and uninformed pairs have none.
+        # Coefficients depend on the pair: the model's trend corrects its ordinal expectation, and uninformed pairs have
+        # none.
         usual = np.array([between.trend[name][0] for name in TREND])
         own_trend = np.array([trend.coefficients[name] for name in TREND])
         coefficients = np.where(prior.informed[:, None], own_trend, usual)
-        # Sizes go by collection, as a component has one variance for all pairs: the majority decides. Only the
+        # Sizes depend on the collection, as a component has one variance for all pairs: the majority decides. Only the
         # components within a query depend on the ordinal model's features; those shared between queries vary like
         # collections do.
         known = prior.informed.mean() > 1 / 2

@@ -120,9 +120,9 @@ def prior_deviations(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Medians of all deviations before any judgment, and standard deviations of their logarithms.
 
-    Nothing is subtracted from query and system effects: how much of them belonged to people is unknown, and no interval
-    would make up for variance left out. Severity and taste are shares of the scale, all else is in deviations of a
-    pair.
+    Nothing is subtracted from query and system effects: the part of them that belonged to people is unknown, and no
+    interval would compensate for omitted variance. Severity and taste are shares of the scale, all else is in
+    deviations of a pair.
     """
     deviation = float(np.sqrt(np.mean(layout.scale**2)))
     units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
@@ -145,7 +145,7 @@ def panel_model(
     """Model of a pool's gains and of the people who judge them, by their judgments and the prior.
 
     with_trend  the layout with the trend as effects of unit size, COVARIATES
-    parts  (n, s) share of each pair that belongs to what each system retrieved
+    parts  (n, s) share of each pair that belongs to the results of each system
     deviations  prior of people's deviations; None for the usual one
     """
     from audiosim.relevance.judge_noise import judge_noise

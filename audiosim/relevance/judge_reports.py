@@ -27,7 +27,7 @@ class JudgeReport:
     noise      standard deviation of the same judgment made again, as a share of the scale, with an interval
     favours    system that they most surely grade differently, beyond their severity; None with a single system
     taste      excess of its grades by them over those by listeners at large, as a share of the scale, with an interval
-    drift      how far their last judgment would exceed their first of the same pair, as a share of the scale, with an
+    drift      excess of their last judgment over their first one of the same pair, as a share of the scale, with an
                interval; None with fewer than FEWEST_FOR_DRIFT judgments
     worth      equivalent number of judgments with the common noise
     """

@@ -212,7 +212,7 @@ class PanelModel:
         return found.given(panel.place, panel.judge, panel.gain)
 
     def forget(self) -> None:
-        """Drop what is cached of earlier posteriors: with hundreds of people that takes tens of megabytes."""
+        """Drop cached results of earlier posteriors: with hundreds of people these take tens of megabytes."""
         self._opinions.clear()
 
     def noise_of_each(self, judges: int) -> Array:
@@ -221,7 +221,7 @@ class PanelModel:
         return np.append(known, np.ones(judges - len(known)))
 
     def _before(self, judges: int, some: Integers, listeners: Listeners) -> Opinions:
-        """Opinions before any judgment; `some` are the people whose tastes are separate effects."""
+        """Opinions before any judgment; `some` are the people with tastes as separate effects."""
         severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
         systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
         noise = (self.deviations[REST] * self.noise_of_each(judges)) ** 2
@@ -291,7 +291,7 @@ class People:
 
 
 def tasters(panel: Panel, systems: int) -> Integers:
-    """The people whose tastes are separate effects: those who had judged most, as many as TASTES allows.
+    """The people with tastes as separate effects: those who had judged most, as many as TASTES allows.
 
     Counts judgments up to the last moment of learning, so that the choice does not change with every judgment.
     """
@@ -303,7 +303,7 @@ def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
     """Layout of judgments for estimating all deviations: those of gains and those of judges.
 
     layout  of the n pairs
-    parts   (n, s) share of each pair that belongs to what each system retrieved
+    parts   (n, s) share of each pair that belongs to the results of each system
 
     The noise is its `rest`; severity and taste do not grow with a pair's deviation.
     """

@@ -41,7 +41,7 @@ _SERIES = [0.5 * float(np.prod([(2 * i - 1) / (2 * i) for i in range(1, j + 1)])
 
 
 def between_ends(ends: Array) -> Array:
-    """(k, l) chances of the levels whose ends (k, l - 1) are given in deviations from the mean; FREEDOM degrees."""
+    """(k, l) chances of levels with ends (k, l - 1) in deviations from the mean; FREEDOM degrees of freedom."""
     reached = np.zeros((len(ends), ends.shape[1] + 2))
     reached[:, 1:-1] = t_below(ends)
     reached[:, -1] = 1

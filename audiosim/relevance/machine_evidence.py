@@ -99,7 +99,7 @@ def machine_regressors(machines: tuple[MachineGrades, ...], pool: Pool, prior: S
 def _tastes(pool: Pool, distinct: Array) -> sparse.csr_array:
     """(n, s) loadings of the pairs on the tastes for systems: equal parts for the systems that retrieved a pair.
 
-    distinct  (s,) how far machines set each system apart
+    distinct  (s,) distance by which machines set each system apart
     """
     found = sparse.csr_array(pool.retrieved.T)
     parts = sparse.diags_array(1 / np.maximum(1, found.sum(axis=1))) @ found

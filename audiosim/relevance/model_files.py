@@ -75,7 +75,7 @@ class Model:
     """An ordinal model of relevance.
 
     name          name of the file, such as "mout-fine"
-    scale         name of the scale whose judgments it was fitted to
+    scale         name of the scale of the judgments it was fitted to
     levels        grades, rising, each with a probability
     terms         features, and products of features written a:b
     coefficients  one per term

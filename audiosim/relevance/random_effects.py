@@ -2,9 +2,9 @@
 
     query         the pairs of one query
     retrievers    pairs of one query that the same systems retrieved, by the cosine of the two sets of systems
-    query_genre   pairs of one query whose documents have one genre
-    query_artist  pairs of one query whose documents have one artist
-    sound         pairs of one query whose documents sound alike
+    query_genre   pairs of one query with documents of one genre
+    query_artist  pairs of one query with documents by one artist
+    sound         pairs of one query with documents that sound alike
     genres        pairs of queries of one genre with documents of one genre
     artist        pairs with documents by one artist
     consensus     pairs, of all queries, in one band of the number of teams that retrieved them

@@ -31,7 +31,7 @@ class Relearning(Protocol):
 
 @runtime_checkable
 class Resuming(Protocol):
-    """An estimator whose learned state can be stored, and restored without learning again."""
+    """An estimator with a learned state that can be stored, and restored without learning again."""
 
     @property
     def basis(self) -> object:

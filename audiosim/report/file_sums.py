@@ -19,8 +19,8 @@ DATABASES = (
 def collection_checksums(folder: str | Path) -> dict[str, str]:
     """SHA-256 of the files of a collection's folder by name, including an index and evidence.
 
-    Recordings, databases, and files and folders whose name begins with a dot are left out. Names are relative to the
-    folder.
+    Recordings, databases, and files and folders with names that begin with a dot are left out. Names are relative to
+    the folder.
     """
     folder = Path(folder)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

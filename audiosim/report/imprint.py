@@ -55,7 +55,7 @@ def citation_line(value: Mapping[str, Any], written: date, imprint: Imprint) -> 
 
 
 def citation_file(value: Mapping[str, Any], written: date, program: str, imprint: Imprint) -> str:
-    """A description in the Citation File Format 1.2.0, whose strings are JSON's, as YAML allows.
+    """A description in the Citation File Format 1.2.0, with strings as in JSON, which YAML allows.
 
     program  version of audiosim
     """

@@ -30,7 +30,7 @@ def map_page(
     name        name of the collection
     paths       file or URL of each recording
     folder      folder of the page; paths of files are relative to it
-    collection  collection whose systems and judgments are shown; None: none
+    collection  collection that gives the systems and judgments; None: none
     pictures    JPEG file of each recording, shown when it is selected
     """
     groups, drawn = found.shown_groups, pictures or {}

@@ -61,7 +61,7 @@ class Grid(NamedTuple):
 def grid(
     keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]], spell: Callable[[str, Any], str]
 ) -> Grid:
-    """A table of rows; a row whose `predictor` is the model is marked.
+    """A table of rows; rows with the model as `predictor` are marked.
 
     keys   keys of the columns
     heads  headings of the columns

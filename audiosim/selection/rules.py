@@ -56,7 +56,7 @@ SelectionRuleFactory = Callable[[ExpectedScores, int], SelectionRule]
 
 
 class AffectedDifferences:
-    """Number of pairs of systems whose difference a judgment affects, weighted by the size of the effect.
+    """Number of pairs of systems with a difference that a judgment affects, weighted by the size of the effect.
 
         w_d = sum over pairs of systems (a, b) of |discount_a(d) - discount_b(d)|
 
@@ -96,7 +96,7 @@ def differences_affected(discounts: sparse.csc_array) -> Array:
 
 
 class UnsettledDifferences:
-    """Pairs of unsettled systems whose difference a judgment affects, weighted by the confidence in their order.
+    """Pairs of unsettled systems with a difference that a judgment affects, weighted by the confidence in their order.
 
         w_d = sum over pairs of systems (a, b) with C_ab < SETTLED of  C_ab (discount_a(d) - discount_b(d))^2
 
@@ -173,7 +173,7 @@ class DoubtAboutDifferences:
 
 
 class DrawnByDoubt:
-    """Pairs drawn by lot, mostly with chances in proportion to `doubts`.
+    """Pairs drawn at random, mostly with probabilities in proportion to `doubts`.
 
         w_d / e_d,   e_d drawn once from the exponential distribution
         w = (1 - EVEN - SCORED) doubts + SCORED variances + EVEN 1,  each over its sum over the unjudged pairs

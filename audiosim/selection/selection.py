@@ -338,7 +338,7 @@ class Selection:
     def judge(self, place: int, grade: float, said: tuple[str, float] | None = None) -> "Selection":
         """The selection with this grade of a pair, the mean over its assessors; NaN: it is no longer judged.
 
-        said  assessor whose judgment changed the grade, and their own grade of the pair from now on, NaN for none;
+        said  assessor who changed the grade, and their own grade of the pair from now on, NaN for none;
               None if all assessors agree
 
         For callers that keep their own log, such as a campaign; use `tell` for single judgments.

@@ -123,7 +123,7 @@ def _ranked(
 
 
 def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator) -> float | None:
-    """Mean confidence in a ranking whose scores are normal around its present ones.
+    """Mean confidence in a ranking with scores that are normal around its present ones.
 
     moves  (s, s) covariance of these scores
     """

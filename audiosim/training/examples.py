@@ -207,7 +207,7 @@ def features_of(
 ) -> dict[str, Array]:
     """The named features of all judged pairs of some pools, each (n,), NaN where unknown.
 
-    seen          (n,) True for pairs whose judgments the features use; None for all
+    seen          (n,) True for pairs with judgments that the features use; None for all
     own_judgment  see `make_examples`
     """
     tables, start = [], 0

@@ -22,7 +22,7 @@ NO_ANSWER = "not an answer to an example of this study"
 def read_study(examples: str | Path, traps: str | Path | None = None, rules: StudyRules | None = None) -> ListStudy:
     """The study in a file of examples, as written by `study sample`, and a file of traps with the same columns.
 
-    traps  file whose column `answer` has the known answers
+    traps  file with the known answers in its column `answer`
     """
     header, found = read_list_pairs(Path(examples), known=False)
     known = () if traps is None else read_list_pairs(Path(traps), known=True)[1]

@@ -207,7 +207,7 @@ def test_beside_what_is_left_of_a_database_none_is_made(commanded, folders, pair
         assert code == 1
         assert printed.splitlines()[-1] == (
             f"audiosim: {path} is gone, and {ahead} belongs to it: put campaign.db back beside it, "
-            "or move campaign.db-wal away to begin anew"
+            "or move campaign.db-wal away to start over"
         )
         assert ahead.read_bytes() == kept
     away.rename(path)

@@ -20,7 +20,7 @@ CHUNK = 256  # pairs evaluated from differences together
 PACKED = 1024  # Gaussians packed together
 ROUNDING = 16  # largest error of an inner product, in roundings of the product of the two lengths
 ACCURACY = 1e-4  # relative error above which an entry is evaluated again
-FAR = 1e15  # length of a side whose products approach the limit of single precision
+FAR = 1e15  # length of a side with products near the limit of single precision
 TOO_DIFFERENT = "covariances are too far apart in size to be compared"
 
 
@@ -178,7 +178,7 @@ def _fill(packed: Packed, i: Integers, j: Integers, strip: slice, symmetric: boo
     across = _across(_chosen(packed, j[strip], result.dtype))
     width, end = across.shape[1], strip.start if symmetric else len(i)
     height = max(BLOCK, BLOCK * BLOCK // width)
-    # A tile lies in memory that stays in cache; a few more columns keep its rows from sharing cache lines.
+    # The memory of a tile stays in cache; a few more columns keep its rows from sharing cache lines.
     memory = np.empty((max(width, min(height, end)), width + PADDING), result.dtype)[:, :width]
     for top in range(0, end, height):
         rows = slice(top, min(end, top + height))

@@ -1,4 +1,4 @@
-"""Coordinates of Gaussians whose distances follow their divergences: means, and logarithms of covariances."""
+"""Coordinates of Gaussians with distances that follow their divergences: means, and logarithms of covariances."""
 
 import numpy as np
 

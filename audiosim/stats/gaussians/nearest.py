@@ -122,7 +122,7 @@ def _scan(
 
 
 def _asked(queries: Array) -> Singles:
-    """Factors whose products with the sides are lower bounds, a column per query: B, A and -error times length."""
+    """Factors that give lower bounds as products with the sides, a column per query: B, A and -error times length."""
     w = queries.shape[1] // 2 - 1
     doubted = -doubt(SINGLE) * queries[:, :-3:-1]
     asked = np.concatenate([queries[:, w : 2 * w], queries[:, :w], doubted], axis=1)

@@ -98,5 +98,5 @@ def _distance(values: Array, total: Array, metric: str) -> Array:
     if metric == "nominal":
         return 1.0 - np.eye(len(values))
     if metric == "ordinal":
-        values = np.cumsum(total) - total / 2  # mid-ranks: a difference counts what lies between and half of each end
+        values = np.cumsum(total) - total / 2  # mid-ranks: half of each end, and all between
     return np.asarray((values[:, None] - values) ** 2)

@@ -38,7 +38,7 @@ class SplitHalf:
     lack_of_power     (a,) significant on the first only, with the same sign, or no difference at all on the second
     minor_conflict    (a,) significant on the first only, with opposite signs
     major_conflict    (a,) significant on both, with opposite signs
-    binned            (b,) comparisons whose p-value on the first half is in each of the BINS
+    binned            (b,) comparisons with a p-value on the first half in each of the BINS
     squares           (b,) sum of the squared differences of their p-values on the two halves
 
     The five before the bins are counts and add up to the comparisons.

@@ -14,7 +14,7 @@ ROWS = 1000  # resamples drawn at a time
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permutations:
-    """Sums of scores over the queries whose difference each permutation flips.
+    """Sums of scores over the queries that each permutation flips the differences of.
 
     flipped  (s, t) sum of each system over the flipped queries of each permutation
     sizes    (t,) number of flipped queries
@@ -38,7 +38,7 @@ class Permutations:
 
 
 def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permutations:
-    """All permutations if 2^q are no more than the number of samples, else that many random ones.
+    """All 2^q permutations if they are no more than the number of samples, otherwise that many random ones.
 
     scores   (s, q) checked
     samples  at least 1
@@ -52,7 +52,7 @@ def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permu
 
 
 def permutation_p_values(drawn: Permutations) -> Array:
-    """(p,) share of permutations whose mean difference is at least as extreme as the observed one.
+    """(p,) share of permutations with a mean difference at least as extreme as the observed one.
 
         sum over i of  1(|P_i| >= |observed|) / T        (5.5)
 

@@ -34,8 +34,8 @@ def check_scores(scores: ArrayLike) -> Array:
 class Differences:
     """Score differences of pairs of systems, query by query.
 
-    first   (p,) system whose score is positive in the difference
-    second  (p,) system whose score is subtracted
+    first   (p,) system with a positive sign in the difference
+    second  (p,) system with a negative sign
     values  (p, q) first - second; 0 if only rounding is left
     near    tolerance within which differences count as equal
     """

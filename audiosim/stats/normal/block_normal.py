@@ -304,7 +304,7 @@ class BlockNormal:
                 at, solved = order[rows[known]], inverse @ np.column_stack([loadings, off[rows[known]]])
                 own[at], residuals[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
                 precision += loadings.T @ solved
-        # C^-1 by Woodbury's identity, of which only the diagonal and one product are needed.
+        # C^-1 by Woodbury's identity; only its diagonal and one product are needed.
         shared = effects_given(self.shared, precision[:, :-1])
         inverse = own - np.vecdot(sides @ shared, sides)
         return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dtrtrs
 from audiosim.arrays import Array, Integers
 from audiosim.stats.normal.covariance_roots import ROUNDING, known_root
 
-ROWS_AT_ONCE = 4_096  # known values whose precisions are added in one product
+ROWS_AT_ONCE = 4_096  # known values with precisions that are added in one product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ def by_number(numbers: Integers) -> list[Integers]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownPart:
-    """Block of which k unknowns became known, and the information these hold on the shared effects.
+    """Block in which k unknowns became known, and their information on the shared effects.
 
     within    (m, m) conditional K_b
     shift     (m,) change of the means, given shared effects of 0

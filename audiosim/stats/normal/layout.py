@@ -91,7 +91,7 @@ class Layout:
     @cached_property
     def _with_fixed(self) -> sparse.csr_array:
         """(n, p + f) the same with the fixed columns, which all normals of the layout share."""
-        # Of the effects anew: `loadings` kept, a large pool's would take as much memory again.
+        # Computed from the effects again: cached `loadings` of a large pool would take as much memory again.
         return side_by_side([*self._scaled, (self.fixed, None)], len(self.scale))
 
     @property

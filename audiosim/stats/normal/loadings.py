@@ -1,4 +1,4 @@
-"""Loadings of many unknowns on shared effects: sparse, except for blocks whose rows conditioning has changed."""
+"""Loadings of many unknowns on shared effects: sparse, except for blocks with rows changed by conditioning."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
