@@ -68,7 +68,7 @@ class CollectionCheck:
     """Contents of a collection as read, and its likely mistakes.
 
     collection  its name
-    scale       of the grades
+    scale       scale of the grades
     cutoff      last rank that counts
     queries     number of those that at least half of the systems answer
     runs        facts about each run
@@ -129,7 +129,7 @@ class CollectionCheck:
         return frame_of(self.rows(), index="system")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Number of queries that each system answers; new axes where None."""
+        """Number of queries that each system answers; new axes if None."""
         from audiosim.plots import draw_bars
 
         return draw_bars([one.system for one in self.runs], [one.queries for one in self.runs], "queries", axes)

@@ -38,7 +38,7 @@ FILES = {
 class DemoResult:
     """Result of the demo.
 
-    ranking  of the systems, when judging stopped
+    ranking  ranking of the systems at the end of judging
     curve    confidence and accuracy after each judgment
     tau      Kendall's correlation of the ranking with the true one
     batch    judgments asked for at a time

@@ -40,14 +40,14 @@ SIGNIFICANT = 0.05
 class Evaluation:
     """Scores of fully judged systems, and statements about their differences.
 
-    scores      of the s systems, best first
+    scores      scores of the s systems, best first
     intervals   (s) the mean score of each and its 95 % t-interval
     new         (s) 95 % prediction interval for the score on one new query, for normal scores; rows cut it to [0, 1]
     satisfied   (s) the share of users that the system satisfies, and its 95 % t-interval over queries;
                 None if no mapping to users is published for this measure and scale
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
     test        between systems, one of SYSTEM_TESTS
-    comparison  of all pairs of systems by a test of differences; None of a single system, and with Friedman's test
+    comparison  test of differences between all pairs of systems; None for a single system and for Friedman's test
     ranks       Friedman's test and Tukey's comparison of all pairs by mean rank; None with any other test
     bounds      (s) each: bounds of the mean if all documents were judged; None: not requested
     of_users    (s, n + 1) the probability that 0, 1, ... n users of arbitrary queries are satisfied; None likewise
@@ -144,7 +144,7 @@ class Evaluation:
         return notebook_html(repr(self), self.to_frame, ["mean", "low", "high"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The mean score of each system with its 95 % interval, best on top; new axes where None."""
+        """The mean score of each system with its 95 % interval, best on top; new axes if None."""
         from audiosim.plots import draw_intervals
 
         rows = self.system_rows()
@@ -159,7 +159,7 @@ class Evaluation:
 def agreement_rows(found: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
     """One row for every two measures of the same systems: accuracy, tau, rho and RMSE of differences of one to other.
 
-    found  by measure; see `RankAgreement`
+    found  evaluations by measure; see `RankAgreement`
     """
     return [{"a": a, "b": b} | asdict(found[a].agreement(found[b])) for a, b in combinations(found, 2)]
 
@@ -210,11 +210,11 @@ def evaluate(
                 scores, see `score_bounds`), or `skip` (those below it move up)
     test        test between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by
                 Tukey's honestly significant differences; or listeners, which treats the assessors as a sample too
-    seed        of bootstrap and permutation, or a generator
+    seed        seed of bootstrap and permutation, or a generator
     resamples   number of resamples that these two draw
     scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
     users       number of users of arbitrary queries for the computation of satisfaction; None: not computed
-    judgments   in memory, or a file, instead of the collection's; `evaluate(runs, qrels)` also works
+    judgments   judgments in memory, or a file, instead of the collection's; `evaluate(runs, qrels)` also works
 
     At least two queries are needed.
     """

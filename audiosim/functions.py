@@ -86,7 +86,7 @@ class NextPairs:
         return frame_of(self.rows(), ["query", "document", "weight"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The weights of the first pairs; new axes where None."""
+        """The weights of the first pairs; new axes if None."""
         from audiosim.plots import draw_bars
 
         names = [f"{pair.query} {pair.document}" for pair in self.pairs[:SHOWN]]

@@ -91,7 +91,7 @@ def draw_intervals(
 ) -> "Axes":
     """Intervals with their middles, one under the other, the first on top.
 
-    labels             (n,) of the rows; long ones are cut in the middle
+    labels             (n,) labels of the rows; long ones are shortened in the middle
     low, middle, high  (n,) an infinite end is drawn to the edge
     across             title of the values
     outer              (n,) and (n,) ends of wider intervals, drawn thinner
@@ -119,7 +119,7 @@ def draw_bars(
 ) -> "Axes":
     """Bars from 0, one under the other, the first on top.
 
-    labels  (n,) of the rows
+    labels  (n,) labels of the rows
     values  (n,)
     across  title of the values
     errors  (n,) error of each to both sides; NaN for no line
@@ -161,8 +161,8 @@ def draw_looks(
 ) -> "Axes":
     """Scores of systems at several looks, side by side, each with its interval; names are at the right end.
 
-    labels      (n,) of the looks
-    ranked   (n,) by system, the best of the last look first: low, score and high; None where a look does not have it
+    labels      (n,) labels of the looks
+    ranked   (n,) rankings by system, the best of the last look first: low, score and high; None for a look without it
     across, up  titles of the axes
     """
     axes = new_axes() if axes is None else axes
@@ -250,7 +250,7 @@ def draw_calibration(
 def draw_stated(labels: Sequence[str], stated: ArrayLike, right: ArrayLike, axes: "Axes | None" = None) -> "Axes":
     """Stated (filled) and right (open) shares, one method under the other, the first on top.
 
-    labels  (n,) of the methods; those that state more than is right are drawn in another colour
+    labels  (n,) names of the methods; those that state more than is right are drawn in another colour
     stated  (n,) shares of pairs of systems, NaN where nothing is stated
     right   (n,)
 
@@ -277,7 +277,7 @@ def draw_stated(labels: Sequence[str], stated: ArrayLike, right: ArrayLike, axes
 def draw_tenths(places: ArrayLike, across: str, axes: "Axes | None" = None) -> "Axes":
     """Shares of values in each tenth of [0, 1], beside the expected tenth.
 
-    places  (n,) in [0, 1]
+    places  (n,) values in [0, 1]
     across  title of the values
     """
     axes = new_axes() if axes is None else axes

@@ -161,7 +161,7 @@ class RankingHistory:
         return frame_of(self.system_rows())
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The score of each system at each look with its 95 % interval, the confidence below; new axes where None."""
+        """The score of each system at each look with its 95 % interval, the confidence below; new axes if None."""
         from audiosim.plots import draw_looks
 
         held = [{one.system: (one.low, one.score, one.high) for one in look.ranked} for look in self.looks]

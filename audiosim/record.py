@@ -91,7 +91,7 @@ class Publication:
     collection  collection with the judgments used
     verdicts    verdicts on the s systems and these queries, with the check of the model
     headline    the same about queries of this kind
-    scores      (m, s, q) in m completed collections; one if everything is judged
+    scores      (m, s, q) scores in m completed collections; one if everything is judged
     satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies; None if no mapping is published
     threshold   share of users above which a list is a success
     agreement   agreement of the assessors

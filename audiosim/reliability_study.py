@@ -63,7 +63,7 @@ class Reliability:
     _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Both coefficients and their 95 % intervals by the number of queries; new axes where None."""
+        """Both coefficients and their 95 % intervals by the number of queries; new axes if None."""
         from audiosim.plots import Line, draw_curves
 
         curve = self.study.curve(np.array(QUERY_COUNTS, dtype=float))
@@ -222,7 +222,7 @@ class AssessorReliability:
     _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """E rho² by the number of queries, with one to four assessors of each; new axes where None."""
+        """E rho² by the number of queries, with one to four assessors of each; new axes if None."""
         from audiosim.plots import Line, draw_curves
 
         sizes = np.array(QUERY_COUNTS, dtype=float)

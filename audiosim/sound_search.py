@@ -91,7 +91,7 @@ class NearestRecordings:
         return frame_of(self.rows())
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The mean divergence of each rank over the queries; new axes where None."""
+        """The mean divergence of each rank over the queries; new axes if None."""
         from audiosim.plots import Line, draw_curves
 
         depth = max((len(near) for near in self.found.values()), default=0)

@@ -56,7 +56,7 @@ class Conveyed(Generic[S]):
 
     sink     receiver of the sound
     frames   number of samples of one channel
-    lowest, highest  of the mean of the channels
+    lowest, highest  extremes of the mean of the channels
     """
 
     sink: S

@@ -34,7 +34,7 @@ def read_checks(folder: Path, count: int) -> Checks:
 def checks_of(rows: Singles, lines: Sequence[bytes], entries: Entries) -> Checks:
     """(n, 2) checksums of n entries.
 
-    entries  (n, 2) as in entries.u64
+    entries  (n, 2) numbers as in entries.u64
     """
     written, places = rows.astype("<f4"), entries.astype("<u8")
     pairs = [
@@ -47,7 +47,7 @@ def checks_of(rows: Singles, lines: Sequence[bytes], entries: Entries) -> Checks
 def lines_of(text: bytes, entries: Entries) -> list[bytes]:
     """The line of each entry, with its end.
 
-    text  of all lines
+    text  text of all lines
     """
     return [text[start:end] for start, end in pairwise([0, *entries[:, 0].tolist()])]
 
@@ -94,8 +94,8 @@ def _refuse_damaged(folder: Path, name: str, damaged: Sequence[int]) -> None:
 class RowsOnDisk:
     """The rows of an index, each checked against its checksum when it is first read; see `RowTable`.
 
-    folder  of the index
-    rows    of all its entries, a memory map
+    folder  folder of the index
+    rows    rows of all its entries, a memory map
     places  valid entries; others may be damaged
     name    file of the rows
     """

@@ -20,7 +20,7 @@ def contrast(extremes: Samples, highest: Samples) -> Array:
 
     extremes  (frames, 14) peaks and valleys, see `spectrum_by_arrays`; both have a floor 80 dB below
               their highest, and at 1e-10
-    highest   (2,) of the peaks and of the valleys of the recording
+    highest   (2,) highest of the peaks and of the valleys of the recording
 
     Octaves: 0 to 200 Hz, 200 to 400 Hz, and so on; the last takes all above 6.4 kHz. Within 1e-3 of
     librosa.feature.spectral_contrast with its defaults. Jiang et al. (2002), doi:10.1109/ICME.2002.1035731.

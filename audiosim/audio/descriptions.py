@@ -97,7 +97,7 @@ class ByGaussians:
 class ByVectors:
     """1 - cosine of vectors.
 
-    vectors  (n, d) of length 1; zeros for recordings without one
+    vectors  (n, d) vectors of length 1; zeros for recordings without one
     """
 
     name: str
@@ -122,7 +122,7 @@ class ByVectors:
 
 
 def descriptions_of(searched: Searched, names: Iterable[str] | None = None) -> tuple[Description, ...]:
-    """Descriptions of recordings by name; all available ones where None.
+    """Descriptions of recordings by name; all available ones if None.
 
     names  `gaussians`; `levelled`, Gaussians without loudness; or names of vectors beside the indexes
     """
@@ -157,7 +157,7 @@ def neighbours_by(
     """The k nearest recordings of each of some by several descriptions; see `AudioIndex.neighbours` for the rest.
 
     ids         recordings whose neighbours are searched; None: all, or the requested sounds if there are any
-    weights     of the descriptions, above 0; equal where None
+    weights     weights of the descriptions, above 0; equal if None
     shortlists  for an approximate search: only these recordings may be nearest by their Gaussians, unless they are
                 fewer than k; None: all
 

@@ -45,9 +45,9 @@ class Neighbour(NamedTuple):
 class AudioIndex:
     """Recordings, each as the Gaussian of its frames.
 
-    recordings  (n) with distinct identifiers
+    recordings  (n) entries with distinct identifiers
     table       (m, width) rows of Gaussians, single precision: mean, upper triangle of the covariance, ln det
-    parameters  of the frames; d dimensions
+    parameters  parameters of the frames; d dimensions
     failed      files that `extract` could not describe, with the reasons
     places      (n,) the row of each recording; None: row i is recording i
     folder      folder of the index on disk; None: in memory only
@@ -185,7 +185,7 @@ class AudioIndex:
         """The k nearest recordings of each of some, nearest first, without itself; fewer if there are no more.
 
         ids         recordings to find neighbours of; None: all
-        k           at least 1
+        k           number of neighbours, at least 1
         artists     identifier -> artist: recordings by the same artist are left out; unknown artists never match
         divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
         proximity   True to rank by mutual proximity, which reduces hubs, instead of the divergence

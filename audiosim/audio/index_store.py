@@ -145,7 +145,7 @@ class Stored:
     """An open index on disk.
 
     parameters  parameters of the frames
-    rows        (m, width) of all entries, a memory map
+    rows        (m, width) rows of all entries, a memory map
     places      (n,) the valid entries, in the order in which their identifiers first appeared
     recordings  (n)
     """

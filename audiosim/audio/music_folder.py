@@ -131,7 +131,7 @@ def collect(
              collection.toml, and queries.tsv, whose queries stay as long as their recordings
     queries  largest number of recordings to draw as queries, from as many artists as possible and from each genre in
              turn
-    seed     of that sample
+    seed     seed of that sample
     n_jobs   worker processes, see `extract`
     embeddings  further descriptions of the recordings, beside their Gaussians; existing vectors of the index are used
                 too

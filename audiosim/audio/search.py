@@ -26,8 +26,8 @@ SEED = 2012
 class Ranked(NamedTuple):
     """The neighbours of a query, nearest first.
 
-    place       (m,) in the field
-    divergence  (m,) in nats
+    place       (m,) places in the field
+    divergence  (m,) divergences in nats
     proximity   (m,) mutual; None if not requested
     """
 

@@ -54,7 +54,7 @@ def search_shards(
 
     shards      folders of indexes with the same parameters, no recording in two of them
     queries     index of the recordings searched for, such as a new clip's or one from `gather`
-    k           at least 1
+    k           number of neighbours, at least 1
     artists     identifier -> artist: recordings by the query's artist are left out
     divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
     proximity   True to rank by mutual proximity, with 1,000 recordings of all shards as references
@@ -263,7 +263,7 @@ def _divergences(rows: Singles, others: Singles, divergence: Divergence, d: int)
 def split(folder: str | Path, into: str | Path, count: int) -> tuple[Path, ...]:
     """Write an index as shards of about equal size, in folders numbered from 0; return the folders.
 
-    count  at least 1
+    count  number of shards, at least 1
     """
     if count < 1:
         raise InputError(f"there must be at least one shard, got {count}")

@@ -33,7 +33,7 @@ class SoundMap:
     """Recordings on a map.
 
     names        (n,) identifiers of the audible recordings
-    coordinates  (n, 2) of standard deviation 1
+    coordinates  (n, 2) coordinates with standard deviation 1
     by           method that found the coordinates
     groups       (n,) group of each, such as its genre; None where unknown
     queries      recording of each query
@@ -63,7 +63,7 @@ class SoundMap:
         return frame_of(self.rows(), index="document")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The map: a colour for each of the largest groups, rings around queries; new axes where None."""
+        """The map: a colour for each of the largest groups, rings around queries; new axes if None."""
         from audiosim.plots import draw_map
 
         asked = set(self.queries.values())
@@ -92,7 +92,7 @@ def map_of(
 
     groups   recording -> its group
     queries  query -> its recording
-    by       see `map_coordinates`
+    by       method; see `map_coordinates`
     names    names of descriptions; None: all
     kept     recordings to show in any case, beside the queries'
     """

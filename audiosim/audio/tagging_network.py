@@ -34,7 +34,7 @@ EPSILON = 1e-3  # constant of batch normalisation in TensorFlow
 class TaggingNetwork:
     """Layers of musicnn under their names in TensorFlow: convolutions in order, a dense layer.
 
-    weights  by name, as `read_checkpoint` reads them
+    weights  weights by name, from `read_checkpoint`
     """
 
     weights: Mapping[str, Activations]

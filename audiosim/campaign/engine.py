@@ -258,7 +258,7 @@ def reporting(engine: sql.Engine) -> Iterator[None]:
 def check_writable(engine: sql.Engine, path: Path | None) -> None:
     """Raise a StoreError if a database is readable but not writable.
 
-    path  of an SQLite file; None for others
+    path  path of an SQLite file; None for others
     """
     shown = f"database {engine.url.render_as_string()}"
     with engine.connect() as connection:

@@ -98,7 +98,7 @@ def within_noise(halves: Array) -> tuple[float | None, float | None, float | Non
 def attention_of(graded: Array, known: Array) -> tuple[float | None, float]:
     """Attention, and the chance that the same grades assigned at random come as close to the known grades.
 
-    graded, known  (m,) as shares of the scale
+    graded, known  (m,) grades as shares of the scale
     """
     m = len(graded)
     distance = np.abs(graded[:, None] - known)

@@ -65,7 +65,7 @@ class Stretch:
     base       the estimator before it learns from any judgment of the log
     known      estimators that have learned, by the last line that they learned from
     begun      the selection at the beginning; None to start from scratch there, as after a whole batch
-    changes    of grades, all from the start of the log to the end of the stretch
+    changes    changes of grades, all from the start of the log to the end of the stretch
     learnings  likewise
     place      number of changes before the stretch
     past       number of learnings before it

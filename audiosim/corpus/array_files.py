@@ -146,7 +146,7 @@ def parquet_portions(
 def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[str | None]]]) -> None:
     """Write a Parquet file, one row group per portion, so that only one is in memory; an error leaves no file.
 
-    portions  at least one, each with the same columns: arrays of numbers, or sequences of words
+    portions  one or more portions with the same columns: arrays of numbers, or sequences of words
     """
     arrow, parquet = _pyarrow(path, "writing")
     beside = path.resolve().with_name(f".{path.name}.{secrets.token_hex(4)}.part")

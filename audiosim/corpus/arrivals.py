@@ -37,8 +37,8 @@ class Arrivals:
     """Runs, documents, teams and machines' grades added to a collection.
 
     runs       one per system
-    documents  by identifier
-    teams      by system
+    documents  documents by identifier
+    teams      teams by system
     judges     one per name
     """
 

@@ -60,7 +60,7 @@ class Collection:
     documents        metadata of each recording; unlisted recordings have none
     query_documents  document of each query; an unlisted query is the document of the same name
     teams            team of each system; an unlisted system is its own team
-    judgments        in the order they were made
+    judgments        judgments in the order they were made
     comparisons      each of two documents for one query, in the order they were made
     not_artists      values of `artist` that do not name an artist and count as unknown
     guesses          one sentence for each setting that is missing in the files and was guessed
@@ -143,7 +143,7 @@ class Collection:
         return frame_of(self.rows(), ["system", "team", "queries", "depth", "judged"], "system")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the judged share of each system's results; new axes where None."""
+        """Plot the judged share of each system's results; new axes if None."""
         from audiosim.plots import draw_bars
 
         rows = self.rows()
@@ -241,8 +241,8 @@ class Collection:
         systems    the team of each system: a frame with columns system, team, or a dict
         queries    the document of each query: a frame with columns query, document, or a dict
         judges     grades by machine, under its name; see `with_judge`
-        scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades where None
-        cutoff     depth of rankings; guessed from the rankings where None
+        scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades if None
+        cutoff     depth of rankings; guessed from the rankings if None
 
             collection = Collection.from_frames(runs, judgments, scale=[0, 1, 2, 3])
             audiosim.estimate(collection)

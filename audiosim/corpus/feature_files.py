@@ -28,8 +28,8 @@ class FeatureRows:
     """Some rows of a file of features, one after the other.
 
     first    number of the first row, from 0
-    words    by column, query and document if the file has them; None where empty
-    numbers  by feature (m,), NaN where unknown
+    words    text by column, query and document if the file has them; None where empty
+    numbers  (m,) numbers by feature, NaN where unknown
     """
 
     first: int

@@ -152,7 +152,7 @@ def check_met(
 ) -> None:
     """Raise an error if a piece of evidence or a judge covers nothing named in runs or documents.tsv.
 
-    documents, teams  of a collection with these runs
+    documents, teams  names in a collection with these runs
     """
     if not evidence and not judges:
         return

@@ -21,7 +21,7 @@ class CodedRankings(Mapping[str, tuple[str, ...]]):
     queries    q names, in order of first appearance
     starts     (q + 1,) start of each query's ranking, and the end of the last
     documents  codes of the documents, ranking after ranking
-    names      of the documents, in the order of their codes; runs of a collection share one table
+    names      names of the documents, in the order of their codes; runs of a collection share one table
 
     A name takes four bytes here and becomes text only on request.
     """
@@ -100,11 +100,11 @@ class Results:
     """The results of all systems down to a cutoff, one after the other, in the order of systems, queries and ranks.
 
     queries   names, in order of first appearance in the runs
-    names     of the documents, by their codes
+    names     names of the documents, by their codes
     starts    (s + 1,) start of each system's results, and the end of the last
     query     (r,) code of the query
     document  (r,) code of the document
-    rank      (r,) from 1
+    rank      (r,) rank, from 1
     """
 
     queries: tuple[str, ...]
@@ -196,7 +196,7 @@ class Retrieved:
     """The pairs that any of several systems retrieved, each once.
 
     queries  names, in order of first appearance in the runs
-    names    of the documents, by their codes
+    names    names of the documents, by their codes
     keys     (p,) query x len(names) + document of each pair, rising
     """
 

@@ -58,7 +58,7 @@ class ExpectedScores(Protocol):
         """(s, s) expected sample covariance of the systems' scores over the queries, given the judgments.
 
         scores   moments of the mean scores by the same belief
-        mapping  from scores to shares of users: if given, result and `scores` are about these shares; see `satisfied`
+        mapping  function from scores to shares of users: if given, result and `scores` are about these; see `satisfied`
         """
         ...
 
@@ -140,7 +140,7 @@ def estimate(
     distribution  distribution of scores and differences: "t", or "normal" as in the paper of 2013
     about         "these" queries, or "queries" of this kind; and the "panel" of assessors, "listeners" at large, or a
                   number of people such as "6"
-    judgments     in memory, or a file, in place of the collection's; `estimate(runs, qrels)` also works
+    judgments     judgments in memory, or a file, instead of the collection's; `estimate(runs, qrels)` also works
     """
     collection, measure = as_collection(collection, judgments), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)

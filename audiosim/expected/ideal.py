@@ -42,7 +42,7 @@ def expected_ideal(
 def _tails(probabilities: Array, query: Integers, count: int, k: int) -> Array:
     """(k + 1, q, l + 1) P(at least j unjudged documents reach each level), with one more level above all others.
 
-    probabilities  (u, l) of the levels of the unjudged documents
+    probabilities  (u, l) probabilities of the levels of the unjudged documents
     query          (u,)
     """
     reach = np.flip(np.cumsum(np.flip(probabilities, axis=1), axis=1), axis=1)

@@ -122,7 +122,7 @@ class Ranking:
         return notebook_html(repr(self), self.to_frame, ["expectation", "low", "high"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The expected score of each system with its 95 % interval, best on top; new axes where None."""
+        """The expected score of each system with its 95 % interval, best on top; new axes if None."""
         from audiosim.plots import draw_intervals
 
         rows = self.system_rows()

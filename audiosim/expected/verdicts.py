@@ -24,7 +24,7 @@ TOP = 3  # default number of systems at the top
 class Separation:
     """Two systems that cannot be told apart, with the number of judgments that would probably separate them.
 
-    judgments  at least 1, of the pairs most informative about their difference; see `judgments_to_separate`
+    judgments  number of judgments, at least 1, of the most informative pairs; see `judgments_to_separate`
     """
 
     a: str
@@ -45,7 +45,7 @@ class Verdicts:
 
     ranking  ranking of s systems, with the joint distribution of their scores
     level    probability, in (0, 1), that all statements about pairs of systems hold at once (family-wise)
-    seed     of the draws of scores: the same ranking always gets the same verdicts
+    seed     seed of the draws of scores: the same ranking always gets the same verdicts
     k        number of best systems for `top`, at least 1; cut to the number of systems
     nearest  the two systems that need the fewest judgments to separate; None if unknown, see `next_separation`
     """

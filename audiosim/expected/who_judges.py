@@ -124,9 +124,9 @@ def judges(
     """Report how people and machines judge a collection: severity, favourites, and worth of their judgments.
 
     collection     `Collection` or its folder, or runs in memory
-    judgments      in memory, or a file; None: the collection's own
+    judgments      judgments in memory, or a file; None: the collection's own
     leave_one_out  most people to leave out one by one, with a new ranking each time; the most active first
-    measure, about  for these rankings, as in `audiosim.estimate`
+    measure, about  measure and subject of these rankings, as in `audiosim.estimate`
     """
     found, measure = as_collection(collection, judgments), as_measure(measure)
     reports = Judges.of(build_pool(found), found.judgments, found.comparisons)

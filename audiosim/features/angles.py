@@ -15,7 +15,7 @@ from audiosim.stats.gaussians.proximity import mutual_proximity
 class Angles:
     """Vectors of documents by one piece of evidence, and the place of each document of a pool among them.
 
-    vectors     (k, d) of length 1
+    vectors     (k, d) vectors of length 1
     references  (r,) places: all, or REFERENCES of them drawn once
     document    (n,) place of each pair's document; UNKNOWN without a vector
     query       (q,) place of each query's own document; UNKNOWN without a vector

@@ -101,7 +101,7 @@ def _band_groups(transform: FrameTransform) -> tuple[tuple[slice, slice, Floats]
 def _write_extremes(power: Floats, transform: FrameTransform, out: Floats) -> None:
     """The mean magnitudes of the loudest bins of each octave, then those of the softest, into (n, 2 octaves).
 
-    power  (n, bins) of transforms
+    power  (n, bins) power of transforms
     """
     averages = _averages(transform)
     chosen, start, middle = np.empty((len(power), len(averages)), np.float32), 0, len(averages) // 2

@@ -68,7 +68,7 @@ class Scores:
 class JudgedRuns:
     """Rankings with the grades of their documents, from which all measures are computed.
 
-    scale    of the grades
+    scale    scale of the grades
     systems  s names
     queries  q names
     grades   (s, q, n) grade at each rank, best rank first; NaN where nothing was retrieved
@@ -134,7 +134,7 @@ def grades_of(
     """Queries; (s, q, n) grades of the documents of each system, NaN after the last; (q, m) as in `JudgedRuns`.
 
     name      name of the collection, for error messages
-    rankings  for each system, its documents for each query, best first
+    rankings  documents of each system for each query, best first
     """
     check_unjudged(unjudged)
     runs = on_one_table([coded(one) for one in rankings])
@@ -164,7 +164,7 @@ class _Graded(NamedTuple):
 
     query     (r,) codes; each ranking is contiguous
     document  (r,) codes
-    rank      (r,) from 1
+    rank      (r,) rank, from 1
     grade     (r,) NaN where unjudged
     """
 

@@ -92,7 +92,7 @@ class Honesty:
         return frame_of(self.rows())
 
     def plot(self, budget: int | None = None, axes: "Axes | None" = None) -> "Axes":
-        """Stated confidence and true accuracy of each method at a budget, the second if None; new axes where None."""
+        """Stated confidence and true accuracy of each method at a budget, the second if None; new axes if None."""
         from audiosim.plots import draw_stated
 
         budget = self.budgets[min(1, len(self.budgets) - 1)] if budget is None else budget

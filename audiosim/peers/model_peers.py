@@ -112,7 +112,7 @@ def fitted_variances(rows: list[Array], values: Array) -> Array:
     """Variances of the components with maximum likelihood for standardised values, as in `GaussianProcessRegressor`.
 
     rows    (k, k) each component among the judged pairs
-    values  (k,) of mean 0 and variance 1
+    values  (k,) values with mean 0 and variance 1
     """
     from scipy.optimize import minimize  # imported here, as most uses need not pay for its start-up time
 

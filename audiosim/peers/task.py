@@ -70,7 +70,7 @@ class Grader:
     def __init__(self, gains: Array, budget: int) -> None:
         """A grader with its whole budget left.
 
-        gains  (n,) of all pairs, from 0 to 1
+        gains  (n,) gains of all pairs, from 0 to 1
         """
         self._gains = gains
         self.budget = budget

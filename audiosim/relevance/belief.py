@@ -209,7 +209,7 @@ class Belief:
     def condition(self, index: int, grade: float) -> "Belief":
         """Belief after one more pair was judged.
 
-        index  of a pair that is not judged
+        index  place of an unjudged pair
         """
         if self.judged[index]:
             raise InputError(f"row {index} is judged already: a change of its judgment needs revise")
@@ -300,7 +300,7 @@ class Belief:
         """(count, m) grades of some pairs: a judged pair's own, otherwise the level selected by a uniform number.
 
         rows    (m,)
-        chance  (count, m) in [0, 1]
+        chance  (count, m) random numbers in [0, 1]
         """
         return grades_at(self, rows, chance)
 

@@ -20,8 +20,8 @@ class Between:
 
         grade = scale's usual mean + s (constant + agreement z + consensus x + repetition r + sum of effects)
 
-    trend    of TREND each: mean and standard deviation of a normal distribution
-    standard_deviations  of the effects, each log-normal: median, and standard deviation of the logarithm
+    trend    mean and standard deviation of a normal distribution for each of TREND
+    standard_deviations  log-normal size of each effect: median, and standard deviation of the logarithm
     sources  training collections, each once
     carried  by kinship, "systems" or "edition": correlation of these parameters between kin; empty if unknown
 

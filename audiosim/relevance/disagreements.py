@@ -23,8 +23,8 @@ from audiosim.relevance.judged_rows import JudgedRows
 class Disagreement:
     """Disagreement between people on one pair.
 
-    pair    of query and document
-    grades  as a share of the scale, by name
+    pair    pair of query and document
+    grades  grades by name, as shares of the scale
     beyond  excess of each grade over its prediction from that person's other judgments, likewise
     spread  standardised: 1 where they differ as usual here
     chance  probability of at least this much disagreement on a pair if people differ as they do elsewhere

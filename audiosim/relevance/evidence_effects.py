@@ -43,7 +43,7 @@ class EvidenceEffects:
     def of(cls, pool: Pool, layout: Layout, kinds: Iterable[EvidenceKind] | None = None) -> "EvidenceEffects":
         """The effects of a pool's evidence, for the pool's layout.
 
-        kinds  of evidence; None for all kinds known in this process
+        kinds  kinds of evidence; None for all kinds known in this process
         """
         some = EVIDENCE_KINDS.values() if kinds is None else kinds
         found = (_regressors(kind, pool, layout) for kind in some)
@@ -90,7 +90,7 @@ def _regressors(kind: EvidenceKind, pool: Pool, layout: Layout) -> Regressors | 
 def prepare_closeness(folder: Path) -> None:
     """Precompute the closeness that a joint model of a collection needs, and store it beside the index of its sounds.
 
-    folder  of the collection
+    folder  folder of the collection
 
     Its first ranking is then as fast as any other. Does nothing if the folder holds no readable collection: the
     error appears when it is read later. For pools at cutoffs other than the collection's and 5, it stores the

@@ -20,14 +20,14 @@ class Regressors:
 
         deviations += columns slopes + likeness + effects,   slopes ~ N(slopes, covariance)
 
-    names       of its m pieces, as shown with predictions
+    names       names of its m pieces, as shown with predictions
     known       (n, m) True where each piece covers each pair
-    columns     (n, k) in standard deviations over the retrieved pairs; 0 where not covered
+    columns     (n, k) covariates in standard deviations over the retrieved pairs; 0 where not covered
     slopes      (k,) prior means, in standard deviations of a grade
-    covariance  (k, k) of that prior
-    kernels     by name: for each block the similarity of its documents, a correlation
-    shared      by name: (n, p) loading of each pair on each of p effects of one kind
-    standard_deviations  by name of a kernel or of effects: median, and standard deviation of the logarithm
+    covariance  (k, k) covariance of that prior
+    kernels     similarity of the documents of each block, a correlation, by name
+    shared      (n, p) loading of each pair on each of p effects of one kind, by name
+    standard_deviations  median, and standard deviation of the logarithm, by name of a kernel or of effects
     explained   by names of components, together: the part of their variance, in deviations, that the columns are
                 expected to explain
     """

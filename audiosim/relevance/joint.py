@@ -220,8 +220,8 @@ class JointEstimator:
     def learned_deviations(self, places: Integers, gains: Array) -> dict[str, float]:
         """Standard deviations for predictions, by name, estimated from these gains and the model together.
 
-        places  (k,) of the judged pairs
-        gains   (k,) as shares of the highest
+        places  (k,) places of the judged pairs
+        gains   (k,) gains as shares of the highest
         """
         from audiosim.stats.normal.components import (
             estimate_components,  # imported here, as most uses need not pay for its start-up time

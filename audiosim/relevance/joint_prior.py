@@ -34,7 +34,7 @@ class Prior:
     """Prior of the pairs of a pool before any judgment, except for the variance components.
 
     ordinal   belief by the ordinal models
-    layout    of the components; constant, system agreement, consensus and repetition are its trend
+    layout    layout of the components; constant, system agreement, consensus and repetition are its trend
     mean      (n,) expected grade as a share of the highest
     informed  (n,) True where the ordinal model has a feature of the pair
     systems   number of systems of the pool
@@ -78,7 +78,7 @@ class Uncertainty:
     """Prior uncertainty about the trend and the variance components, before any judgment of the collection.
 
     mean        (n,) expected grade as a share of the highest, trend included
-    covariance  (f, f) of the trend's coefficients
+    covariance  (f, f) covariance of the trend's coefficients
     centre      standard deviations, by component
     spread      standard deviations of their logarithms
     away        True for a collection that the model was not trained on

@@ -43,7 +43,7 @@ def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off
     """Noise of each person of a panel: maximum of likelihood times prior, by Fisher scoring.
 
     rows        layout of the judgments
-    deviations  by name, of all components of that layout
+    deviations  deviations of all components of that layout, by name
     off         (J,) judgments less their expectations
     """
     variances = np.array([deviations[name] ** 2 for name in rows.names])

@@ -18,7 +18,7 @@ class JudgedRows:
     """Judgments of a panel, their expectations, and their covariance C.
 
     rows        layout of the J judgments, the trend among its effects
-    deviations  by name, of all components of that layout
+    deviations  deviations of all components of that layout, by name
     panel       the judges and their judgments
     off         (J,) y, judgments less the mean of each before any was made
     unit        deviation of a pair, as a share of the scale; noise is a multiple of it

@@ -159,10 +159,10 @@ Who = Literal["panel", "listeners"] | int
 class PanelModel:
     """Joint distribution of a pool's gains and judgments, before any judgment.
 
-    layout  of the components of gains, where `rest` belongs to the pair itself
+    layout  layout of the components of gains, where `rest` belongs to the pair itself
     effects, covariance  (n, f) more loadings on shared effects, and (f, f) their covariance: the trend
     parts   (n, s) share of each pair that belongs to the results of each system
-    mean    (n,) of the gains
+    mean    (n,) means of the gains
     deviations   standard deviations by name: those of the layout, with `pair` for `rest`, and of SEVERITY, TASTE,
             JUDGE_QUERY and `rest`, the noise
     noise   (p,) noise of the first people, relative to the common noise, which all others have
@@ -302,7 +302,7 @@ def tasters(panel: Panel, systems: int) -> Integers:
 def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
     """Layout of judgments for estimating all deviations: those of gains and those of judges.
 
-    layout  of the n pairs
+    layout  layout of the n pairs
     parts   (n, s) share of each pair that belongs to the results of each system
 
     The noise is its `rest`; severity and taste do not grow with a pair's deviation.

@@ -160,7 +160,7 @@ def shape_errors(ends: Array, ratio: Array, steps: Array, weight: float) -> Arra
     F_l is the share of pairs of level l or lower, under a Dirichlet distribution; the mean density of the pairs at each
     end translates it to the shape. The part that moves the mean grade is removed: the gains already account for it.
 
-    ends    (k, l - 1) of the levels of each pair, in deviations
+    ends    (k, l - 1) ends of the levels of each pair, in deviations
     ratio   (k, 1) rate at which the ends of each pair move with the shape
     steps   (l - 1,) difference of each level's grade from the one before
     weight  weight of the prior, in judgments
@@ -197,7 +197,7 @@ def shown_by_levels(ends: Array, grades: Array) -> float:
     the mean of r^2 over pairs, 1 without pairs. Olsson, Drasgow & Dorans (1982), doi:10.1007/BF02294164,
     equation 12.
 
-    ends    (k, l - 1) of the levels of each pair, in deviations
+    ends    (k, l - 1) ends of the levels of each pair, in deviations
     grades  (l,) grade of each level
     """
     reached = np.diff(ndtr(ends), axis=1, prepend=0, append=1)

@@ -57,7 +57,7 @@ class LevelReading(Protocol):
 class PairByPair:
     """Levels of independent pairs: those of the marginals.
 
-    probabilities  (n, l) by the marginals
+    probabilities  (n, l) probabilities by the marginals
     level_grades   (l,) grade of each level
     grades         (n,) the judgments, NaN where unjudged
     """
@@ -236,7 +236,7 @@ def grades_at(belief: _Graded, rows: Integers, chance: Array) -> Array:
     """(count, m) grades of some pairs: a judged pair's own, otherwise the level selected by a uniform number.
 
     rows    (m,)
-    chance  (count, m) in [0, 1]
+    chance  (count, m) random numbers in [0, 1]
     """
     reached = np.cumsum(belief.probabilities[rows], axis=1)[:, :-1]
     level = np.zeros(chance.shape, dtype=np.int64)

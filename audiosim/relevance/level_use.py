@@ -69,8 +69,8 @@ class Levels:
 
         below      (k, l - 1) P(level <= l) by the marginals
         own        (k,) expected gain by the marginals
-        deviation  (k,) of the gain before any judgment
-        mean       (k,) of the gain now
+        deviation  (k,) standard deviation of the gain before any judgment
+        mean       (k,) mean of the gain now
         spread     (k,) standard deviation of the gain now
         """
         shape = np.zeros(below.shape[1]) if self.shape is None else self.shape
@@ -83,8 +83,8 @@ class Levels:
 
             mean over judged pairs of P(level <= l) = (WEIGHT previous value + judged l or lower) / (WEIGHT + judged)
 
-        levels  (l,) of the scale
-        ends    (k, l - 1) of each judged pair by the marginals, predicted from the other judgments
+        levels  (l,) levels of the scale
+        ends    (k, l - 1) ends of each judged pair by the marginals, predicted from the other judgments
         ratio   (k, 1) rate at which the ends of each pair move with the shape
         counts  (k, l) judged pairs of each pair's query by level, leaving out the pair itself
         grades  (k,)

@@ -121,7 +121,7 @@ def _weights(said: Array) -> tuple[Array, Array]:
 
 
 def machine_kind(prior: SlopePrior | None = None) -> EvidenceKind:
-    """The kind of evidence for machines, by a prior of their slopes; the shipped one where None."""
+    """The kind of evidence for machines, by a prior of their slopes; the shipped one if None."""
 
     def regressors(pool: Pool, _: Blocks) -> Regressors | None:
         machines = machine_grades(pool)

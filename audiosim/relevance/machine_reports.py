@@ -60,7 +60,7 @@ Bounds = tuple[float, float, float]
 class Favour:
     """Addition of a machine to all grades of a team, beyond the quality that people see.
 
-    size  in standard deviations of its grades, with a 95 % interval
+    size  favour in standard deviations of its grades, with a 95 % interval
     sure  True if a simultaneous interval for all systems excludes 0
     """
 
@@ -77,7 +77,7 @@ class MachineReport:
     judgments  pairs of the pool that it grades
     severity   excess of its grades over people's, as a share of the scale; None where its scale is another
     agreement  correlation of its mean grades of systems with people's scores
-    favours    of all teams, the surest first
+    favours    favours for all teams, the surest first
     maker      team or system that made it; empty: unspecified
     made       team of its maker
     worth      number of further human judgments that it replaces now
@@ -217,7 +217,7 @@ def favours_of(
 def _slope_and_noise(fixed: Array, retrieved: Array, said: Array, favour: float) -> tuple[float, float]:
     """Slope of a machine's grades on people's, and variance of its noise, with teams' favours taken out.
 
-    fixed  (J, 2) of the judged pairs
+    fixed  (J, 2) regressors of the judged pairs
     """
     columns = np.column_stack([fixed, retrieved - retrieved.mean(axis=0)])
     gram, moments = columns.T @ columns, columns.T @ said

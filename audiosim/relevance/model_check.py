@@ -173,7 +173,7 @@ def check_model(
     belief  belief by the estimator, given the judgments
     order   (k,) places of the judged pairs, in order of judgment
     pool    defines the systems' sums and the groups for display; None for neither
-    rng     for the randomisation within a level; seeded with 0 where None
+    rng     generator for the randomisation within a level; seeded with 0 if None
 
     Estimators whose marginals use the judgments would have seen later judgments; they are therefore checked by their
     predictions without judgments. Quantities that the estimator learned from these judgments, such as variance

@@ -129,7 +129,7 @@ def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> Rel
 def learned_from(pool: Pool, grades: Mapping[Pair, float]) -> dict[Pair, float]:
     """The grades from which a campaign's estimator has learned, if pairs were first judged in this order.
 
-    grades  of the judged pairs; those outside the pool are left out
+    grades  grades of the judged pairs; those outside the pool are left out
     """
     judged = [pair for pair in grades if pair in pool.positions]
     return {pair: grades[pair] for pair in judged[: last_moment(len(judged))]}

@@ -50,9 +50,9 @@ class Misfit:
 def of_sums(weights: Array, error: Array, deviation: Array, rising: bool = False) -> Array:
     """(k,) logarithm of the mean of the e-values of several sums; 0 without any.
 
-    weights    (d, k) of each judgment in each sum, known before it is made
+    weights    (d, k) weights of each judgment in each sum, known before it is made
     error      (k,) gain less its prediction from the judgments before
-    deviation  (k,) of that prediction
+    deviation  (k,) deviation of that prediction
     rising     True if only rising sums are evidence
     """
     sums, variances = np.cumsum(weights * error, axis=1), np.cumsum((weights * deviation) ** 2, axis=1)
@@ -98,7 +98,7 @@ def of_pairs(systems: Array) -> Array:
 def further_off(weights: Iterable[Array], error: Array, deviation: Array) -> float:
     """Root mean square of sums of errors, in their stated deviations; 1 if these are right.
 
-    weights  (d, k) of several kinds of sums
+    weights  (d, k) weights of several kinds of sums
     """
     squares = []
     for some in weights:

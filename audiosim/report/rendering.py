@@ -50,7 +50,7 @@ Origin = Mapping[str, str]  # origin of a page: its last lines
 class Grid(NamedTuple):
     """A table of text.
 
-    heads  (text, kind) of each column, the kind "word" or "number"
+    heads  (text, kind) for each column, the kind "word" or "number"
     rows   (True for a marked row, its cells)
     """
 

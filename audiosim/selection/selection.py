@@ -231,7 +231,7 @@ class Selection:
     def reached(self, stopping_rule: float | str | StoppingRule) -> bool:
         """True if judging may stop: the stopping rule is met, or no further judgment has any value.
 
-        stopping_rule  or its text such as "every=0.95", or a mean confidence
+        stopping_rule  rule, its text such as "every=0.95", or a mean confidence
         """
         return as_stopping_rule(stopping_rule).reached(self) or not self.weights[~self.belief.judged].any()
 
@@ -324,7 +324,7 @@ class Selection:
         """The same loop started again from these grades and comparisons, by these people.
 
         estimator  already trained
-        grades     of the judged pairs, in the order of their first judgments
+        grades     grades of the judged pairs, in the order of their first judgments
         """
         order = tuple(map(self.pool.positions.__getitem__, grades))
         begun, known = replace(self, panel=panel, comparisons=comparisons), comparing(estimator, comparisons)

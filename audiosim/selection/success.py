@@ -29,7 +29,7 @@ def success_chances(shares: Ranking, share: float) -> Array:
     """(s,) probability that each system satisfies more than a share of the users.
 
     shares  shares of users that the systems satisfy, as a ranking; see `satisfied_users`
-    share   in [0, 1]; a known share of users gives 0 or 1
+    share   share of the users in [0, 1]; a known share of users gives 0 or 1
     """
     means, variances = shares.scores.mean.tolist(), shares.scores.variance.tolist()
     return np.array(

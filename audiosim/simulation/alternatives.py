@@ -59,7 +59,7 @@ class PooledRuns:
     """Rankings as places of pairs in a pool, for scoring by many sets of grades.
 
     collection  collection with the scale and the runs
-    place       (s, q, k) of the pair at each rank, -1 where nothing was retrieved
+    place       (s, q, k) place of the pair at each rank, -1 where nothing was retrieved
     query       (n,) number of each pair's query, as in `place`
     """
 

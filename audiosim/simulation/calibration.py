@@ -16,9 +16,9 @@ BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # bins of Urbano (2013), Tabl
 class Claims:
     """Claims about pairs of systems in several rankings, with their truth.
 
-    stated  for each ranking the confidence (p,) in the order of each pair
-    right   for each ranking the accuracy (p,) of each of these orders: 1, 0, or 1/2 for a tie
-    judged  for each ranking the number of judged pairs of documents
+    stated  confidence (p,) in the order of each pair, for each ranking
+    right   accuracy (p,) of each of these orders, for each ranking: 1, 0, or 1/2 for a tie
+    judged  number of judged pairs of documents, for each ranking
     """
 
     stated: tuple[Array, ...]

@@ -130,7 +130,7 @@ class Effort:
     _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Share of campaigns finished after each number of further judgments; new axes where None."""
+        """Share of campaigns finished after each number of further judgments; new axes if None."""
         from audiosim.plots import Line, draw_curves
 
         steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))

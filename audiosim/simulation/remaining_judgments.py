@@ -67,7 +67,7 @@ class Remaining:
     def quantile(self, share: float) -> int | None:
         """Smallest count that at least this share of the campaigns did not exceed; None if none was finished.
 
-        share  in (0, 1]
+        share  share of the campaigns, in (0, 1]
         """
         if not 0 < share <= 1:
             raise InputError(f"a share of campaigns must be in (0, 1], got {share:g}")

@@ -82,7 +82,7 @@ class Replay:
         return frame_of([asdict(moment) for moment in self.curve], index="judged")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Stated confidence and true accuracy after each judgment; new axes where None."""
+        """Stated confidence and true accuracy after each judgment; new axes if None."""
         from audiosim.plots import Line, draw_curves
 
         judged, confidences = ([getattr(moment, name) for moment in self.curve] for name in ("judged", "confidence"))

@@ -60,7 +60,7 @@ def selections(start: Selection, grades: Array, by_query: bool = False) -> Itera
 class Repeats:
     """Campaigns played to a goal on random parts of a collection.
 
-    parts  at least one
+    parts  one or more parts
     first  statements of each before any judgment, beside the truth
     last   the same at the end of judging
     """
@@ -115,7 +115,7 @@ class TrialCourse:
 class Followed:
     """Campaigns on random parts of a collection, all observed at the same moments.
 
-    parts    at least one
+    parts    one or more parts
     stopping_rules  each is watched separately
     near     pairs of systems that truly differ by more than this are clear
     courses  one per part

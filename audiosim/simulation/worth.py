@@ -104,7 +104,7 @@ class EvidenceWorth:
         return frame_of([asdict(piece) for piece in self.pieces])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Increase of the error without each piece, with 95 % intervals; new axes where None."""
+        """Increase of the error without each piece, with 95 % intervals; new axes if None."""
         from audiosim.plots import draw_intervals
 
         names = [f"{one.evidence}, {one.judged:.0%} judged" for one in self.pieces]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Coefficient(NamedTuple):
     """A coefficient or threshold with both kinds of standard errors, and z and p by each.
 
-    standard_error         from the information matrix: correct if judgments were independent
+    standard_error         error from the information matrix: correct if judgments were independent
     robust_standard_error  allows for correlated judgments of one query; None with a single query
     """
 
@@ -41,7 +41,7 @@ class ComponentRow(NamedTuple):
     """A component of a joint model: the size of its effects on a grade.
 
     size            standard deviation of the effects, as a share of that of a pair's grade by the ordinal part
-    standard_error  of the size; None if the judgments do not determine it
+    standard_error  standard error of the size; None if the judgments do not determine it
     points          the size in units of the scale, for a pair with the mean standard deviation
     points_error    the standard error in these units
     """
@@ -77,7 +77,7 @@ class Findings:
     unknown              number of judged pairs that lack each feature
     levels               (level, rows)
     own_judgment         True if aSYS and aART included the pair's own judgment
-    log_likelihood       at the maximum, and of the model without terms
+    log_likelihood       log-likelihoods at the maximum, and of the model without terms
     r_squared            Nagelkerke's R^2
     coefficients         one per term
     thresholds           one for each level but the lowest
@@ -86,7 +86,7 @@ class Findings:
     scores               scores of the model, historical and uniform; in sample, on held-out rows, and on the
                          unjudged rows when a share of each held-out query is judged
     calibration          on held-out queries, or in sample without folds
-    coverage             for the same rows: (nominal, actual)
+    coverage             (nominal, actual) coverage for the same rows
     intervals            coverage of a joint model's intervals for means; empty for others
     eliminated           the terms that elimination dropped, in order
     versions             the model with the pair's own judgment left out and included; without judgment features none
@@ -157,7 +157,7 @@ class Training:
     _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The coefficients with two standard errors on either side; new axes where None."""
+        """The coefficients with two standard errors on either side; new axes if None."""
         from audiosim.plots import draw_intervals
 
         rows = self.findings.coefficients

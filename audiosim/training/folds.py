@@ -44,7 +44,7 @@ class Fold(NamedTuple):
 class Judged:
     """The judged pairs of some pools as examples, with the pools for recomputing features from fewer judgments.
 
-    pools      with their grades: (pairs,), NaN where unjudged
+    pools      pools with their grades: (pairs,), NaN where unjudged
     examples   n rows, with features from all judgments except the pair's own
     as_given   True to leave the features as in the examples, even those from held-out judgments
     """
@@ -114,7 +114,7 @@ def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Wa
 def draw(group: Integers, share: float, seed: int) -> Booleans:
     """(n,) True for drawn rows: a random share of every group, rounded to whole rows, with halves rounded up.
 
-    share  in [0, 1)
+    share  share of the rows, in [0, 1)
     seed   rows drawn at one share are also drawn at larger ones
 
     Groups too small for one row at this share get none.

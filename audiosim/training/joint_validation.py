@@ -83,7 +83,7 @@ def joint_intervals(
 ) -> tuple[IntervalCoverage, ...]:
     """Number of 95 % intervals that contain the true mean, learned on half of the queries and checked on the others.
 
-    learn  as in `joint_scores`
+    learn  learning function as in `joint_scores`
     seed   seed of the halvings and of the judged pairs; see `halves`
     advance  called after each half
     workers  processes that learn and predict, one half each

@@ -312,7 +312,7 @@ class StudyOutcome:
         return frame_of(self.rows(), ["worker", "answers", "traps", "right", "counts"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the share of traps that each person answered correctly; new axes where None."""
+        """Plot the share of traps that each person answered correctly; new axes if None."""
         from audiosim.plots import draw_bars
 
         shares = [one["right"] / one["traps"] if one["traps"] else 0.0 for one in self.people]

@@ -204,7 +204,7 @@ class Preferences:
     _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The share of satisfied users by score, with its standard errors, and the cubic; new axes where None."""
+        """The share of satisfied users by score, with its standard errors, and the cubic; new axes if None."""
         from audiosim.plots import Line, draw_curves, draw_points
 
         across, up = f"{self.measure}, {self.scale} scale", "satisfied users"

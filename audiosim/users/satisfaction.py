@@ -44,7 +44,7 @@ class SatisfactionMapping:
     def probability(self, scores: Array) -> Array:
         """P(Sat) of every score, in the shape of the scores.
 
-        scores  in [0, 1]; NaN is refused
+        scores  scores in [0, 1]; NaN is refused
         """
         return np.clip(self.cubic(_checked("scores", scores)), 0, 1)
 
@@ -80,7 +80,7 @@ def user_scores(measure: str | Measure, scale: Scale, grades: Array) -> Array:
 def published_mapping(measure: str | Measure, scale: str) -> SatisfactionMapping:
     """The published mapping from the user-oriented scores of a measure to P(Sat).
 
-    measure  with cutoff 5, such as DCG(gain=exponential)@5, Q(ideal=user)@5 or P(min=40)@5; see `user_form`
+    measure  measure with cutoff 5, such as DCG(gain=exponential)@5, Q(ideal=user)@5 or P(min=40)@5; see `user_form`
     scale    scale of the grades: broad, fine, or one of the artificial ones made from fine grades, graded-4, graded-5,
              binary-20, binary-40, where the number is the lowest relevant grade
 

@@ -98,7 +98,7 @@ class ExampleSet:
         return {"examples": len(self.examples), "bins": self.rows()}
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Examples by the tenth of the difference in score, a line for each criterion; new axes where None."""
+        """Examples by the tenth of the difference in score, a line for each criterion; new axes if None."""
         from audiosim.plots import Line, draw_curves
 
         middles = [(place + 0.5) / BINS for place in range(BINS)]

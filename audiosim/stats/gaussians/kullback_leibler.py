@@ -152,7 +152,7 @@ def kullback_leibler_divergence(
     packed     the Gaussians
     rows       (r,) places among them; None: all
     columns    (c,) likewise
-    precision  of the products, and of the result
+    precision  precision of the products and of the result
 
     (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where rows and columns are the
     same. The middle form is one matrix product, but cancels where a divergence is small against the

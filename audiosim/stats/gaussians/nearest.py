@@ -38,8 +38,8 @@ class NearestFound:
     """Neighbours of all queries in one list, nearest first within each query.
 
     query       (m,) number of the query, rising
-    place       (m,) of the neighbour in the field
-    divergence  (m,) in nats, double precision
+    place       (m,) place of the neighbour in the field
+    divergence  (m,) divergence in nats, in double precision
     """
 
     query: Integers
@@ -51,8 +51,8 @@ def nearest(field: SearchField, queries: Array, groups: Integers, k: int) -> Nea
     """The k Gaussians of smallest symmetrised Kullback-Leibler divergence from each query; fewer if there are fewer.
 
     queries  (q, 2 w + 2) sides of the queries by the field's whitener, see `Packed`
-    groups   (q,) of the queries
-    k        at least 1
+    groups   (q,) groups of the queries
+    k        number of neighbours, at least 1
 
     Single-precision products give a lower and an upper bound of each divergence. Candidates for the k are then
     evaluated in double precision, so the answer equals that of a full sort.

@@ -35,7 +35,7 @@ class Crossed:
     """Variance components of a crossed design: every system has a score on every query.
 
     systems, queries  their numbers
-    mean_squares      of systems, of queries, residual
+    mean_squares      mean squares of systems, of queries, and residual
     system            variance of the systems
     query             variance of the queries' difficulty
     residual          variance of the interaction of systems and queries, and of everything else
@@ -144,7 +144,7 @@ class Nested:
     """Variance components of a nested design: all systems are judged on all queries, each query by its own assessors.
 
     systems, queries, assessors  their numbers; assessors per query
-    mean_squares    of systems, of queries, of assessors within queries, of systems by queries, residual
+    mean_squares    mean squares: systems, queries, assessors within queries, systems by queries, residual
     system          variance of the systems
     query           variance of the queries' difficulty
     assessor        variance of the assessors within queries

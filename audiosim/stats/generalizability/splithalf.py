@@ -61,7 +61,7 @@ class SplitHalf:
     _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Rates of success, lack of power and conflict by the level of significance; new axes where None."""
+        """Rates of success, lack of power and conflict by the level of significance; new axes if None."""
         from audiosim.plots import Line, draw_curves
 
         table = self.to_frame()

@@ -20,7 +20,7 @@ def fit_normal(scores: ArrayLike) -> Normal:
 def fit_truncated_normal(scores: ArrayLike) -> TruncatedNormal:
     """The normal distribution of `fit_normal`, truncated to [0, 1].
 
-    scores  (n,) from 0 to 1
+    scores  (n,) scores from 0 to 1
 
     As in Urbano (2013), section 4.2.1. Truncation moves mean and variance, so they differ slightly from the scores'.
     """
@@ -33,7 +33,7 @@ def fit_beta(scores: ArrayLike) -> Beta:
 
         alpha = m (m (1 - m) / v - 1),  beta = (1 - m) (m (1 - m) / v - 1),  where v < m (1 - m)
 
-    scores  (n,) from 0 to 1
+    scores  (n,) scores from 0 to 1
 
     If v >= m (1 - m), where nearly all scores are 0 or 1, `fit_beta_likelihood` is used. Urbano (2013), section 4.2.1.
     """
@@ -47,7 +47,7 @@ def fit_beta(scores: ArrayLike) -> Beta:
 def fit_beta_likelihood(scores: ArrayLike) -> Beta:
     """Beta distribution of greatest likelihood, by Newton's method.
 
-    scores  (n,) from 0 to 1
+    scores  (n,) scores from 0 to 1
 
     The likelihood is unbounded at scores of 0 and 1. If there are any, all scores are first moved inwards, to
     (x (n - 1) + 1/2) / n. Smithson & Verkuilen (2006), doi:10.1037/1082-989X.11.1.54.

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class Friedman:
     """Result of Friedman's test: do all systems rank equally well over the queries?
 
-    mean_ranks  (s,) from 1, worst on every query, to s, best on every query
+    mean_ranks  (s,) mean ranks from 1, worst on every query, to s, best on every query
     statistic   chi-squared
     freedom     its degrees of freedom, s - 1
-    p_value     from the chi-squared distribution
-    variance    of the ranks within a query, (s^2 + s) / 12 without ties
+    p_value     p-value from the chi-squared distribution
+    variance    variance of the ranks within a query, (s^2 + s) / 12 without ties
     queries     number of queries
     """
 

@@ -73,7 +73,7 @@ def fit_distributions(
 
         omega = sqrt(sum over the other queries of (share of their scores <= x, less the fit's cdf at x)^2)
 
-    scores  (s, q) from 0 to 1
+    scores  (s, q) scores from 0 to 1
     seed    seed, or generator, that draws the queries to fit to
     size    number of queries to fit to, from 2 to half of all; half if None
     trials  draws for each system

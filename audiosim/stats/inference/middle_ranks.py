@@ -8,7 +8,7 @@ from audiosim.arrays import Array
 def middle_ranks(values: Array, axis: int) -> Array:
     """Ranks from 1 along an axis, lowest value first; equal values share the mean of their ranks.
 
-    values  of any shape, finite
+    values  finite numbers of any shape
 
     The same as `scipy.stats.rankdata`, but without its half second of import time.
     """

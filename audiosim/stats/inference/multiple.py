@@ -12,7 +12,7 @@ def holm(p_values: ArrayLike) -> Array:
 
         max over j <= i of  (m - j + 1) p_(j), at most 1;  p_(1) <= ... <= p_(m)
 
-    p_values  (m,) from 0 to 1, of tests that may depend on each other in any way
+    p_values  (m,) p-values from 0 to 1, of tests that may depend on each other in any way
 
     Holm (1979), https://www.jstor.org/stable/4615733.
     """
@@ -27,7 +27,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> Array:
 
         min over j >= i of  m p_(j) / j;  p_(1) <= ... <= p_(m)
 
-    p_values  (m,) from 0 to 1, of tests that are independent or depend positively
+    p_values  (m,) p-values from 0 to 1, of tests that are independent or depend positively
 
     Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
     """

@@ -116,7 +116,7 @@ def paired_test(
     scores       (s, q) finite
     test         t, wilcoxon, sign, bootstrap or permutation
     rng          for the last two: draws the samples of queries, or the signs, the same for all pairs; seeded with 0
-                 where None
+                 if None
     samples      number of samples; if the 2^q permutations are no more than this, all are used and the test is exact
     confidence   confidence of the interval, between 0 and 1: of the mean difference; for Wilcoxon's test of the
                  pseudo-median, for the sign test of the median

@@ -41,7 +41,7 @@ def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permu
     """All 2^q permutations if they are no more than the number of samples, otherwise that many random ones.
 
     scores   (s, q) checked
-    samples  at least 1
+    samples  number of samples, at least 1
     """
     queries = scores.shape[1]
     exact = queries < 63 and 2**queries <= _checked(samples)
@@ -116,7 +116,7 @@ def bootstraps(scores: Array, rng: np.random.Generator, samples: int) -> Bootstr
     """Samples of q queries drawn with replacement.
 
     scores   (s, q) checked
-    samples  at least 1
+    samples  number of samples, at least 1
     """
     queries = scores.shape[1]
     parts = [scores @ counts.T for counts in _drawn_counts(queries, rng, _checked(samples))]

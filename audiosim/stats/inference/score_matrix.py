@@ -69,7 +69,7 @@ class Differences:
 def paired_differences(scores: ArrayLike) -> Differences:
     """Differences of all pairs of systems, in the order (0, 1), (0, 2), ..., (1, 2), ...
 
-    scores  (s, q) of each system on each query
+    scores  (s, q) score of each system on each query
     """
     matrix = check_scores(scores)
     first, second = np.triu_indices(len(matrix), 1)

@@ -316,8 +316,8 @@ class BlockNormal:
     def with_effects(self, loadings: Array, covariance: Array) -> "BlockNormal":
         """Distribution with q more shared effects of mean 0, independent of the present ones.
 
-        loadings    (n, q) of each unknown on each new effect; no unknown may be certain
-        covariance  (q, q) of the new effects
+        loadings    (n, q) loadings of each unknown on each new effect; no unknown may be certain
+        covariance  (q, q) covariance of the new effects
         """
         both = block_diag(self.shared, covariance)
         return BlockNormal(self.mean, self.blocks, self.within, self.sparse_loadings.beside(loadings), both)

@@ -21,11 +21,11 @@ LARGEST = 10  # upper bound of a standard deviation, in multiples of the largest
 class Components:
     """Estimated variance components with their standard errors.
 
-    standard_deviations  by name
+    standard_deviations  standard deviations by name
     errors      standard errors of these, by name; infinite where the data do not determine one
     likelihood  restricted log-likelihood at the estimate, without the prior
     trend       (f,) coefficients of the trend, by generalised least squares
-    covariance  (f, f) of these coefficients
+    covariance  (f, f) covariance of these coefficients
     """
 
     standard_deviations: Mapping[str, float]

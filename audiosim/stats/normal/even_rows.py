@@ -86,7 +86,7 @@ class KnownRows:
 
         H = L^-1 K_known,  [z y] = L^-1 [Z_known, values - mean],  L L' = K_known,known
 
-    places, values  (k,) of all of them; later ones take precedence
+    places, values  (k,) all places and values; later ones take precedence
     open       (b, m) rows that are not certain
     count      (b,) number of rows of H in use
     precision  (p + 1, p + 1) sum of [z y]' [z y]: precision of the shared effects, and precision times their mean

@@ -129,7 +129,7 @@ class Layout:
     def normal(self, standard_deviations: Mapping[str, float], mean: Array, fixed: Array | None = None) -> BlockNormal:
         """Multivariate normal with these standard deviations.
 
-        standard_deviations  by name, above 0
+        standard_deviations  standard deviations by name, above 0
         mean   (n,)
         fixed  (f, f) covariance of the coefficients of the fixed columns, as further effects; None: no such effects
         """

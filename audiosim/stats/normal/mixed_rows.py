@@ -48,7 +48,7 @@ class MixedRows:
     def variances(self, variances: Array, before: sparse.csr_array, effects: Array) -> Array:
         """(m,) z' V z of the conditioned rows z.
 
-        variances  (m,) of the original rows
+        variances  (m,) variances of the original rows
         before     (m, p) the original rows
         effects    (p, k) V times the known rows
         """
@@ -62,7 +62,7 @@ class MixedRows:
 class Stacked:
     """Mixed rows of many blocks, for products with effects: one sparse product instead of one product a block.
 
-    parts    by block, in order
+    parts    mixed rows by block, in order
     rows     (r,) places of their unknowns, block by block
     gain     (r, k) their gains, in the columns of all known values
     known    (k, p) rows of the known values

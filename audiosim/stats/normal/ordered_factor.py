@@ -17,7 +17,7 @@ class OrderedFactor:
 
     A campaign needs it after each judgment, for the same unknowns and one more.
 
-    places  (k,) of the unknowns
+    places  (k,) places of the unknowns
     root    (k, k) lower triangular; the first i rows and columns are the factor of the first i unknowns
     """
 
@@ -48,7 +48,7 @@ class OrderedFactor:
     def predictions(self, values: Array, mean: Array) -> tuple[Array, Array]:
         """(k,) mean and (k,) standard deviation of each unknown given the values (k,) of those before it.
 
-        mean  (k,) of each unknown before any value is known
+        mean  (k,) mean of each unknown before any value is known
         """
         deviation = np.diagonal(self.root)
         innovation = solve_triangular(self.root, values - mean, lower=True)

@@ -22,8 +22,8 @@ class Kept:
 
     weights   the sums; referenced here so that no other object can get their identity
     split     for each block the sums with a share in it, and their weights there; see `by_block`
-    products  by block, K_b and its part of the covariance of the sums
-    loadings  by block, its rows of Z and their part of the loadings of the sums
+    products  K_b and its part of the covariance of the sums, by block
+    loadings  rows of Z and their part of the loadings of the sums, by block
     """
 
     weights: Sparse
@@ -36,7 +36,7 @@ class Kept:
 class Remembered:
     """Results computed for a distribution that remain usable after conditioning.
 
-    variance  (n,) of the unknowns; None: not computed yet
+    variance  (n,) variances of the unknowns; None: not computed yet
     acrosses  covariances of weighted sums with each unknown, with their weights, by the identity of the weights
     kept      parts of weighted sums, likewise, found again by the identity of the arrays that they are made from
     """

@@ -23,9 +23,9 @@ class OrdinalFit:
     """A proportional odds model fitted by maximum likelihood.
 
     thresholds      (t,) one for each level but the lowest, falling
-    coefficients    (k,) in units of the features
-    log_likelihood  at the maximum, without the ridge's penalty
-    covariance      (t + k, t + k) of thresholds, then coefficients: the inverse of the information matrix
+    coefficients    (k,) coefficients in units of the features
+    log_likelihood  log-likelihood at the maximum, without the ridge's penalty
+    covariance      (t + k, t + k) covariance of thresholds, then coefficients: the inverse of the information matrix
     robust          the same if rows of one group may be correlated; None without groups
     iterations      Newton steps over all rows
     """

@@ -35,11 +35,11 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     After `fit_ordinal`:
 
     classes_             (l,) the levels, rising
-    coef_                (k,) in the units of the features
+    coef_                (k,) coefficients in the units of the features
     thresholds_          (l - 1,) alpha for each level but the lowest, falling
-    log_likelihood_      at the maximum, without the penalty
-    covariance_          (l - 1 + k, l - 1 + k) of thresholds, then coefficients
-    standard_errors_     (k,) of coef_, from the information matrix
+    log_likelihood_      log-likelihood at the maximum, without the penalty
+    covariance_          (l - 1 + k, l - 1 + k) covariance of thresholds, then coefficients
+    standard_errors_     (k,) standard errors of coef_, from the information matrix
     threshold_standard_errors_         (l - 1,)
     robust_standard_errors_            (k,) if rows of one group may be correlated; None without `groups`
     n_iter_              Newton steps
@@ -61,7 +61,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit to features X (n, k) and levels y (n,), which sort from lowest to highest.
 
         sample_weight  (n,) multiplicity of each row, 0 or more
-        groups         (n,) for robust standard errors, such as the query of each judgment
+        groups         (n,) groups for robust standard errors, such as the query of each judgment
         """
         if self.unidentified not in {"ridge", "error"}:
             raise InputError(f"unidentified must be ridge or error, got {self.unidentified!r}")

@@ -48,7 +48,7 @@ def standardise(columns: Array, weights: Array, names: Sequence[str]) -> tuple[A
 def check_independent(standard: Array, weights: Array, names: Sequence[str]) -> None:
     """Raise an error that names the first column that is a linear combination of earlier ones.
 
-    standard  (n, k) of mean 0 and variance 1
+    standard  (n, k) columns with mean 0 and variance 1
     """
     correlation = (standard * weights[:, None]).T @ standard / weights.sum()
     factor = np.zeros_like(correlation)

@@ -73,7 +73,7 @@ def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array,
         log P = log(Phi(u) - Phi(l)),  l = (low - mean) / s,  u = (high - mean) / s,  s^2 = variance + noise^2
 
     answer    (J,) A, SAME or B; its bounds are (tie, inf), (-tie, tie), (-inf, -tie)
-    mean, variance  (J,) of d
+    mean, variance  (J,) mean and variance of d
     noise     (J,) standard deviation of the error, above 0
     tie       t, above 0
     """
@@ -189,7 +189,7 @@ class AnswerLikelihood(NamedTuple):
     """Approximate log likelihood of answers, with the parts of its derivatives.
 
     log        logarithm of the probability of all answers
-    sites      of the answers
+    sites      sites of the answers
     residual   (J,) b = R (value - mean)
     precision  (J, J) R = (K + diag(noise of the sites))^-1; the derivative by a size is tr((b b' - R) dK) / 2
     cavity     (J,) means and (J,) variances without the answer's own site
