@@ -113,9 +113,9 @@ def test_a_scale_without_published_mappings_is_refused():
 
 
 def test_scores_relative_to_the_judged_documents_are_refused():
-    with pytest.raises(InputError, match=r"user-oriented scores: of Q\(ideal=user\)@5, not of Q@5"):
+    with pytest.raises(InputError, match=r"user-oriented scores: use Q\(ideal=user\)@5, not Q@5"):
         published_mapping("Q@5", "fine")
-    with pytest.raises(InputError, match=r"of CG@5, not of CG\(form=original\)@5"):
+    with pytest.raises(InputError, match=r"use CG@5, not CG\(form=original\)@5"):
         published_mapping("CG(form=original)@5", "fine")
 
 
