@@ -23,13 +23,16 @@ LOCAL = {"TypeVar", "ParamSpec", "load", "chapter"}  # variables of types, lazy 
 
 
 @cache
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
 def modules():
     """Path and dotted name of every module but `__init__` and `__main__`, which are called after their package."""
     found = (path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py"))
     paths = sorted(path for path in found if "migrations" not in path.parts)  # of those each has what Alembic reads
-    return {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths
-    }
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts): parsed(path) for path in paths}
 
 
 def defined(tree):
@@ -163,7 +166,7 @@ def test_docstrings_begin_with_a_noun_or_a_verb(folder):
     found = {
         (str(path.relative_to(ROOT)), text.split("\n")[0])
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, documented) and (text := ast.get_docstring(node)) and re.split(r"\W", text)[0] in QUESTIONS
     }
     assert found == set()

@@ -77,7 +77,27 @@ def is_whole(words):
     return all(given.get(one.name) not in (None, (), []) for one in command.params if one.required)
 
 
-FOUND = {page.name: commands for page in PAGES if (commands := commands_of(page.read_text("utf-8")))}
+READING = {"check", "compare", "estimate", "evaluate", "history", "next", "plan", "predict", "reliability", "simulate"}
+FILE = re.compile(r"/|\.(csv|html|json|parquet|qrels|trec|tsv)$")  # which another command of the page may have made
+
+
+def only_reads(words):
+    """True where a command makes nothing and reads nothing but collections, which it is given anew."""
+    return words[0] in READING and "-o" not in words and not any(map(FILE.search, {*words} - {*GIVEN}))
+
+
+def commands_by_page():
+    """The commands of each page, but for those that an earlier page shows and that come to the same there."""
+    found, known = {}, set()
+    for page in PAGES:
+        commands = commands_of(page.read_text("utf-8"))
+        if kept := {words: line for words, line in commands.items() if words not in known}:
+            found[page.name] = kept
+        known |= {words for words in commands if only_reads(words)}
+    return found
+
+
+FOUND = commands_by_page()
 
 
 def test_most_pages_show_whole_commands():
