@@ -270,7 +270,7 @@ def _by_listener(collection: Collection, measure: Measure) -> Array:
 
 
 def _of_users(measure: Measure, scale: str, values: Array, users: int) -> Array:
-    """(s, n + 1) the probability that so many users are satisfied, the mean over the queries of their scores (s, q).
+    """(s, n + 1) probabilities of 0 to n satisfied users, as means over the queries, from scores (s, q).
 
     Urbano (2013), equation 4.2.
     """

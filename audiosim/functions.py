@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SHOWN = 25  # pairs of a plot
+SHOWN = 25  # most pairs in a plot
 ModelOrName = NameOrFile | RelevanceEstimator | None
 
 

@@ -17,7 +17,7 @@ LayerSpec = dict[str, Any]
 ACCENT, SOFT, FAINT = "#0b6e8a", "#5b6675", "#b0b0b0"
 PALETTE = (ACCENT, "#c2571a", SOFT, "#6a4c93")
 NUMBER = ".3f"
-MOST_NAMES = 12  # over columns
+MOST_NAMES = 12  # most names above columns
 _KEPT: "WeakKeyDictionary[Axes, list[LayerSpec]]" = WeakKeyDictionary()
 
 

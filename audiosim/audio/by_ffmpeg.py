@@ -17,7 +17,7 @@ SUFFIXES = (
     ".oga",
     ".ogg",
 )  # other contents named .mp3 or .wav are refused, even if ffmpeg reads them
-READ = 2**20  # bytes at a time
+READ = 2**20  # bytes read at a time
 TENTH = 0.1  # seconds: audioread knows lengths no better
 LISTS = (b"#EXTM3U", b"ffconcat", b"[playlist]", b"<?xml", b"<MPD")  # playlists, which name other files or addresses
 

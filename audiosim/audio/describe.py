@@ -34,8 +34,8 @@ Read = Callable[[Path], Signal]
 # eigenvalue of 96 real clips is 5.7 in the median, and at least 0.01 and 7e-6 of the largest.
 STEADY = 1e-3
 STEADY_SHARE = 3e-6  # the same, as a share of the largest eigenvalue
-LIMIT_S = 120.0  # time allowed for a file, to which is added,
-LIMIT_S_PER_BYTE = 4e-6  # per byte: a megabyte is at most some minutes of sound
+LIMIT_S = 120.0  # seconds allowed for describing a file, plus
+LIMIT_S_PER_BYTE = 4e-6  # these per byte: a megabyte is at most some minutes of sound
 
 
 class Described(NamedTuple):

@@ -28,7 +28,7 @@ class EditedFolder:
     sounds: str | None
 
     def edited(self, found: Document) -> Document:
-        """A recording with the fields of its row, where these are filled; its path and length are those found now."""
+        """A recording with the non-empty fields of its row; path and length are the present ones."""
         row = self.documents.get(found.identifier)
         if row is None:
             return found

@@ -165,7 +165,7 @@ class FrameBlocks:
             before = levels[-1]
 
     def _column(self, one: str | Descriptor, levels: Samples, extremes: Samples, before: Samples | None) -> Array:
-        """(n, d) of one descriptor."""
+        """(n, d) values of one descriptor."""
         kept = self._spectra
         if isinstance(one, Descriptor):
             samples = _NONE if self.samples is None else self.samples

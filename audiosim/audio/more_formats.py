@@ -130,7 +130,7 @@ def _blocks(stream: "AudioStream", packets: _Packets) -> Iterator[Samples]:
         array, n = frame.to_ndarray(), frame.samples
         if frame.sample_rate == rate_hz and array.shape == ((channels, n) if planar else (1, n * channels)):
             pieces = [_planes(array, channels)]
-        else:  # a change within the stream, which damage may also feign
+        else:  # a change within the stream, which damage may also imitate
             resampler = resampler or av.AudioResampler(format="fltp", layout=stream.layout, rate=stream.rate)
             pieces = [_planes(one.to_ndarray(), channels) for one in resampler.resample(frame)]
         waiting += pieces

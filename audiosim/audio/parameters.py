@@ -117,7 +117,7 @@ class Parameters:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Names of a frame's numbers: (d)."""
+        """(d) names of a frame's numbers."""
         return tuple(name for one in self.descriptors for name in self._dimensions_of(one))
 
     @property

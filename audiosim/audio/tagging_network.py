@@ -25,7 +25,7 @@ Activations = NDArray[np.float32]
 PACKAGE, MODEL = "musicnn", "MSD_musicnn"  # trained with 200,000 recordings of the Million Song Dataset and their tags
 INSTALL = "pip install --no-deps musicnn"
 RATE_HZ, LONG, HOP, BANDS = 16_000, 512, 256, 96  # parameters of its spectra, in samples
-PATCH = 187  # frames, three seconds
+PATCH = 187  # frames of a patch, three seconds
 LOUD = 10_000  # factor on a power before its logarithm
 EPSILON = 1e-3  # constant of batch normalisation in TensorFlow
 

@@ -9,7 +9,7 @@ from audiosim.audio.tagging_network import MUSICNN
 
 # Means over 96 clips of the music of eight games, and standard deviations between clips, in the mean over dimensions.
 CHROMA, CHROMA_SPREAD = 0.36, 0.16
-TONNETZ_SPREAD = 0.07  # usual mean: 0
+TONNETZ_SPREAD = 0.07  # with a usual mean of 0
 CONTRAST_DB, CONTRAST_SPREAD_DB = np.array([19.5, 16.0, 19.7, 21.4, 24.0, 26.0, 31.5]), 4.8
 
 

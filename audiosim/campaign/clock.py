@@ -7,7 +7,7 @@ import sqlalchemy as sql
 
 from audiosim.campaign.event import utc_now
 
-ASK_S = 10.0  # between two queries of the database's time
+ASK_S = 10.0  # time between two queries of the database's clock
 
 
 class DatabaseClock:

@@ -88,7 +88,7 @@ class ComparisonQueue:
         return [record for record in records if record.event.kind == "comparison"]
 
     def leases(self, assessor: str | None = None) -> list[ComparisonLease]:
-        """Comparisons held now, in the order in which they were handed out."""
+        """Comparisons on lease now, in the order in which they were handed out."""
         with self._log.state:
             leases = self._ledger.comparisons.leases(self._clock())
         return [one for one in leases if assessor in (None, one.assessor)]

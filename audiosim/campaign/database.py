@@ -34,7 +34,7 @@ from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
 SHARED = "secret of this database"  # key of a note
-NEVER_DROPPED = "9999-12-31T23:59:59Z"  # number of notes kept, the latest ones; older versions keep them too
+NEVER_DROPPED = "9999-12-31T23:59:59Z"  # time of notes to keep for good: the latest are kept, in older versions too
 REPAIR = "restore a backup that audiosim verify accepts"
 
 Written = TypeVar("Written")

@@ -26,7 +26,7 @@ KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARI
 UNASKED, RUSHED = MARKS
 ADJUDICATION = "adjudication"  # `details["why"]` of a lease by which an organiser gave a pair to one person
 
-NAME_LIMIT = 1000  # characters of an identifier, a name, a key
+NAME_LIMIT = 1000  # most characters of an identifier, a name, a key
 WHOLE_LIMIT = 2**53  # largest whole number that is exact in every JSON reader
 
 Clock = Callable[[], datetime]

@@ -7,7 +7,7 @@ from typing import Protocol
 from audiosim.campaign.event import Event
 from audiosim.errors import InputError
 
-MOST_NOTES = 1000  # note for all logs of a database
+MOST_NOTES = 1000  # most notes kept beside all logs of a database
 
 
 class Store(Protocol):

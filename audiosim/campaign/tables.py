@@ -26,7 +26,7 @@ CAMPAIGNS = sql.Table(
     sql.Column("last", sql.BigInteger, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, server_default=""),  # digest of the last event
     sql.Column("about", sql.Text, nullable=False, server_default=""),  # JSON: the collection that was judged
-    sql.Column("rules", sql.Text, nullable=False, server_default=""),  # JSON: of the campaign
+    sql.Column("rules", sql.Text, nullable=False, server_default=""),  # JSON: rules of the campaign
 )
 EVENTS = sql.Table(
     "audiosim_events",
@@ -91,7 +91,7 @@ OPEN_LINKS = sql.Table(
     sql.Column("collection", sql.Text, nullable=False),
     sql.Column("created", sql.Text, nullable=False),
     sql.Column("expires", sql.Text, nullable=False),
-    sql.Column("closed", sql.Text, nullable=False),  # when; empty: open
+    sql.Column("closed", sql.Text, nullable=False),  # time of closing; empty: open
     sql.Column("people", sql.Integer, nullable=False),
     sql.Column("joined", sql.Integer, nullable=False),
     sql.Column("parameter", sql.Text, nullable=False),
@@ -128,7 +128,7 @@ PUBLICATIONS = sql.Table(
     sql.Column("time", sql.Text, nullable=False),
     sql.Column("by", sql.Text, nullable=False),
     sql.Column("judgments", sql.Integer, nullable=False),
-    sql.Column("withdrawn", sql.Text, nullable=False),  # when; empty: never
+    sql.Column("withdrawn", sql.Text, nullable=False),  # time of withdrawal; empty: never
     sql.Column("content", sql.LargeBinary, nullable=False),  # the bundle, a zip file; empty once it is withdrawn
 )
 KEPT_MODELS = sql.Table(
@@ -139,7 +139,7 @@ KEPT_MODELS = sql.Table(
     sql.Column("scale", sql.Text, nullable=False),
     sql.Column("time", sql.Text, nullable=False),
     sql.Column("by", sql.Text, nullable=False),
-    sql.Column("origin", sql.Text, nullable=False),  # origin in words: the file sent, or the collections trained on
+    sql.Column("origin", sql.Text, nullable=False),  # origin in words: the file sent, or the training collections
     sql.Column("content", sql.Text, nullable=False),  # the model file
 )
 TRAININGS = sql.Table(

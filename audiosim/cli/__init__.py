@@ -54,7 +54,7 @@ PANELS = {
         "study": "study_commands.app",
         "reproduce": "evaluation_commands.reproduce",
     },
-    "Models, and how far to believe them": {
+    "Models and their reliability": {
         "train": "training_command.train",
         "simulate": "simulation_command.simulate",
         "worth": "worth_of_evidence.worth",

@@ -42,7 +42,7 @@ def _parameter(name: str, default: Any) -> inspect.Parameter:
 
 
 def _gathered(hints: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options by name, those of a settings value collected in that value."""
+    """The options by name, with the fields of each settings value collected in it."""
     return {name: _value(name, kind, options) for name, kind in hints.items() if name != "return"}
 
 

@@ -76,7 +76,7 @@ def together(work: Callable[[Task], Result], tasks: Sequence[Task], scheduler: s
 def number_by_number(work: Callable[[int], Result], count: int, scheduler: str) -> Generator[Result, None, None]:
     """The result for each number below a count, in their order, each by one thread of a cluster.
 
-    work  must pickle, as must the results; it is sent to each machine once
+    work  function that is sent to each machine once; it and the results must pickle
 
     Matrix products use one thread, so that results equal those of this machine bit for bit; a machine with other
     versions of the libraries is refused. Another machine repeats the work of a lost one. An exception in the work is

@@ -280,7 +280,7 @@ class _Crew(Generic[Task, Result]):
         self._nursery, self._size, self._limit_s, self._lost = nursery, size, limit_s, lost
         self._workers: list[_Worker[Task]] = []
         self._again: deque[tuple[int, Task]] = deque()  # tasks to give to another worker
-        self._done: dict[int, tuple[bool, Any]] = {}  # but none of the earlier ones
+        self._done: dict[int, tuple[bool, Any]] = {}  # results that wait for earlier ones
         self._given = self._yielded = 0
 
     def results(self, tasks: Iterator[tuple[int, Task]]) -> Iterator[Result]:

@@ -99,6 +99,6 @@ def judgments_second(function: Callable[P, Result]) -> Callable[P, Result]:
 
 def _is_judgments(given: object) -> bool:
     if isinstance(given, Sequence) and not isinstance(given, str):
-        return not given or not isinstance(given[0], str)  # a list of measures is reported elsewhere
+        return not given or not isinstance(given[0], str)  # a list of measures is refused elsewhere
     ranx = hasattr(given, "to_dict") and not hasattr(given, "predict")
     return ranx or is_frame(given) or isinstance(given, Mapping)

@@ -19,7 +19,7 @@ from audiosim.errors import InputError
 
 UNPACKED = 2**28  # size in bytes to which any packed file of arrays may unpack
 EXPANSION = 20  # limit for larger files, as a multiple of the packed size; embeddings hardly compress
-NUMBER = 8  # bytes
+NUMBER = 8  # bytes per number
 BUFFER = 2**20  # bytes read at once of each column of a Parquet file
 MOST_WORDS = 300  # characters quoted from another library's error message
 INDEX = "__index_level_"  # columns that pandas adds to those of a frame

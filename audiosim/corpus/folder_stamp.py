@@ -8,7 +8,7 @@ from pathlib import Path
 from audiosim.corpus.arrivals import SOUND_FILES, Stamp
 from audiosim.corpus.run_facts import SOUND_SUFFIXES
 
-DEEPEST = 2  # folders inside folders, as in arrivals/runs
+DEEPEST = 2  # depth of folders that are entered, such as arrivals/runs
 DESCRIBED = ".index"  # suffix of folders with an index; each change renames a file in them
 
 

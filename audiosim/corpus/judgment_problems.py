@@ -17,7 +17,7 @@ NOTHING_FOUND = 0.2  # share of queries without a grade above 0 that is suspicio
 MOST_ZERO = 0.9
 FEWEST = 20  # fewest judgments for a meaningful share
 JUDGED_OF_QUERY = 3
-CLEAR = 3  # standard errors
+CLEAR = 3  # standard errors of a clear difference
 SHIFTED_OVER = 1.5  # ratio of results of the query's genre, with queries.tsv shifted by a line, that is suspicious
 
 

@@ -18,7 +18,7 @@ from audiosim.messages import quoted
 
 Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
-LONGEST_LINE = 2**25  # bytes
+LONGEST_LINE = 2**25  # longest line, in bytes
 EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
 UNPACKED = 2**26  # size in bytes to which any `.gz` may unpack
 SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}

@@ -43,7 +43,7 @@ from audiosim.messages import did_you_mean, repeated, shortened
 TASK_FILE = "task.toml"
 DAY = "expected a day such as 2027-12-31"
 MOST_ASPECTS = 8
-WIDEST_ROW = 20  # buttons of one grade
+WIDEST_ROW = 20  # most buttons for one grade
 LONGEST = 4000
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 DEVICES = ("computer", "tablet", "phone")

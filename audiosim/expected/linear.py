@@ -130,7 +130,7 @@ class LinearScores:
         old = self.gains(before)
         column = old.column(index)
         linear = gain_of(self.measure) is linear_gain or np.count_nonzero(column) < 2
-        if not linear or column[index] <= 0:  # 1: other gains change in a nonlinear way; 0: already judged
+        if not linear or column[index] <= 0:  # nonlinear: other gains change differently; 0: already judged
             return self.scores(belief)
         moved = self.weights @ column
         mean = scores.mean + moved * ((self.gains(belief).mean[index] - old.mean[index]) / column[index])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-PREDICTED = "predicted, nothing judged"  # correct over all collections, not on each
+PREDICTED = "predicted, nothing judged"  # correct on average over collections, not on each
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ class Ranking:
         return self.cumulated(expectation / np.sqrt(variance))
 
     def cumulated(self, deviations: float) -> float:
-        """P(a score is at most so many standard deviations above its expectation)."""
+        """P(a score is at most this many standard deviations above its expectation)."""
         return float(self._cumulative(np.array(deviations)))
 
     def _positive(self, expectation: Array) -> Array:

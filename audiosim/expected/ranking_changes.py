@@ -10,7 +10,7 @@ from audiosim.expected.ranking import Ranking
 
 @dataclass(frozen=True, eq=False)
 class RankingChange:
-    """Two rankings of the same systems, before and after something."""
+    """Two rankings of the same systems, before and after a change."""
 
     before: Ranking
     after: Ranking

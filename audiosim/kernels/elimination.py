@@ -16,7 +16,7 @@ from audiosim.arrays import Array
 from audiosim.kernels.door import by_code
 
 ROWS = 256  # rows per call of the machine code
-PAIRS = 512  # eliminated together by arrays: fewer cost calls, more do not stay in cache
+PAIRS = 512  # pairs eliminated together by arrays: fewer need more calls, more do not stay in cache
 
 
 def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, many: bool = False) -> Array:

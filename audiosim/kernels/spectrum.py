@@ -58,7 +58,7 @@ def powers(samples: Floats, taper: Floats, hop: int) -> Iterator[tuple[slice, Fl
     Yields a slice of the 1 + n // hop frames, and their powers (frames in the slice, 1 + frame / 2), valid until the
     next request.
     """
-    from scipy.fft import rfft  # half as slow as numpy's, but takes 0.2 s to load, which machine code avoids
+    from scipy.fft import rfft  # takes half as long as numpy's; loading it takes 0.2 s
 
     n, frame = 1 + len(samples) // hop, len(taper)
     rows = max(1, PIECE // frame)

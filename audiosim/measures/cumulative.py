@@ -176,7 +176,7 @@ CG = Definition(
     _cg,
     _alike,
     two_levels=P,
-    words="gain of the first {cutoff} results, each rank counted alike",
+    words="gain of the first {cutoff} results, with equal weight for each rank",
 )
 DCG = Definition(
     "DCG",

@@ -8,8 +8,8 @@ import numpy as np
 
 from audiosim.corpus.pool import Pool
 
-KEPT = 256  # smallest hashes: a share of 1/2 has a standard error of .03
-BYTES = 4  # length of a hash
+KEPT = 256  # number of smallest hashes kept: a share of 1/2 has a standard error of .03
+BYTES = 4  # bytes of a hash
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def panel_model(
     deviations  prior of people's deviations; None for the usual one
     """
     from audiosim.relevance.judge_noise import judge_noise
-    from audiosim.stats.normal.components import estimate_components  # imported here: takes time to start
+    from audiosim.stats.normal.components import estimate_components  # imported here, as it is slow
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left, noise = centre, spread, None

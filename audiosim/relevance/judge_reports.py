@@ -12,7 +12,7 @@ from audiosim.relevance.judges import SEVERITY, TASTE
 from audiosim.stats.normal.block_covariances import BlockInverse
 from audiosim.stats.normal.layout import REST
 
-MOST = 3000  # judgments used, the first ones
+MOST = 3000  # most judgments used, the first ones
 REACH = 1.959964  # standard errors of a 95 % interval
 FEWEST_FOR_DRIFT = 10
 

@@ -258,7 +258,7 @@ def _with_more(within: Array, scale: Array, together: float, alone: float) -> Ar
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """The judges, their judgments, and the consequences for anybody's opinion.
+    """The judges, their judgments, and the resulting opinions of any people.
 
     panel     their judgments
     model_of  function from a panel to its model

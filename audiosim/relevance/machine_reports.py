@@ -29,11 +29,11 @@ from audiosim.relevance.machine_evidence import usual_slopes
 from audiosim.stats.normal.multivariate import Moments
 
 REACH = 1.959964  # standard errors of a 95 % interval
-MOST = 1200  # pairs used for favourites
-FEWEST = 10  # smallest number of these that people judged
+MOST = 1200  # most pairs used for favourites
+FEWEST = 10  # fewest of these that people judged
 OF_QUERY = 0.2  # share of the noise of a machine shared by pairs of a query
 WIDE = 100.0  # variance prior variance of a and b
-LEFT_OVER = 0.1  # bias of a favour: with noisy grades good teams seem favoured by up to this
+LEFT_OVER = 0.1  # bias of a favour: with noisy grades, good teams seem favoured by up to this
 FREE = 1.0  # standard deviation of favours while slope and noise are estimated
 ROUNDS = 3
 FAVOURS = np.geomspace(0.02, 2.0, 24)

@@ -18,7 +18,7 @@ from audiosim.relevance.sums_check import Misfit, further_off, of_pairs, of_spre
 
 LEAST = 50  # judgments needed for a verdict
 ALARM = 20.0  # e-value that a true model reaches in at most one of this many campaigns
-MOST = 250  # judgments used, the first ones: with enough of them any model of real grades fails
+MOST = 250  # most judgments used, the first ones: with enough of them any model of real grades fails
 NOTABLE = 1.005  # widening that is worth reporting
 IMPOSSIBLE = 1e-6  # lower bound of chances
 TAIL = 0.05  # share of the chances in both tails together

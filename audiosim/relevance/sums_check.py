@@ -21,7 +21,7 @@ from scipy.special import log_ndtr
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 
-DRIFT = 0.1  # share of a sum's variance by the last judgment: .03 and .3 have nearly the same power
+DRIFT = 0.1  # variance of the drift as a share of the sum's by the last judgment: .03 and .3 have nearly the same power
 LARGEST = 700.0  # logarithm of the largest evidence represented; exp of more overflows
 MOST_PAIRS = 2000  # most pairs of systems used
 FURTHER = 3.0  # alternative variance of the first judgments, in stated variances

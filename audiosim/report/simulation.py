@@ -34,7 +34,7 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "Renderable
 
 
 def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
-    """Confidence beside accuracy over many parts of a collection, before and after judging."""
+    """Confidence and accuracy over many parts of a collection, before and after judging."""
     said = f"{_parts(result)}, goal {result['goal']}."
     parts: list[RenderableType] = [Text(said)]
     for moment, title in MOMENTS.items():
@@ -43,7 +43,7 @@ def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
 
 
 def followed_view(result: Mapping[str, Any]) -> "RenderableType":
-    """Confidence beside accuracy over many parts of a collection, at the same moments of each."""
+    """Confidence and accuracy over many parts of a collection, at the same moments of each."""
     curve, stops = result["curve"], result["goals"]
     parts: list[RenderableType] = [
         Text(f"{_parts(result)}."),

@@ -54,7 +54,7 @@ class Effort:
     cut       judgments of the campaign interrupted when time was up; None if there was time for all
     seconds   time per judgment and assessor
     listeners number of people judging at the same time
-    unsettled pairs of systems with an order below SETTLED at the goal, in at least half of the campaigns: a,
+    unsettled pairs of systems with a confidence below SETTLED at the goal, in at least half of the campaigns: a,
               b, confidence (mean at the goal) and queries (number of queries of this kind that would separate them, if
               all were judged: power 80 %, paired t at 5 %; None for over 10,000)
     otherwise numbers of separated pairs of systems as it is, with more queries, a deeper cutoff, second opinions

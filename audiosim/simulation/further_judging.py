@@ -19,7 +19,7 @@ from audiosim.relevance.judges import Listeners, Panel, Who
 from audiosim.selection import Selection
 from audiosim.stats.normal.multivariate import Moments
 
-FURTHER = 100  # judgments
+FURTHER = 100  # number of further judgments
 DRAWN_SCORES = 200
 ANOTHER = "another person"
 

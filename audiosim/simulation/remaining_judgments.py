@@ -18,9 +18,9 @@ from audiosim.selection.stopping_rules import as_stopping_rule
 REMAINING_DRAWS = 20
 STEP = 4  # a long campaign judges 1/STEP of its judgments so far in one step
 # In pools with more pairs than LARGE a step is as many as so far; from LONG judgments on, 1/LONG_STEP of them. With
-# 17,236 pairs, in
-# 20 campaigns, counts for confidences of 0.84, 0.9 and 0.95 moved by 2.6 % (standard error 1.6), -0.4 (0.7), 0.8 (1.2)
-# against steps of 1/STEP until LONG; the median of ten campaigns has a standard error of 14 % or more.
+# 17,236 pairs, in 20 campaigns, counts for confidences of 0.84, 0.9 and 0.95 moved by 2.6 % (standard error 1.6),
+# -0.4 (0.7) and 0.8 (1.2) against steps of 1/STEP until LONG; the median of ten campaigns has a standard error of 14 %
+# or more.
 LARGE = 10_000
 LONG, LONG_STEP = 1_000, 2
 INSIDE = 0.8  # share of the campaigns inside the reported interval

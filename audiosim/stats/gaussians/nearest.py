@@ -12,7 +12,7 @@ from audiosim.stats.threads import spread_on_threads
 
 QUERIES = 512  # Gaussians compared at a time
 TILE = 1_000_000  # divergences held at a time by a thread
-SPAN = 65_536  # Gaussians that are worth a thread of their own
+SPAN = 65_536  # number of Gaussians worth a separate thread
 SPANS = 4
 SINGLE = np.dtype(np.float32)
 

@@ -196,7 +196,7 @@ class EvenBlocks:
             more = own @ kept.shares.astype(kind) + known.half[:, :, :-1] @ effects.astype(kind)
             found -= own.transpose(0, 2, 1) @ more
         found[~known.open] = 0
-        every[-1] = 0  # unknowns without a row
+        every[-1] = 0  # value for unknowns without a row
         return every.take(start.packing.row, axis=0).T
 
     def project(self, weights: Sparse) -> Moments:

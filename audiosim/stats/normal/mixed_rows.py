@@ -104,7 +104,7 @@ class Stacked:
         )
 
     def current(self, changed: Mapping[int, object]) -> Booleans:
-        """For each block True if its rows are still those of a mapping."""
+        """True for each block with rows that are still those of a mapping."""
         return np.array([changed.get(block) is part for block, part in self.parts.items()], dtype=np.bool_)
 
     def change(self, found: NDArray[np.floating], effects: Array, current: Booleans) -> None:

@@ -36,7 +36,7 @@ def standardise(columns: Array, weights: Array, names: Sequence[str]) -> tuple[A
     total = weights.sum()
     mean = weights @ columns / total
     centred = columns - mean
-    centred -= (slip := weights @ centred / total)  # far from 0 the first mean is rounded
+    centred -= (slip := weights @ centred / total)  # corrects the rounding of the first mean far from 0
     deviation = np.sqrt(np.einsum("n,nk,nk->k", weights, centred, centred) / total)
     for column, name in enumerate(names):
         if deviation[column] <= 1e-13 * abs(mean[column]):
