@@ -1,4 +1,4 @@
-"""Faults of a database that a service stands on, and what the service makes of it; real servers all."""
+"""Faults of a service's database, and the service's reactions, with real servers throughout."""
 
 import hashlib
 import itertools
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 COARSE = "/v1/collections/coarse"
 SOON_S = 30.0  # on a busy machine; the service itself waits for one second
-MANY = 45  # one after the other they would take longer than that
+MANY = 45  # one after another, they would take longer than SOON_S
 
 
 def said(pair, assessor="ann", grade=1):
@@ -50,7 +50,7 @@ def reasons(http):
 
 
 def unready_because(http, words):
-    """Say if the service answers 503 and one of its reasons, in whatever order they came, has these words."""
+    """Say if the service answers 503 and one of its reasons, in any word order, has these words."""
     status, found = reasons(http)
     return status == 503 and any(words in reason for reason in found)
 
@@ -90,7 +90,7 @@ def test_a_log_that_goes_back_is_one_error_and_the_server_still_stops(commanded,
 
 
 def write_line(path, kind, number):
-    """Write a line as a later version may write it, chained to the one before."""
+    """Write a line of a later version, chained to the previous line."""
     with closing(sqlite3.connect(path)) as other, other:
         (before,) = other.execute("SELECT digest FROM audiosim_campaigns").fetchone()
         line = [number, kind, "2026-11-22T12:00:00.000Z", "", "", "", {}, {}, "", 0, ""]
@@ -120,7 +120,7 @@ def test_a_line_of_a_later_version_stops_judging_and_nothing_that_guards(
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
         assert "unknown kind of event 'flag'" in refused.json()["detail"]
         assert http.get(f"{COARSE}/ranking").status_code == 200
-        # What is said of tokens goes on whatever becomes of the log.
+        # Statements about tokens continue even when the log cannot be read.
         asked = {"headers": {"authorization": f"Bearer {other}"}}
         assert http.get(f"{COARSE}/ranking", **asked).status_code == 200
         tokens.revoke("gone")
@@ -146,7 +146,7 @@ def test_a_database_that_is_moved_away_takes_no_judgment_until_it_is_back(
     path, away = tmp_path / "campaign.db", tmp_path / "away.db"
     with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
         assert judge(http, pairs[0]).status_code == 201
-        # When nothing is written the file alone is the whole log: people copy it.
+        # While nothing is being written, the file alone is the whole log, so people can copy it.
         wait_until(lambda: (tmp_path / "campaign.db-wal").stat().st_size == 0)
         shutil.copy(path, tmp_path / "copy.db")
         with closing(DatabaseStore(f"sqlite:///{tmp_path / 'copy.db'}", "coarse")) as copied:
@@ -156,7 +156,7 @@ def test_a_database_that_is_moved_away_takes_no_judgment_until_it_is_back(
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
         assert f"database file {path} was moved, removed or replaced" in refused.json()["detail"]
         wait_until(lambda: reasons(http)[0] == 503)
-        assert not path.exists()  # nobody made another
+        assert not path.exists()  # and no new file was created
         away.rename(path)
         assert judge(http, pairs[1]).json()["number"] == 2
         wait_until(lambda: reasons(http) == (200, []))
@@ -201,7 +201,7 @@ def test_beside_what_is_left_of_a_database_none_is_made(commanded, folders, pair
         path.rename(away)
         server.kill()
     kept = ahead.read_bytes()
-    for before in (lambda: None, path.touch):  # where a file is empty, SQLite removes what is ahead of it
+    for before in (lambda: None, path.touch):  # SQLite removes a log ahead of an empty file
         before()
         code, printed = apart("serve", folders[1], "--port", 0, "--db", f"sqlite:///{path}")
         assert code == 1
@@ -363,18 +363,18 @@ def test_invented_names_from_one_address_hold_half_of_the_pool_at_most(commanded
         answers = [http.post(f"{COARSE}/next", json={"assessor": f"n{i}", "count": 100}) for i in range(12)]
         held = Counter(answer.status_code for answer in answers)
         leased = [len(answer.json()["pairs"]) for answer in answers if answer.status_code == 200]
-        assert max(leased) == 10  # of a pool of less than a hundred
+        assert max(leased) == 10  # from a pool of fewer than a hundred
         assert sum(leased) <= np.ceil(len(pairs) / 2)
         assert held[429] > 0
         refused = answers[-1]
         assert refused.headers["retry-after"] == "60"
         assert refused.json()["detail"].startswith("assessors at this address hold half of the pairs")
         again = http.post(f"{COARSE}/next", json={"assessor": "N0", "count": 100}).json()["pairs"]
-        assert len(again) == leased[0]  # who has pairs keeps them, however they write their name
+        assert len(again) == leased[0]  # people keep their pairs, in whatever case they type their name
 
 
 def test_thirty_dear_rankings_at_once_hold_up_nobody(commanded, mirexlike, tmp_path):
-    """Those by the campaign's own measure are answered at once, a few others are computed, the rest refused."""
+    """Rankings by the campaign's own measure are answered at once, a few others are computed, the rest are refused."""
     with commanded([mirexlike], tmp_path / "log") as server, server.client() as http:
         path = "/v1/collections/like"
         own = http.get(f"{path}/ranking").json()
@@ -400,7 +400,7 @@ def test_thirty_dear_rankings_at_once_hold_up_nobody(commanded, mirexlike, tmp_p
 
 @pytest.fixture
 def mirexlike(tmp_path):
-    """A folder with a collection whose rankings by nDCG take a while: of 12 systems, by drawing."""
+    """A folder with a collection of 12 systems, whose rankings by nDCG, made by drawing, take a while."""
     rng = np.random.default_rng(8)
     names = [f"d{i:03}" for i in range(300)]
     queries = [f"q{i:02}" for i in range(40)]

@@ -1,4 +1,4 @@
-"""A client that openapi-python-client makes from the OpenAPI document works; the document tells chapters and tokens."""
+"""A client generated from the OpenAPI document works; the document states chapters and tokens."""
 
 import importlib
 import re
@@ -23,7 +23,7 @@ OWN = ROOT / ".venv" / "openapi" / "bin" / "openapi-python-client"  # `make test
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory, commanded):
-    """A server of the demo that needs tokens, and an organiser's."""
+    """A demo server that needs tokens, and an organiser's token."""
     folder = tmp_path_factory.mktemp("locked")
     db = f"sqlite:///{folder / 'campaign.db'}"
     store = TokenStore(db)
@@ -35,7 +35,7 @@ def locked(tmp_path_factory, commanded):
 
 @pytest.fixture(scope="module")
 def client_package(locked, tmp_path_factory):
-    """The package that is generated from the server's document."""
+    """The package generated from the server's document."""
     program = shutil.which(OWN) or shutil.which("openapi-python-client")
     if program is None:
         pytest.skip("openapi-python-client is not here: make test installs it where there is a package registry")
@@ -52,7 +52,7 @@ def client_package(locked, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default")  # what others generated
+@pytest.mark.filterwarnings("default")  # in generated code
 def test_a_generated_client_asks_judges_and_ranks(locked, client_package):
     server, token = locked
     call = lambda tag, name: importlib.import_module(f"demo_client.api.{tag}.{name}")  # noqa: E731

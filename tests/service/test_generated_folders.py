@@ -1,4 +1,4 @@
-"""Folders of generated sound made into a collection by the command: systems, prompts, and what assessors hear."""
+"""The command makes folders of generated sound into a collection of systems and prompts, with sounds to hear."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_folders_of_recordings_become_a_collection_that_is_served(folder, tmp_pa
             (heard,) = {path.stem for path in folder.glob("prompts/*") if path.read_bytes() == prompt}
             made = [path for path in folder.glob("[!p]*/*") if path.read_bytes() == answer]
             made += [path for path in folder.glob("plain/*") if path.read_bytes() == answer]
-            assert heard in {path.stem for path in made}  # the recording that a system made for this prompt
+            assert heard in {path.stem for path in made}  # a system's recording for this prompt
             assert not any(word in json.dumps(pair) for word in ("plain", "bright", "tune"))
 
 
@@ -72,7 +72,7 @@ def test_prompts_in_text_are_shown_in_place_of_a_clip_or_beside_one(folder, tmp_
     assert run(folder, "-o", tmp_path / "mine").exit_code == 0
     collection = Collection.load(tmp_path / "mine")
     collection.save(tmp_path / "again" / "mine")
-    collection = Collection.load(tmp_path / "again" / "mine")  # what was written is read
+    collection = Collection.load(tmp_path / "again" / "mine")  # the written files can be read
     judging = Judging(settings=CampaignSettings(learn_later=True, patience_s=WAIT_S), listen_s=2)
     app = create_app([collection], folders={"mine": tmp_path / "mine"}, judging=judging)
     with in_process(app) as http:
@@ -85,7 +85,7 @@ def test_prompts_in_text_are_shown_in_place_of_a_clip_or_beside_one(folder, tmp_
             said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": 50}
             record = http.post("/v1/collections/mine/judgments", json=said | {"document_played_s": 2}).json()
             marks[pair["query_text"]] = record["details"].get("rushed", False)
-        assert marks == {TEXT: False, "مطر\nهادئ": True, None: True}  # a clip beside a text is to be heard
+        assert marks == {TEXT: False, "مطر\nهادئ": True, None: True}  # a clip beside a text must be heard
         answers = http.get("/v1/collections/mine/answers", params={"assessor": "ann"}).json()["answers"]
         assert {one.get("query_text") for one in answers} == {TEXT, "مطر\nهادئ", None}
 

@@ -1,4 +1,4 @@
-"""Starting, being ready, stopping."""
+"""Starting, readiness and stopping."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ from service.operation.startup import LOADING, Starting
 
 
 class Slow:
-    """Makes an application when it is told to."""
+    """Makes an application when a test lets it."""
 
     def __init__(self, make):
         self.go, self.made, self.failed = threading.Event(), threading.Event(), []
@@ -35,7 +35,7 @@ class Slow:
 
 @pytest.fixture
 def serve():
-    """A maker of servers, in threads of this process; gives the port."""
+    """A maker of servers in threads of this process; returns the port."""
     running = []
 
     def start(app):
@@ -66,7 +66,7 @@ def test_a_service_that_loads_lives_but_is_not_ready(serve, small):
         page = http.get("/organise/small", headers={"Accept": "text/html,*/*;q=0.8"})
         assert page.status_code == 503
         assert LOADING in page.text.lower()
-        assert '<meta http-equiv="refresh" content="2">' in page.text  # goes on by itself
+        assert '<meta http-equiv="refresh" content="2">' in page.text  # reloads by itself
         assert refused.json()["request_id"] == refused.headers["x-request-id"] == "early"
         slow.go.set()
         assert slow.made.wait(60)
@@ -146,7 +146,7 @@ def test_a_service_that_is_loaded_is_alive_and_ready(http):
 
 @pytest.fixture
 def trained(serve, small, tmp_path):
-    """A served collection whose model is a file that the test may write."""
+    """A served collection whose model is a file that the test can write."""
     path = tmp_path / "trained.json"
     save_model(replace(load_model("mout-fine"), name="trained"), path)
     with serve(create_app([small], str(path))) as http:

@@ -1,4 +1,4 @@
-"""Requests of hostile or broken clients, and the answers they get: a short refusal, never a failure."""
+"""Requests of hostile or broken clients get a short refusal and never cause a failure."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ SHORT = 1000
 
 
 def detail(answer):
-    """Text of a refusal; it must be short, and say that it is one."""
+    """Text of a refusal, checked to be short and marked as a refusal."""
     problem = answer.json()
     assert len(answer.content) < SHORT
     assert answer.status_code >= 400
@@ -126,7 +126,7 @@ def test_a_pair_that_is_there_twice_is_answered_twice(http, small):
     assert answer["expectation"][0] == answer["expectation"][1]
 
 
-# JSON leaves open what a key that is there twice means; here, as in Python and browsers, the last one counts.
+# JSON does not define the meaning of a repeated key; here, as in Python and browsers, the last one counts.
 def test_of_a_key_that_is_there_twice_the_last_counts(http):
     body = b'{"query": ["a", "b"], "document": ["a"], "query": ["c"]}'
     assert http.post(PAIRS, content=body).json()["status"] == ["unknown"]

@@ -1,4 +1,4 @@
-"""Files of judgments taken in beside the judging: at once, whole, through restarts, and nobody waits for them."""
+"""Files of judgments are imported during judging: at once, completely, across restarts, and without delaying anyone."""
 
 import json
 import threading
@@ -64,7 +64,7 @@ def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, f
                     assert own.get(path).status_code == 200
                     slow.append((time.monotonic() - start, path))
 
-        def judge():  # in the collection that is imported into, and in another one of the same file
+        def judge():  # in the collection of the import, and in another one of the same database
             with server.client() as own:
                 for path, column in ((LARGE, "fine"), (COARSE, "broad")):
                     (pair,) = own.post(f"{path}/next", json={"assessor": "ann"}).json()["pairs"]
@@ -89,8 +89,8 @@ def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, f
             job.result()
         assert seen[-1]["written"] == seen[-1]["lines"] == 5000
         assert [one["written"] for one in seen] == sorted(one["written"] for one in seen)
-        assert len({one["written"] for one in seen}) > 2  # it was told in between
-        assert max(slow)[0] < max(5, took_s / 2)  # on a busy machine; before, reading waited for all of the file
+        assert len({one["written"] for one in seen}) > 2  # progress was reported in between
+        assert max(slow)[0] < max(5, took_s / 2)  # for a busy machine; reading used to wait for the whole file
         (listed,) = http.get(f"{LARGE}/imports").json()
         assert {**listed, "state": seen[-1]["state"]} == seen[-1]
         wait_until(lambda: http.get(f"{LARGE}/ranking").json()["judged"] >= 5000)  # counted a little later
@@ -111,7 +111,7 @@ def test_a_file_goes_on_where_the_server_was_killed_and_nothing_is_doubled(comma
             server.kill()
             server = stack.enter_context(commanded([large], tmp_path / f"log {kill + 1}", *options))
             now = http.get(f"{LARGE}/imports/{number}").json()
-            assert now["status"] != "failed"  # after a slow start it may be done
+            assert now["status"] != "failed"  # after a slow start it may already be done
         give_up = time.monotonic() + SILENT_S + 180
         while now["status"] != "done":
             assert time.monotonic() < give_up
@@ -197,7 +197,7 @@ def test_a_file_is_of_one_process_until_that_falls_silent(imports, database):
     assert (taken.number, taken.status, bytes(body)) == (file.number, "running", b"a file")
     assert other.take("mine") is None
     engine = open_engine(database, 10)
-    with engine.begin() as connection:  # as if whoever is at it had not been heard of for so long
+    with engine.begin() as connection:  # as if the process at work had been silent for that long
         connection.execute(IMPORTS.update().values(seen=IMPORTS.c.seen - SILENT_S - 1))
     engine.dispose()
     assert other.take("mine")[0].number == file.number

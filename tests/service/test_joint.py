@@ -1,4 +1,4 @@
-"""The joint model behind the service: judgments move other pairs at once, and what was learned survives a restart."""
+"""The joint model behind the service: judgments move other pairs at once, and its learning survives a restart."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -34,7 +34,7 @@ def database(tmp_path):
 
 
 def judge(server, grade, assessor="ann"):
-    """Ask for a pair and judge it; the pair."""
+    """Ask for a pair and judge it; returns the pair."""
     with server.client() as http:
         (pair,) = http.post(f"{COARSE}/next", json={"assessor": assessor}).json()["pairs"]
         said = {"query": pair["query"], "document": pair["document"], "assessor": assessor, "broad": grade}
@@ -51,7 +51,7 @@ def get(server, path, **parameters):
 
 
 def predictions(server, pairs):
-    """Predictions of pairs, by its columns."""
+    """Predictions of pairs, by the service's columns."""
     with server.client() as http:
         body = {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
         return http.post(f"{COARSE}/predictions", json={**body, "include": ["probabilities"]}).json()
@@ -74,7 +74,7 @@ def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_o
     own = pool.query == pool.query[place]
     own[place] = False
     assert own.sum() > 5
-    # The first judgment on a scale that no model knows tells how high grades are anywhere, and more of these pairs.
+    # The first judgment on a scale unknown to the model shows how high grades are in general, and most for these pairs.
     assert moved[own].min() > 0
     assert moved[own].mean() > 1.2 * moved[pool.query != pool.query[place]].mean() > 0
     # A pair's own judgment does not move its own probabilities.
@@ -119,7 +119,7 @@ def test_a_ranking_by_any_measure_is_what_estimate_says_of_the_same_judgments(
     judged = replace(coarse, judgments=judgments_in(database, coarse))
     for measure, there in zip(measures, rankings, strict=True):
         here = Verdicts(audiosim.estimate(judged, None, measure)).to_dict()
-        del here["nearest"], here["sentence"]  # what more judgments would do is not in `audiosim.estimate`
+        del here["nearest"], here["sentence"]  # `audiosim.estimate` does not state the effect of more judgments
         check_close({name: there[name] for name in here}, here)
 
 
@@ -133,7 +133,7 @@ def test_two_servers_on_one_database_agree_but_for_rounding(
         commanded(folders[1:], tmp_path / "one", *options) as one,
         commanded(folders[1:], tmp_path / "two", *options) as two,
     ):
-        # One is told in small steps, the other takes in what it missed at once: the order of sums is another.
+        # One server learns in small steps, the other catches up at once, so their sums are made in different orders.
         judged = [judge(one, grade, f"a{place}") for place, grade in enumerate(EIGHT)]
         judged += [judge(two, grade, f"b{place}") for place, grade in enumerate(EIGHT[:4])]
         assert len(set(judged)) == 12
@@ -147,7 +147,7 @@ def test_two_servers_on_one_database_agree_but_for_rounding(
 
 @pytest.fixture(scope="module")
 def long():
-    """A campaign of 105 judgments, past the first moment of learning: collection, log, campaign, confidences."""
+    """A campaign of 105 judgments, past the first moment of learning: collection, log, campaign and confidences."""
     judged = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
     truth, collection, store = judged.grades(), replace(judged, judgments=()), MemoryStore()
     campaign = Campaign(collection, store=store)

@@ -1,4 +1,4 @@
-"""Judging over HTTP: what is leased, what is written, what is refused."""
+"""Judging over HTTP: leases, records and refusals."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ SMALL = "/v1/collections/small"
 
 @pytest.fixture(scope="module")
 def server(commanded, folders, tmp_path_factory):
-    """A server of both collections with a database, where any pair may be wanted twice."""
+    """A server of both collections with a database, where any pair may need a second judgment."""
     root = tmp_path_factory.mktemp("judging")
     with commanded(folders, root / "log", "--db", f"sqlite:///{root / 'campaign.db'}", "--twice", 1) as running:
         yield running
@@ -58,7 +58,7 @@ def test_pairs_of_one_query_may_be_asked_for(http):
 
 
 def test_a_second_opinion_is_said_to_be_one(http, small):
-    # Half of the pool is judged by two already; whatever one assessor judges now waits for another.
+    # Two assessors have judged half of the pool; each pair that one assessor judges now waits for another assessor.
     first = free_pair(http, "one", "small")
     post(http, f"{SMALL}/judgments", 201, **first, assessor="one", fine=10)
     second = post(http, f"{SMALL}/next", 200, assessor="two")["pairs"][0]

@@ -1,6 +1,6 @@
-"""A server is killed while everything that it takes is being sent: what it acknowledged is there, once.
+"""A server is killed while requests of every kind are being sent; everything it acknowledged is kept exactly once.
 
-`AUDIOSIM_KILLS=1000` kills it so often.
+`AUDIOSIM_KILLS=1000` kills it a thousand times.
 """
 
 import json
@@ -26,13 +26,13 @@ KILLS = int(os.environ.get("AUDIOSIM_KILLS", "4"))
 COARSE = "/v1/collections/coarse"
 LINES = 5  # of a file of judgments
 TURNS = ("set_aside", "take_back")
-PAUSE_S = {"run": 0.5, "document": 0.2, "aside": 0.1}  # all others send one after the other
+PAUSE_S = {"run": 0.5, "document": 0.2, "aside": 0.1}  # all other kinds send without a pause
 
 
 class Sender:
-    """Sends things of one kind without end, each under a key of its own until it is acknowledged; remembers what was.
+    """Sends things of one kind endlessly, each under its own key until acknowledged; remembers the acknowledged ones.
 
-    acknowledged  what was answered, by the number of the thing
+    acknowledged  answers, by the number of the thing
     """
 
     def __init__(self, kind, pairs, port, seed):
@@ -101,14 +101,14 @@ class Sender:
         self._note(number, self._post(http, number, stop, "documents", json=said))
 
     def _aside(self, http, number, stop):
-        """Cid judges; then they are set aside at even numbers and taken back at odd ones."""
+        """Cid judges; then Cid's answers are set aside at even numbers and taken back at odd ones."""
         path = "judgments" if number == 1 else TURNS[number % 2].replace("_", "-")
         said = self._said(number, "cid") if number == 1 else {"judge": "cid"}
         self._note(number, self._post(http, number, stop, path, json=said))
 
 
 def lost_or_doubled(senders, log, collection):
-    """Whatever was acknowledged and is not there exactly once, by kind."""
+    """Acknowledged things that are not stored exactly once, by kind."""
     keys, rows = Counter(row["key"] for row in log if row["key"]), {row["number"]: row for row in log}
     lines = Counter(row["assessor"] for row in log if row["kind"] == "judgment")
     systems = Counter(run.system for run in collection.runs)
@@ -138,7 +138,7 @@ def test_nothing_acknowledged_of_any_kind_is_lost_or_doubled_when_the_server_is_
         "judgment": pairs[::2],
         "aside": pairs[::2],
         "undo": pairs[1::2],
-    }  # who takes an answer back has the pair for themselves again
+    }  # an assessor who takes an answer back gets the pair again
     senders = [Sender(kind, own.get(kind, pairs), port, seed) for seed, kind in enumerate(kinds)]
     options = ("--port", port, "--db", database, "--model", "uniform")
 
@@ -151,10 +151,10 @@ def test_nothing_acknowledged_of_any_kind_is_lost_or_doubled_when_the_server_is_
         try:
             for kill in range(KILLS):
                 before = acknowledged()
-                # Now and then all kinds have got something done; in between it dies young.
+                # In every fourth run all kinds make progress first; in the others the server dies young.
                 needed = all if kill % 4 == 0 else any
                 wait_until(lambda b=before, n=needed: n(map(int.__lt__, b, acknowledged())))
-                time.sleep(rng.uniform(0, 0.3))  # at any moment of a request's life
+                time.sleep(rng.uniform(0, 0.3))  # at any stage of a request
                 server.kill()
                 stack.close()
                 server = stack.enter_context(commanded([folder], tmp_path / "log", *options))

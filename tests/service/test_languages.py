@@ -1,4 +1,4 @@
-"""Languages of the pages: every catalogue holds every message, and a browser gets the language that it should."""
+"""Languages of the pages: every catalogue has every message, and each browser gets the right language."""
 
 import importlib.util
 import json
@@ -16,7 +16,7 @@ HOLES = re.compile(r"\{\w+\}|</?\w+>")
 
 @pytest.fixture(scope="module")
 def making():
-    """The script that writes the catalogues."""
+    """The script that writes the catalogues, as a module."""
     path = Path(__file__).parents[2] / "docs" / "make_languages.py"
     spec = importlib.util.spec_from_file_location("make_languages", path)
     module = importlib.util.module_from_spec(spec)
@@ -42,7 +42,7 @@ def test_a_catalogue_holds_every_message_and_every_place_in_it(making, language)
         assert all(text.strip() for text in texts), message
         assert len(texts) == (1 if plain else forms)
         holes = set(HOLES.findall(message if plain else message[1]))
-        without = holes if plain else holes - {"{n}"}  # one of a thing may do without its number
+        without = holes if plain else holes - {"{n}"}  # a singular may omit its number
         assert all(set(HOLES.findall(text)) in (holes, without) for text in texts), message
 
 

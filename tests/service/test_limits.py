@@ -1,4 +1,4 @@
-"""Requests beyond a limit are refused at once, and told so; what is within goes through whole."""
+"""Requests beyond a limit are refused at once with a reason; requests within it are answered completely."""
 
 import asyncio
 import json
@@ -32,24 +32,24 @@ LIMITS = Limits(
     at_work=1,
     waiting=1,
 )
-# Time runs out in tests that are about it alone: elsewhere a busy machine would let it run out too.
+# Time runs out only in the tests of time limits: elsewhere a busy machine would exceed the limits, too.
 HASTY = replace(LIMITS, silence_s=0.3, body_s=0.6)
 
 
 class Patient(Connection):
-    """A connection that waits for a head as long as a busy machine may take."""
+    """A connection that waits for a head as long as a busy machine may need."""
 
     head_s = 60
 
 
 class Hasty(Connection):
-    """A connection that waits for a head no longer than a test wants to."""
+    """A connection that waits for a head no longer than a test should."""
 
     head_s = 1
 
 
 class Echo:
-    """An application of the plainest kind: answers with the body's length, predictions only when told to."""
+    """A minimal application: answers with the body's length, and with predictions only when a test lets it."""
 
     def __init__(self, limits=LIMITS):
         self.go = threading.Event()
@@ -73,7 +73,7 @@ class Echo:
 
 @contextmanager
 def running(app, connection=Patient):
-    """The port of an application served from a thread of this process."""
+    """The port of an application served by a thread of this process."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config = uvicorn.Config(app, http=connection, ws="none", lifespan="off", log_config=None, access_log=False)
         server = uvicorn.Server(config)
@@ -115,7 +115,7 @@ def client(port):
 
 
 def talk(port, *pieces):
-    """Answer of a server to these bytes, until it hangs up."""
+    """Answer of a server to these bytes, until it closes the connection."""
     said = b""
     with socket.create_connection(("127.0.0.1", port), timeout=180) as connection:
         for piece in pieces:
@@ -148,7 +148,7 @@ def test_a_body_that_declares_too_much_is_refused_before_a_byte_of_it_is_sent(po
 
 
 def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal():
-    # Long enough for it to send the rest: it ends with that.
+    # Long enough to let the server send the rest and stop.
     with running(Echo(replace(LIMITS, linger_s=60)).app) as port:
         answer = httpx.post(f"http://127.0.0.1:{port}/a", content=b"x" * 3000, timeout=180)
     assert (answer.status_code, answer.json()["detail"]) == (413, TOO_LARGE)
@@ -314,7 +314,7 @@ def test_of_the_large_predictions_one_works_at_a_time():
 
 
 def test_the_same_dear_work_is_done_once_for_all_and_more_of_another_kind_is_refused():
-    """Thirty ask at once: ten for the same, twenty for a ranking each."""
+    """Thirty ask at once: ten for the same ranking, twenty for one each."""
     done, go = [], threading.Event()
 
     def work(what):
@@ -329,9 +329,9 @@ def test_the_same_dear_work_is_done_once_for_all_and_more_of_another_kind_is_ref
         give_up = time.monotonic() + 60
         while sum(task.done() for task in tasks) < 15 and time.monotonic() < give_up:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)  # nor is anybody else refused
+        await asyncio.sleep(0.1)  # nobody else is refused
         refused = [task for task in tasks if task.done()]
-        assert len(refused) == 15  # two are at work, four wait: six kinds of thirty wishes
+        assert len(refused) == 15  # of 21 different wishes two are at work and four wait
         for task in refused:
             error = task.exception()
             assert (error.status_code, error.headers["Retry-After"]) == (503, "1")
@@ -340,7 +340,7 @@ def test_the_same_dear_work_is_done_once_for_all_and_more_of_another_kind_is_ref
         answers = [await task for task in tasks if task not in refused]
         assert answers == ["same"] * 10 + [f"own {i}" for i in range(5)]
         assert sorted(done) == sorted(set(answers))
-        assert await shared.do("same", lambda: work("same")) == "same"  # later it is done anew
+        assert await shared.do("same", lambda: work("same")) == "same"  # later it is computed again
         return len(done)
 
     assert asyncio.run(ask()) == 7

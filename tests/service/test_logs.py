@@ -1,4 +1,4 @@
-"""The service's log: its lines stand in the order of their times, whichever thread writes which kind of line."""
+"""Lines of the service's log are in the order of their times, from any thread and of any kind."""
 
 import io
 import json
@@ -17,7 +17,7 @@ SEEN = Seen("1", "GET", "/", 200, 0.001, 1, 0, "127.0.0.1", None)
 
 @pytest.fixture
 def logged(monkeypatch):
-    """Lines logged as JSON from here on."""
+    """Lines logged as JSON from now on."""
     stream, root = io.StringIO(), logging.getLogger()
     handlers, level = root.handlers, root.level
     monkeypatch.setattr(sys, "stderr", stream)

@@ -1,4 +1,4 @@
-"""Many collections in one service: each opened when it is asked for, the least used closed, and nothing of it lost."""
+"""Many collections in one service: each is opened on demand, the least used is closed, and nothing is lost."""
 
 import shutil
 from functools import partial
@@ -28,7 +28,7 @@ NAMES = ["one", "two", "three", "four", "five"]
 
 @pytest.fixture
 def places(coarse, tmp_path):
-    """Five folders of the same."""
+    """Five folders with the same collection."""
     for name in NAMES:
         coarse.save(tmp_path / name)
     return [tmp_path / name for name in NAMES]
@@ -185,7 +185,7 @@ def test_cards_are_made_one_after_the_other_until_all_are_there(places):
     rounds = 0
     while cards.look_at_next():
         rounds += 1
-    assert rounds == 4  # the first is open
+    assert rounds == 4  # the first is already open
     assert not cards.look_at_next()
 
 
@@ -262,7 +262,7 @@ def test_a_log_in_memory_is_kept_with_what_only_it_knows(places):
 
 
 def stamped_sources(places):
-    """Sources of folders, and the names of those that are loaded."""
+    """Sources of folders, and the names of the loaded ones."""
     loaded = []
 
     def load(place):
@@ -274,7 +274,7 @@ def stamped_sources(places):
 
 @pytest.mark.slow
 def test_a_list_after_a_restart_opens_only_collections_whose_files_or_logs_are_others(places, tmp_path):
-    judging = Judging(f"sqlite:///{places[0] / 'log.db'}")  # in the folder of a collection, where it counts for nothing
+    judging = Judging(f"sqlite:///{places[0] / 'log.db'}")  # inside a collection's folder, where it is ignored
     sources, _ = stamped_sources(places)
     before = Served(sources, {}, judging, keep_open=2)
     listed = Cards(before.collections)
@@ -289,7 +289,7 @@ def test_a_list_after_a_restart_opens_only_collections_whose_files_or_logs_are_o
     assert cards.all()[0].said.judgments == written[0].judgments + 1
     assert [card.scale for card in cards.all()] == [after.collection("one").collection.scale] * 5
     assert not cards.look_at_next()
-    assert loaded == ["one"]  # a service opens its first at once
+    assert loaded == ["one"]  # a service opens its first collection at once
 
     about = places[2] / "collection.toml"
     about.write_text(about.read_text().replace("The coarse one", "The third"))

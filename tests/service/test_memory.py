@@ -1,4 +1,4 @@
-"""Memory that was freed is kept for the next answer."""
+"""Freed memory is kept for the next answer."""
 
 import gc
 import subprocess
@@ -12,7 +12,7 @@ from audiosim.expected.verdicts import Verdicts
 from service.process.memory import kept_beside
 from service.routes.campaign_state import verdict_fields
 
-# Pages are counted by the operating system. An array of 8 MiB has 2,048 of them.
+# The operating system counts pages. An array of 8 MiB has 2,048 pages.
 SCRIPT = """
 import resource, sys
 from service.process.memory import keep_freed_memory

@@ -1,4 +1,4 @@
-"""Statements of /metrics and the log about requests, read by Prometheus' own parser and by the JSON parser."""
+"""Statements of /metrics and the log about requests, read by Prometheus' parser and a JSON parser."""
 
 import io
 import json
@@ -24,7 +24,7 @@ SEEN = Seen("id-1", "POST", "/v1/models/{model}/predictions", 200, 0.0123, 456, 
 
 
 def figures(text):
-    """Value by name and labels."""
+    """Values by name and labels."""
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples}
 

@@ -1,4 +1,4 @@
-"""The index of models, as Triton's extension_model_repository.md has it, asked by Triton's own client."""
+"""The index of models, as in Triton's extension_model_repository.md, requested by Triton's own client."""
 
 import warnings
 from dataclasses import replace
@@ -21,7 +21,7 @@ ROW = {"features": {"aSYS": [50.0], "aART": [70.0], "fSYS": [0.5]}}
 
 @pytest.fixture(scope="module")
 def running(commanded, folders, tmp_path_factory):
-    """A real server of the small collection by a model file; its client, Triton's, and the file."""
+    """A real server of the small collection with a model file; the service's client, Triton's client, and the file."""
     folder = tmp_path_factory.mktemp("repository")
     save_model(TRAINED, folder / "trained.json")
     options = ["--model", folder / "trained.json"]
@@ -33,7 +33,7 @@ def running(commanded, folders, tmp_path_factory):
 
 @pytest.fixture
 def trained(running):
-    """The same, with the first model in the file and all models loaded."""
+    """The same server, with the first model in the file and all models loaded."""
     client, http, path = running
     save_model(TRAINED, path)
     assert http.post("/v1/collections/small/reload").status_code == 200

@@ -1,4 +1,4 @@
-"""The models by the Open Inference Protocol: asked by Triton's own client, the numbers are those of our own address."""
+"""Models over the Open Inference Protocol: Triton's own client gets the same numbers as the service's own address."""
 
 import json
 import warnings
@@ -38,7 +38,7 @@ def inputs(columns, shape=(-1,), binary=True):
 
 @pytest.fixture(scope="module")
 def expected(http):
-    """Answer of our own address about the columns; None where unknown."""
+    """Answer of the service's own address about the columns; None where unknown."""
     features = {name: [None if np.isnan(value) else value for value in column] for name, column in COLUMNS.items()}
     return http.post(
         "/v1/models/mjud-fine/predictions", json={"features": features, "include": ["probabilities"]}

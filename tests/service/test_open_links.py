@@ -1,4 +1,4 @@
-"""Open links: anybody joins by one address, goes on where they stopped, and is done after their quota."""
+"""Open links: anybody can join by one address, can continue later, and is done after their quota."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,7 @@ DEVICE, OTHER = "0123456789abcdef", "fedcba9876543210"
 
 @pytest.fixture
 def app(coarse, tmp_path):
-    """An application that wants tokens."""
+    """An application that requires tokens."""
     database = f"sqlite:///{tmp_path / 'campaign.db'}"
     store = TokenStore(database)
     app = create_app(
@@ -45,7 +45,7 @@ def bearer(answer):
 
 
 def answer_pairs(http, who, count):
-    """Answer so many pairs, or as many as are handed out; how many."""
+    """Answer `count` pairs, or all pairs handed out; returns their number."""
     pairs = http.post(f"{COARSE}/next", json={"count": count}, headers=who).json()["pairs"]
     for pair in pairs:
         body = {"query": pair["query"], "document": pair["document"], "broad": 1}
@@ -75,7 +75,7 @@ def test_whoever_opens_the_link_judges_under_a_drawn_name_and_is_recognised(app,
         again = joined(http, code)
         assert again.json()["name"] == names[0]
         assert len(http.get(f"{COARSE}/answers", headers=bearer(again)).json()["answers"]) == 2
-        # The token of the last time has ended, and one person's is not another's.
+        # The previous token has expired, and one person cannot use another person's.
         assert http.get(f"{COARSE}/answers", headers=bearer(first)).status_code == 401
         assert http.get(f"{COARSE}/answers", headers=bearer(second)).json()["answers"] == []
         assert http.get(f"{COARSE}/ranking", headers=bearer(again)).status_code == 403
@@ -244,7 +244,7 @@ def test_somebody_sees_all_that_is_stored_about_them_and_nothing_of_others(app, 
         assert sorted(line["kind"] for line in own["log"]) == ["judgment", "judgment", "lease", "lease"]
         assert {line["assessor"] for line in own["log"]} == {own["assessor"]}
         documents = {line["document"] for line in own["log"]}
-        assert documents.isdisjoint(f"d{place:02}" for place in range(20))  # as they may know them
+        assert documents.isdisjoint(f"d{place:02}" for place in range(20))  # as the person may know these songs
         theirs = {"assessor": other.json()["name"]}
         assert http.get(f"{COARSE}/personal-data", params=theirs, headers=bearer(one)).status_code == 403
         seen = http.get(f"{COARSE}/personal-data", params={"assessor": own["assessor"]}, headers=olga).json()
@@ -326,7 +326,7 @@ def test_nobody_is_handed_a_pair_before_the_headphone_check_is_passed(coarse, tm
             assert compared.status_code == 403
         for right in (None, 7):
             assert check(http, "fails", right).status_code == 422
-        # Five of six pass, as published; a result sent again with its key is one result.
+        # Five out of six is a pass, as published; a result sent twice with one key counts once.
         sent = [check(http, "fails", 4, "one") for _ in range(2)]
         assert [one.status_code for one in sent] == [201, 200]
         assert (state(http, "fails"), handed(http, "fails").status_code) == ("again", 403)

@@ -1,4 +1,4 @@
-"""Every operation of the document has a summary in words and an example, and a real server does what each asks for."""
+"""Every operation of the document has a summary in words and an example; a real server can do every example."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from service.app import create_app
 from service.entrance.access import Access
 
 DEMO = package_files.folder("fixtures") / "demo"
-# What each needs to have happened before it; the rest are asked in the document's order.
+# Operations that must come before each of these; the rest are requested in the document's order.
 BEFORE = {
     "undo_answer": ["add_judgment"],
     "show_import": ["import_judgments"],
@@ -20,7 +20,7 @@ BEFORE = {
 }
 AFTER = {"close": ["resume"], "train_model": ["cancel_training"], "unload_repository_model": ["load_repository_model"]}
 STREAM = "follow_changes"
-REFUSED = {  # where no tokens are needed, no invitation or link holds one; the demo has no task of its own
+REFUSED = {  # without tokens, invitations and links have none; the demo has no task of its own
     "add_questionnaire": "no questions are asked after judging here: task.toml has none",
     "show_entry": "there is no such link: it may have been cut off when it was copied",
     "join_campaign": "there is no such link: it may have been cut off when it was copied",
@@ -49,7 +49,7 @@ def operations(document):
 
 
 def send(http, method, path, operation):
-    """Ask what an operation's own example asks, every name in the address as the document has it."""
+    """Send the example of an operation, with the names in its address as the document has them."""
     query = {}
     for parameter in operation.get("parameters", []):
         value = parameter.get("example", *parameter["schema"].get("enum", [])[:1])

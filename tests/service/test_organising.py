@@ -1,4 +1,4 @@
-"""An organiser's view of a campaign's course, of what is left and of the assessors; and invitations."""
+"""An organiser's view of a campaign's course, of the remaining work and of the assessors; and invitations."""
 
 import gc
 import time
@@ -28,7 +28,7 @@ COARSE = "/v1/collections/coarse"
 
 
 def plain_confidence(collection, pool, judged):
-    """The mean confidence by CG in plain loops, every grade as likely as any other until it is judged."""
+    """The mean confidence by CG in plain loops, with every grade equally probable until it is judged."""
     top = {(run.system, q): documents[:4] for run in collection.runs for q, documents in run.rankings.items()}
     most = 4 * len(pool.queries)
     sure = []
@@ -47,7 +47,7 @@ def open_campaign(collection, stopping_rule="confidence=0.95", model="uniform", 
 
 
 def judge(one, count, rng):
-    """Make some judgments; each pair and grade, in order."""
+    """Make some judgments; returns each pair and grade, in order."""
     made = []
     for _ in range(count):
         (pair,) = one.campaign.ask()
@@ -152,12 +152,12 @@ def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
 @pytest.mark.parametrize("what", ["remaining", "plan"])
 def test_the_last_estimate_is_at_hand_while_the_next_is_worked_out_beside_the_requests(coarse, what):
     estimate = getattr(Outlook(one := open_campaign(coarse, "judgments=20")), what)
-    assert estimate.at_hand() is None  # the first has to be waited for
+    assert estimate.at_hand() is None  # the first estimate takes time
     estimate.worked_out()
-    estimate.go_on(lambda: True)  # what was waited for is of few campaigns
+    estimate.go_on(lambda: True)  # the first estimate draws few campaigns
     first = estimate.worked_out()
     judge(one, 3, np.random.default_rng(5))
-    estimate.go_on(lambda: True)  # nobody was told an older one
+    estimate.go_on(lambda: True)  # no older estimate was shown to anybody
     assert estimate.at_hand() is first
     told = []
 
@@ -191,7 +191,7 @@ def test_an_estimate_that_failed_is_tried_again(coarse):
 
 
 def settled(http, path, **asked):
-    """An estimate of all campaigns, or a history of all moments, which is worked out beside the requests."""
+    """An estimate of all campaigns, or a history of all moments, computed in the background."""
     end = time.monotonic() + 180
     while unsettled(found := http.get(path, params=asked).json()) and time.monotonic() < end:
         time.sleep(0.1)
@@ -249,7 +249,7 @@ def test_what_is_served_no_longer_is_not_held_by_the_outlook_that_was_asked_for(
 def test_a_course_that_somebody_looks_at_goes_on_beside_the_requests(coarse):
     outlook = Outlook(one := open_campaign(coarse))
     judge(one, 8, np.random.default_rng(3))
-    outlook.go_on(lambda: True)  # nobody has looked
+    outlook.go_on(lambda: True)  # nobody has looked yet
     assert outlook.course(seconds=0).moments == ()
     outlook.go_on(lambda: True)
     assert outlook.course(seconds=0) == History(one).course()
@@ -282,7 +282,7 @@ def test_leisure_rests_as_long_as_it_works_and_ends():
 
 @pytest.fixture(scope="module")
 def server(commanded, folders, tmp_path_factory):
-    """Open to everybody on this machine; every grade as likely as any other."""
+    """A server open to everybody on this machine, with all grades equally probable."""
     root = tmp_path_factory.mktemp("organising")
     database = f"sqlite:///{root / 'campaign.db'}"
     with commanded(
@@ -334,7 +334,7 @@ def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     assert [(one["judge"], one["judgments"]) for one in people["judges"]] == [("ann", 4), ("bob", 3)]
     assert people == http.get(f"{COARSE}/judges").json()
     ann, bob = http.get(f"{COARSE}/assessors").json()["assessors"]
-    # Every grade of 0, 1, 2 is as likely as any other: 1 is expected of every pair.
+    # Every grade of 0, 1, 2 is equally probable, so the expectation is 1 for every pair.
     assert (ann["assessor"], ann["judgments"], ann["to_model"]) == ("ann", 4, 0.5)
     assert (bob["assessor"], bob["judgments"], bob["to_model"], bob["shared"]) == ("bob", 3, -0.5, 0)
 
@@ -345,7 +345,7 @@ def test_an_estimate_of_the_state_before_is_told_at_once_and_the_next_appears(ht
     http.get(f"{path}/{what}").raise_for_status()
     judged(http, "ann", [20], path, "fine")
     now = http.get(f"{path}/campaign").json()["state"]
-    assert http.get(f"{path}/{what}").json()["state"] <= now  # that of the next, where it was done in the meantime
+    assert http.get(f"{path}/{what}").json()["state"] <= now  # the next state, if it was done in the meantime
     wait_until(lambda: http.get(f"{path}/{what}").json()["state"] == now)
 
 
@@ -370,7 +370,7 @@ def test_without_tokens_an_invitation_is_a_link_with_a_name_and_locks_nobody_out
 
 @pytest.fixture(scope="module")
 def locked(commanded, folders, tmp_path_factory):
-    """A server with the tokens of two organisers, one of the other collection alone; asks with a token."""
+    """A server with the tokens of two organisers, one only for the other collection; sends requests with a token."""
     root = tmp_path_factory.mktemp("invitations")
     database = f"sqlite:///{root / 'campaign.db'}"
     store = TokenStore(database)

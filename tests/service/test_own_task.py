@@ -1,4 +1,4 @@
-"""An organiser's own task: what the page is made from, and people's answers about themselves."""
+"""An organiser's own task: the texts and questions of the page, and people's answers about themselves."""
 
 import csv
 import hashlib
@@ -102,7 +102,7 @@ def test_people_s_answers_are_checked_kept_and_exported(http):
     assert http.post(f"{CLIENT}/judgments", json=judged).status_code == 201
     http.post(f"{CLIENT}/close")
     after = {"assessor": "ann", "moment": "after", "answers": {"thoughts": '=HYPERLINK("x")'}}
-    # Whoever has finished may answer once when judging has ended; nobody else begins then.
+    # People who have finished may answer once after judging has ended; nobody else can begin.
     for sent, status in ((after, 201), (after | {"answers": {}}, 409), (after | {"assessor": "bea"}, 409)):
         assert http.post(f"{CLIENT}/questionnaire", json=sent).status_code == status
     assert http.post(f"{CLIENT}/questionnaire", json=said | {"assessor": "bea"}).status_code == 409
@@ -133,7 +133,7 @@ def test_a_campaign_opened_again_knows_who_answered_and_agreed_to_which_text(dem
         with in_process(app) as other:
             assert other.get(f"{CLIENT}/answers", params={"assessor": "ann"}).json()["questionnaires"] == filled
             (row,) = csv.DictReader(io.StringIO(other.get(f"{CLIENT}/questionnaires").text))
-            assert row["years"] == "none"  # a question that is asked no longer
+            assert row["years"] == "none"  # a question no longer asked
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_the_task_says_the_language_of_the_page_while_the_collection_is_closed(d
     (folder / "task.toml").write_text('language = "ja"\n', encoding="utf-8")
     sources = [
         CollectionSource.of_folder(one, partial(Collection.load, one)) for one in (other, folder)
-    ]  # the first is opened
+    ]  # the service opens the first
     app = create_app(sources, keep_open=1)
     with in_process(app) as http:
         assert app.state.service.served.collections.at_hand("demo") is None

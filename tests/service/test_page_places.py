@@ -1,4 +1,4 @@
-"""The place of a candidate on a page: told by the page, kept in log and exports, its effect told to the organiser."""
+"""A candidate's place on a page is sent by the page, kept in log and exports, and its effect shown to organisers."""
 
 import json
 
@@ -14,7 +14,7 @@ COARSE = "/v1/collections/coarse"
 
 @pytest.fixture
 def http(coarse, tmp_path, in_process):
-    """A client of a service with a database, in which nothing is judged."""
+    """A client of a service with a database, without judgments."""
     with in_process(create_app([coarse], judging=Judging(f"sqlite:///{tmp_path / 'campaign.db'}"))) as client:
         yield client
 

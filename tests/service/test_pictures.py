@@ -23,14 +23,14 @@ LEFT, RIGHT = (0.25, 0.4), (0.55, 0.7)  # shares of the width: within the two ha
 
 
 def tones(seconds, first_hz, second_hz):
-    """A sine, and after half of the time another."""
+    """A sine, and another one in the second half."""
     half = np.arange(round(seconds * RATE_HZ / 2), dtype=np.float32) / RATE_HZ
     parts = [np.sin(2 * np.pi * hz * half) / 2 for hz in (first_hz, second_hz)]
     return np.concatenate(parts).astype(np.float32)
 
 
 def brightest(content, where):
-    """The row of a picture that is brightest between the frame's upper and lower edge, as a share of its height."""
+    """The brightest row of a picture between the frame's upper and lower edge, as a share of its height."""
     image = np.asarray(Image.open(BytesIO(content)).convert("L"), float)
     height, width = image.shape
     left, right = (round(share * width) for share in where)
@@ -63,7 +63,7 @@ def test_a_picture_shows_the_sound_of_the_document_or_of_the_query(client):
     answer = client.get(PICTURE, params={"document": "a"})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
     assert answer.headers["cache-control"] == "private, max-age=3600"
-    # The axis of mels grows upwards: 4 kHz lies above 500 Hz by far more than a fifth of the picture.
+    # The mel axis points upwards: 4 kHz is above 500 Hz by far more than a fifth of the picture.
     assert brightest(answer.content, RIGHT) < brightest(answer.content, LEFT) - 0.2
     falling = client.get(PICTURE, params={"query": "q1"}).content
     assert brightest(falling, LEFT) < brightest(falling, RIGHT) - 0.2

@@ -1,4 +1,4 @@
-"""Predictions of the service are what the library predicts: to the last bit, of the joint model but for rounding."""
+"""The service's predictions equal the library's: to the last bit, or but for rounding with the joint model."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -131,7 +131,7 @@ def test_predictions_of_the_joint_model_are_those_of_the_library(http, small, cu
     known = {pair: float(10 * (place % 11)) for place, pair in enumerate(pool.pairs[::3])} if given else small.grades()
     grades = pool.spread(known)
     estimator = make_estimator(pool, "joint")
-    if not given:  # a campaign learns on its way, of judgments in the body nothing is learned
+    if not given:  # a campaign learns as it goes; judgments in the body teach the model nothing
         estimator = after_grades(pool, estimator, known)
     prediction, judged = estimator.predict(grades), ~np.isnan(grades)
     body = {"judgments": {**columns(known), "grade": list(known.values())}} if given else {}

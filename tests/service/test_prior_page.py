@@ -1,4 +1,4 @@
-"""The documented format of a prior: the numpy of the page, run as it stands there, gets what the library says."""
+"""The documented format of a prior: the page's numpy program, run unchanged, gets the library's results."""
 
 import re
 from io import BytesIO
@@ -19,7 +19,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "prior.md"
 
 @pytest.fixture(scope="module")
 def client():
-    """The program on the page, as somebody would copy it."""
+    """The program on the page, as a reader would copy it."""
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert len(program.splitlines()) < 90
     names = {}

@@ -1,4 +1,4 @@
-"""Every error is a problem of RFC 9457 that says in one line what is wrong."""
+"""Every error is a problem of RFC 9457 that describes the mistake in one line."""
 
 import json
 import re
@@ -151,7 +151,7 @@ def test_a_service_behind_that_went_away_is_a_problem_of_the_gateway(another, re
         before = http.post(SMALL, json=question).json()
         assert before["model"]["name"] == "remote:joint-fine"
         assert another.stop() == 0
-        assert http.post(SMALL, json=question).json() == before  # the prior is here, and conditioned here
+        assert http.post(SMALL, json=question).json() == before  # the prior is kept and conditioned here
         check_problem(http.post(shallower, json=question), 502, f"^{another.url} cannot be reached: ")
 
 

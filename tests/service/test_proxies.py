@@ -1,4 +1,4 @@
-"""Behind a proxy: who is believed about where a request comes from, and what happens without tokens."""
+"""Behind a proxy: trusted statements about the origin of a request, and the service without tokens."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_wrong_tokens_are_counted_by_client_and_not_by_proxy(commanded, folders,
         own, other = {"X-Forwarded-For": "203.0.113.7"}, {"X-Forwarded-For": "198.51.100.1"}
         assert [guess(client, number, own) for number in range(11)] == [401] * 10 + [429]
         assert guess(client, 11, other) == 401
-        # What a client says itself stands left of what the proxy adds: it is not believed.
+        # A client's own entry is left of the proxy's and is not trusted.
         invented = {"X-Forwarded-For": "192.0.2.99, 203.0.113.7"}
         assert guess(client, 12, invented) == 429
         bearer = {"Authorization": f"Bearer {secret}"}

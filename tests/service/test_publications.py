@@ -1,4 +1,4 @@
-"""Publications over HTTP: a page that anybody can read, with its bundle, made and withdrawn by the organiser alone."""
+"""Publications over HTTP: a public page with its bundle, which only an organiser can make or withdraw."""
 
 import io
 import json
@@ -91,7 +91,7 @@ def test_a_bundle_too_large_for_a_page_is_refused(tmp_path):
         store.publish("small", "ann", 1, bytes(MOST_BYTES + 1))
     assert store.publish("small", "ann", 1, b"one").number == 1
     store.withdraw("small", 1)
-    assert store.publish("small", "ann", 1, b"two").number == 2  # a number is not given again
+    assert store.publish("small", "ann", 1, b"two").number == 2  # numbers are never reused
     assert store.content("small", 2) == b"two"
 
 

@@ -1,4 +1,4 @@
-"""Questions to assessors: read from a file, told to the page, checked in answers, kept in the log."""
+"""Questions to assessors: read from a file, sent to the page, checked in answers, and kept in the log."""
 
 import json
 
@@ -92,7 +92,7 @@ def test_a_file_of_questions_that_breaks_a_rule_is_refused_in_one_line(file, tex
 
 @pytest.fixture
 def client(commanded, folders, file, tmp_path):
-    """A client of a server whose organiser asks two questions more."""
+    """A client of a server whose organiser asks two additional questions."""
     with (
         commanded(folders[1:], tmp_path / "log", "--questions", file(MOOD + TEMPO)) as running,
         running.client() as one,

@@ -1,4 +1,4 @@
-"""Everything that docs/service.md shows works as it is shown, against a live server."""
+"""All examples of docs/service.md work as shown, with a live server."""
 
 import os
 import re
@@ -17,12 +17,12 @@ RESTORED = "sqlite:///restored.db"
 
 @pytest.fixture
 def shown(tmp_path, port):
-    """Runs an example in a folder of its own, where the command is to be had, on a port of its own."""
+    """Runs an example in its own folder and on its own port, with the command on the path."""
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def run(*command):
-        # A busy machine may take longer to start it than a reader would wait.
+        # A busy machine may take longer for the start than a reader would wait.
         call = [part.replace("8000", str(port)).replace("--retry 30 ", "--retry 300 ") for part in command]
         variables = os.environ | {"PATH": path}
         done = subprocess.run(

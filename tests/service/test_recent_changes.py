@@ -1,4 +1,4 @@
-"""Changes of a campaign since a moment, held against what the judgments until then and until now say."""
+"""Changes of a campaign since a moment, compared with the results of the judgments until then and until now."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -56,7 +56,7 @@ def test_changes_are_what_lies_between_the_estimates_then_and_now(coarse):
         if places[0].index(name) + 1 != place
     }
     assert moved
-    # Everything is judged, so that every two systems with different means are told apart; before none were.
+    # All pairs are judged, so every two systems with different means are distinguished; before, none were.
     grades = {one.pair: one.grade for one in said}
     mean = {
         run.system: sum(grades[query, name] for query, names in run.rankings.items() for name in names[:4])

@@ -1,4 +1,4 @@
-"""The report of record over HTTP: the bundle of the library, with the campaign's log, for the organiser alone."""
+"""The report of record over HTTP: the library's bundle with the campaign's log, only for the organiser."""
 
 import hashlib
 import io

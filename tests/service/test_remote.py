@@ -1,4 +1,4 @@
-"""The judging loop in this process, the estimator in another: nothing may differ from all in one."""
+"""The judging loop in this process with the estimator in another gives the same results as both in one."""
 
 import contextlib
 import socket
@@ -93,7 +93,7 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
-    # It learns anew on the way, there as here. Its check passes by grades that it draws.
+    # It learns again during the campaign, there as here. Its check passes, with grades drawn from the model.
     monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 10)
     pool = build_pool(small)
     belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
@@ -116,7 +116,7 @@ def test_where_a_remote_model_is_refused_the_ranking_is_that_of_the_same_model_h
     pool, what = build_pool(coarse), parse_measure("CG@4")
     expected = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan)).expectation
     middle = np.median(expected)
-    spoilt = [  # the lowest grade where the highest is expected, and the other way round
+    spoilt = [  # the lowest grade where the highest is expected, and vice versa
         Judgment(*pair, 0.0 if mean > middle else 2.0)
         for pair, mean in zip(pool.pairs[:60], expected.tolist(), strict=False)
     ]
@@ -140,7 +140,7 @@ def test_mirex_2011_is_played_against_a_remote_joint_model_as_against_one_here(m
         replay(Selection.start(pool, what, make_estimator(pool, model)), truth, parse_stopping_rule("judgments=120"))
         for model in (f"remote:{mirex_server.url}?model=joint", "joint")
     )
-    assert len(here.asked) == 120  # it learned anew at 25 or at 100
+    assert len(here.asked) == 120  # it learned again at 25 or at 100
     check_same_replay(there, here)
     with Client(mirex_server.url) as client:
         assert len(client.prior("mirex2011", model="joint")) < 10**6
@@ -201,7 +201,7 @@ def joint_belief(small):
 
 
 def changed_prior(belief, **changes):
-    """The file of a belief in which some arrays are others; None leaves one out."""
+    """The file of a belief with some arrays changed; None leaves one out."""
     with np.load(BytesIO(encode_prior(belief, ()))) as arrays:
         parts = dict(arrays) | changes
     file = BytesIO()
@@ -356,7 +356,7 @@ def test_a_collection_that_is_unknown_there_is_said(server, small):
 
 
 def swapped(collection):
-    """The same pairs, but one system ranks two documents the other way round."""
+    """The same pairs, but one system swaps the ranks of two documents."""
     first, *rest = collection.runs
     rankings = dict(first.rankings)
     one, two, *others = rankings["q3"]
@@ -541,7 +541,7 @@ def test_an_answer_whose_head_trickles_ends():
             with connection, contextlib.suppress(OSError):
                 connection.recv(65536)
                 connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                while True:  # never an end of the head, and never a silence
+                while True:  # the head never ends, and bytes never stop coming
                     connection.sendall(b"a: b\r\n")
                     time.sleep(0.02)
 
@@ -575,7 +575,7 @@ def trickling():
                         time.sleep(0.01)
 
             def log_message(self, *_):
-                """Say nothing."""
+                """Log nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -618,11 +618,11 @@ def test_a_head_that_trickles_has_a_limit_of_its_own(monkeypatch):
         start = time.monotonic()
         with Client(url) as client, pytest.raises(ServiceError, match="takes more than the"):
             client.models()
-        assert time.monotonic() - start < 300  # where the limit of a whole answer is 600
+        assert time.monotonic() - start < 300  # the limit for a whole answer is 600
 
 
 class Heard(BaseHTTPRequestHandler):
-    """Takes note of who asks with which token, and refuses."""
+    """Records the callers' tokens, and refuses all requests."""
 
     def do_GET(self):
         self.server.heard.append(self.headers.get("authorization"))
@@ -644,7 +644,7 @@ def test_the_token_of_the_environment_goes_to_no_host_that_is_not_named(monkeypa
     with ThreadingHTTPServer(("127.0.0.1", 0), Heard) as there:
         there.heard = []
         threading.Thread(target=there.serve_forever, daemon=True).start()
-        # A name that is no address of this machine, led here all the same.
+        # A host name that is not this machine's, redirected to it.
         monkeypatch.setattr(
             socket,
             "create_connection",

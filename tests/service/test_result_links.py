@@ -1,4 +1,4 @@
-"""Links to live results: they show the ranking, they open nothing else, and they end when they are revoked."""
+"""Links to live results show the ranking, open nothing else, and end when they are revoked."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -20,7 +20,7 @@ def database(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def locked(commanded, folders, tmp_path_factory, database):
-    """A server that wants tokens; asks with the organiser's, or another."""
+    """A server that requires tokens; sends requests with the organiser's token, or another one."""
     store = TokenStore(database)
     secrets = {"olga": store.create("olga", "organiser"), "ann": store.create("ann", "assessor")}
     secrets["sam"] = store.create("sam", "organiser", "small")
@@ -57,7 +57,7 @@ def test_a_link_shows_what_the_ranking_says(locked):
     assert (found["status"], found["words"]) == ("open", "these queries")
 
 
-# Every operation that the service documents, asked with an example's names: routes to come are asked, too.
+# Every documented operation, requested with the names of an example, so that future routes are included.
 @pytest.mark.slow
 def test_a_link_opens_one_operation_and_nothing_else(locked):
     token = token_of(locked("POST", f"{COARSE}/links", json={"name": "everything"}))
@@ -72,7 +72,7 @@ def test_a_link_opens_one_operation_and_nothing_else(locked):
             answer = locked(method.upper(), filled, token, json=body)
             if answer.status_code != 403:
                 opened.add((operation["operationId"], answer.status_code))
-    without_token = {("live", 200), ("ready", 200), ("close_session", 200)}  # forgets a cookie, if there is one
+    without_token = {("live", 200), ("ready", 200), ("close_session", 200)}  # removes a cookie, if there is one
     without_token |= {("show_entry", 422), ("join_campaign", 422)}  # of open links, which need a code
     assert opened - without_token == {("show_results", 200)}
     assert len(document["paths"]) > 40

@@ -1,6 +1,6 @@
-"""Rolling upgrades with real servers of older versions, in both orders: nothing acknowledged is lost, no log is broken.
+"""Rolling upgrades with real servers of older versions, in both orders: acknowledged answers and the log are kept.
 
-The older programs come out of the repository's own history; where a clone lacks it, the tests say so and are skipped.
+The older programs come from the repository's own history; clones without it skip these tests with a reason.
 """
 
 import json
@@ -24,19 +24,19 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDER = {"4": "52a665f"}  # the last commit of each layout before the latest
-BEFORE_SETTING_ASIDE = "52086b1"  # the last commit whose log has no line that sets anybody aside
+BEFORE_SETTING_ASIDE = "52086b1"  # the last commit that cannot set anybody aside in the log
 COMMAND = [sys.executable, "-c", "from audiosim.cli import main; main()"]
 COARSE = "/v1/collections/coarse"
 
 
 @pytest.fixture(scope="session", params=sorted(OLDER))
 def older(request, made_once):
-    """A layout, and the folder of the last program that had it."""
+    """A layout, and the folder of the last program with it."""
     return request.param, program_of(OLDER[request.param], f"layout-{request.param}", made_once)
 
 
 def program_of(commit, name, made_once):
-    """The folder of the program as it was at a commit."""
+    """The folder of the program at a commit."""
     found = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, capture_output=True)
     if found.returncode:
         pytest.skip(f"needs the history of the repository: commit {commit} is not in this clone")
@@ -50,7 +50,7 @@ def program_of(commit, name, made_once):
 
 @pytest.fixture
 def plain(folders, tmp_path):
-    """The folder of the coarse collection, with what every version reads of its collection.toml."""
+    """The folder of the coarse collection, with a collection.toml that every version can read."""
     folder = tmp_path / "plain" / "coarse"
     shutil.copytree(folders[1], folder)
     lines = (folder / "collection.toml").read_text(encoding="utf-8").splitlines()
@@ -61,7 +61,7 @@ def plain(folders, tmp_path):
 
 @pytest.fixture
 def older_server(older, programmed):
-    """A maker of servers of an older version, as its command starts them."""
+    """A maker of servers of an older version, started by its own command."""
     _, program = older
 
     def start(folder, url, log):
@@ -90,7 +90,7 @@ def test_under_an_older_server_reading_changes_nothing_and_an_upgrade_stops_it_w
         for number, pair in enumerate(pairs[:3]):
             assert judge(old, pair, f"k{number}").status_code == 201
         assert layout_of_database(url) == layout
-        # Commands of today that read, while it serves: it goes on, and its log with it.
+        # Today's commands read the log while the older server runs; server and log continue as before.
         assert verify(url)[0].events == 3
         assert len(log_in(url, Collection.load(plain))) == 3
         assert layout_of_database(url) == layout
@@ -104,7 +104,7 @@ def test_under_an_older_server_reading_changes_nothing_and_an_upgrade_stops_it_w
             refused = judge(old, pairs[5], "k5")
             assert refused.status_code in (422, 500, 503)
             assert "the database was upgraded and this program is older" in refused.text
-            # Who was refused asks the new server, with the same key.
+            # A refused client asks the new server, with the same key.
             assert judge(new, pairs[5], "k5").json()["number"] == 6
             assert judge(new, pairs[3], "k3").json()["number"] == 4
             rows = [json.loads(line) for line in new.get(f"{COARSE}/judgments?format=log").text.splitlines()]
@@ -156,6 +156,6 @@ def test_a_server_from_before_people_could_be_set_aside_refuses_the_line_rather_
         assert refused.status_code == 503
         assert "line 2 cannot be read by audiosim" in refused.json()["detail"]
         assert "unknown kind of event 'set_aside'" in refused.json()["detail"]
-        assert judge(new, pairs[1], "k1").status_code == 201  # after what the model may have learned meanwhile
+        assert judge(new, pairs[1], "k1").status_code == 201  # while the model may have learned in the meantime
         assert new.get(f"{COARSE}/campaign").json()["judged"] == 0
     assert verify(database)[0].events in (3, 4)

@@ -1,4 +1,4 @@
-"""Everything that the OpenAPI document promises, tried out by schemathesis on a live server."""
+"""Schemathesis tests all promises of the OpenAPI document on a live server."""
 
 import subprocess
 import sys
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-# What a schema allows and the service still refuses: columns that are not of one length or that a model does not
-# know, a text that names no measure, an answer of nobody, a campaign that is closed already.
+# Requests that a schema allows and the service still refuses: columns of different lengths or unknown to a model,
+# a text that names no measure, an answer without an assessor, a campaign already closed.
 CONFIGURATION = """
 warnings = false
 request-timeout = 240
@@ -41,7 +41,7 @@ include-path-regex = "/(answers|ranking|model-effect|models)$"
 include-method = "GET"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
 """
-# A bug on purpose, a wait on purpose, and a stream that ends only when the client has had enough.
+# A deliberate bug, a deliberate wait, and a stream that ends only when the client disconnects.
 ELSEWHERE = "^/(bug|slow)$|/events$"
 
 

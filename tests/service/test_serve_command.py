@@ -1,4 +1,4 @@
-"""Settings of the service: flags before the environment before the file."""
+"""Settings of the service: flags override the environment, which overrides the file."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
     assert run("serve", folders[0], "--stopping-rule", "soon")[2].startswith(
         "audiosim: unknown stopping rule 'soon', expected confidence"
     )
-    for wrong in ("", "campaign.db"):  # said before the folder is looked for
+    for wrong in ("", "campaign.db"):  # reported before the folder is looked up
         code, _, said = run("serve", "no-such-folder", "--db", wrong)
         assert (code, said.count("\n")) == (1, 1)
         assert said.startswith(f"audiosim: cannot use database {wrong!r}: ")

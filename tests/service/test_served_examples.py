@@ -1,4 +1,4 @@
-"""Examples of the help texts that need a service, and its options for rankings, each against a server of its own."""
+"""Examples in the help texts that need a service, and its options for rankings, each with its own server."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ def test_a_served_ranking_goes_by_the_distribution_asked_for(commanded, folders,
         options = ("--model", "mout", "--distribution", which)
         with commanded(folders[:1], tmp_path / which, *options) as server:
             stated[which] = ranking(server)
-    # Student's t has the heavier tails, so its confidence is nearer to one half; expected scores are the same.
+    # Student's t has the heavier tails, so its confidence is closer to one half; expected scores are the same.
     assert stated["t"]["confidence"] < stated["normal"]["confidence"]
     scores = [[row["expectation"] for row in one["systems"]] for one in stated.values()]
     assert scores[0] == scores[1]
@@ -70,7 +70,7 @@ def test_an_example_that_asks_a_server_runs(commanded, run, own, tmp_path, monke
     demo = own.rename(tmp_path / "my-demo")
     write_run(tmp_path / "new-system.trec", [Run("new", {"q": ("c", "b")})])
     (demo / "judgments.csv").write_text("query,document,fine\nq,b,70\n", encoding="utf-8")
-    # As the example of `serve`, but on a port that is free.
+    # As in the example of `serve`, but on a free port.
     with commanded([demo], tmp_path / "log", "--db", "sqlite:///my-demo/campaign.db", "--judgments", "none") as server:
         words = shlex.split(text.replace("http://127.0.0.1:8000", server.url).replace("q01 d027", "q b"))
         code, out, said = run(*words[1:])

@@ -1,4 +1,4 @@
-"""Sign-in by an institution: names that a proxy vouches for, tokens of an issuer; and whoever claims to be either."""
+"""Sign-in by an institution, with names from a proxy or tokens of an issuer; and attempts to impersonate either."""
 
 import asyncio
 import base64
@@ -113,14 +113,14 @@ def test_a_server_believes_its_proxy_and_no_other_about_who_signed_in(commanded,
         assert lent(server, "127.0.0.2", olga) == 200
         assert lent(server, "127.0.0.2", ann) == 403
         assert lent(server, "127.0.0.2") == 401
-        # The same name by anybody else, whatever they say of where they come from.
+        # The same name sent from any other address, whatever origin its headers claim.
         assert lent(server, "127.0.0.1", olga) == 401
         assert lent(server, "127.0.0.1", olga, "X-Forwarded-For: 127.0.0.2") == 401
         assert lent(server, "127.0.0.1", olga, "Forwarded: for=127.0.0.2") == 401
-        # The proxy stays the proxy when it says for whom it asks; names of two are nobody's.
+        # The proxy is still trusted when it forwards the client's address; requests with two names are refused.
         assert lent(server, "127.0.0.2", olga, "X-Forwarded-For: 203.0.113.7") == 200
         assert lent(server, "127.0.0.2", olga, ann) == 400
-        # A token of one's own goes before.
+        # A request's own token takes precedence.
         assert lent(server, "127.0.0.2", olga, "Authorization: Bearer wrong") == 401
 
 
@@ -132,7 +132,7 @@ def test_pages_know_who_signed_in_and_other_sites_cannot_use_it(commanded, folde
         who = client.get("/v1/session").json()
         assert (who["name"], who["role"], who["open"]) == ("ann", "assessor", False)
         asked, here = {"assessor": "ann", "count": 1}, {"Origin": server.url}
-        assert client.post(f"{SMALL}/next", json=asked).status_code == 403  # no page of ours
+        assert client.post(f"{SMALL}/next", json=asked).status_code == 403  # not from our pages
         assert client.post(f"{SMALL}/next", json=asked, headers={"Origin": "https://evil.example"}).status_code == 403
         pair = client.post(f"{SMALL}/next", json=asked, headers=here).json()["pairs"][0]
         said = {"query": pair["query"], "document": pair["document"], "fine": 70}
@@ -182,7 +182,7 @@ server.serve_forever()
 
 
 class LocalIssuer:
-    """An issuer in a process of its own, whose keys are files in a folder."""
+    """An issuer in its own process, with keys in the files of a folder."""
 
     def __init__(self, folder):
         self.folder, self.keys = folder, {}
@@ -204,7 +204,7 @@ class LocalIssuer:
             process.stdout.close()
 
     def offer(self, *names, make=None):
-        """Make keys, where they are new, and offer these alone.
+        """Make any new keys, and offer only these.
 
         make  a private key; RSA of 2,048 bits if not given
         """
@@ -221,7 +221,7 @@ class LocalIssuer:
         (self.folder / what).write_text(text, encoding="utf-8")
 
     def go_on_for_ever(self, size, pause):
-        """Answer with so many bytes a time, after so long a pause each, without an end."""
+        """Answer endlessly with `size` bytes at a time, pausing after each."""
         self.say([size, pause], "endless")
 
     def token(self, key, algorithm="RS256", **claims):
@@ -232,7 +232,7 @@ class LocalIssuer:
 
     @property
     def asked(self):
-        """Number of times that its keys were fetched."""
+        """Number of times its keys were fetched."""
         path = self.folder / "asked"
         return path.read_text(encoding="utf-8").count("/keys") if path.exists() else 0
 
@@ -248,14 +248,14 @@ def described(public):
 
 
 class Asked:
-    """Our side of an issuer, with a clock that the test sets."""
+    """The service's side of an issuer, with a clock set by the test."""
 
     def __init__(self, url):
         self.now = 1000.0
         self.issuer = Issuer(url, "audiosim", clock=lambda: self.now)
 
     def holder(self, token):
-        """Whom a token is for, once the keys were asked for; the status of the refusal where it is one."""
+        """The holder of a token after the keys were fetched, or the status of the refusal."""
 
         async def ask():
             await self.issuer.prepare(token)
@@ -274,7 +274,7 @@ class Asked:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory):
-    """An issuer that runs, for the tests of this module to set."""
+    """A running issuer for the tests of this module to set."""
     with LocalIssuer(tmp_path_factory.mktemp("issuers") / "local").running() as issuer:
         yield issuer
 
@@ -342,7 +342,7 @@ def test_a_broken_key_document_is_an_issuer_in_trouble(offering, document, caplo
     assert Asked(offering.url).holder(offering.token("one")) == 503
     assert "its keys cannot be fetched" in caplog.text
     public = offering.offer("one")
-    if document.startswith('{"keys": [{'):  # a key that cannot be read leaves the others good
+    if document.startswith('{"keys": [{'):  # an unreadable key leaves the others valid
         offering.say(document.replace("[{", f"[{json.dumps(public[0])}, {{", 1))
         assert Asked(offering.url).holder(offering.token("one")) == ANN
 
@@ -367,7 +367,7 @@ def test_old_keys_serve_while_the_issuer_is_in_trouble_but_not_for_ever(offering
     offering.keys["new"] = offering.keys["one"]
     asked.now += FRESH_S + 1
     assert asked.holder(token) == ANN
-    assert asked.holder(offering.token("new")) == 503  # it may be good: the issuer would know
+    assert asked.holder(offering.token("new")) == 503  # it may be valid: only the issuer would know
     asked.now += LONGEST_S
     assert asked.holder(token) == 503
 
@@ -388,7 +388,7 @@ def test_no_more_of_a_document_is_read_than_there_may_be(offering, wait_until):
     assert asked.holder(offering.token("one")) == 503
     log = offering.folder / "sent"
     wait_until(lambda: log.exists() and log.read_text().endswith("\n"))
-    assert int(log.read_text()) < 8_000_000  # what was under way; of 600 MB
+    assert int(log.read_text()) < 8_000_000  # bytes already on their way; of 600 MB
 
 
 @pytest.mark.slow
@@ -408,11 +408,11 @@ def test_an_issuer_that_trickles_holds_up_neither_requests_nor_the_end(commanded
         assert client.get("/health/live", headers={"Authorization": f"Bearer {issuer.token('one')}"}).status_code == 200
         began = time.monotonic()
         server.stop()
-        assert time.monotonic() - began < 45  # it went on for a minute
+        assert time.monotonic() - began < 45  # it used to go on for a minute
 
 
 def signed_by_hand(token, secret):
-    """The token with a signature that knows no more than what everybody may read: PyJWT would not make it."""
+    """The token with a signature made only from public data: PyJWT would not make it."""
     head = base64.urlsafe_b64encode(b'{"alg": "HS256", "kid": "one"}').rstrip(b"=")
     text = head + b"." + token.split(".")[1].encode()
     return (text + b"." + base64.urlsafe_b64encode(hmac.digest(secret, text, "sha256")).rstrip(b"=")).decode()
@@ -428,7 +428,7 @@ def options_for(issuer):
 
 @contextmanager
 def served_with(issuer, commanded, folders, tmp_path):
-    """A client of a server that believes the tokens of an issuer, which runs."""
+    """A client of a server that trusts the tokens of a running issuer."""
     with (
         issuer.running(),
         commanded(folders[:1], tmp_path / "log", *options_for(issuer)) as server,
@@ -485,7 +485,7 @@ def test_keys_that_an_issuer_changes_are_fetched_again_and_not_for_every_token(c
         assert issuer.asked == 2
         issuer.keys["three"] = issuer.keys["one"]
         assert [status(client, issuer.token("three")) for _ in range(4)] == [401] * 4
-        assert issuer.asked == 2  # it was just asked
+        assert issuer.asked == 2  # its keys were fetched a moment ago
 
 
 @pytest.mark.slow
@@ -531,7 +531,7 @@ def test_people_of_an_issuer_whose_names_look_the_same_are_different_people(comm
             given[name] = pair, answer.json()["number"]
         assert len({(pair["query"], pair["document"]) for pair, _ in given.values()}) == len(names)  # nobody's twice
         for name in names:
-            for other in set(names) - {name}:  # what is somebody else's can neither be taken back nor given for them
+            for other in set(names) - {name}:  # nobody can take back or give another person's answers
                 assert ask(name, "undo", number=given[other][1]).status_code in (403, 422)
                 pair, _ = given[other]
                 said = {"query": pair["query"], "document": pair["document"], "fine": 90, "assessor": other}
@@ -542,6 +542,6 @@ def test_people_of_an_issuer_whose_names_look_the_same_are_different_people(comm
         rows = [json.loads(line) for line in lines]
         assert [row["assessor"] for row in rows if row["kind"] == "judgment"] == list(names)
         assert [row["assessor"] for row in rows if row["kind"] == "undo"] == ["ANN"]
-    # A grant names one of them, and nobody who looks the same.
+    # A grant names one of them, and nobody with a similar-looking name.
     sign_in = SignIn(map(Grant.parse, ("organiser=ANN", "assessor=*")))
     assert [name for name in names if sign_in.admit(Person(name)).role == "organiser"] == ["ANN"]

@@ -1,6 +1,6 @@
-"""Memory of a server under load: during the first requests it grows into what it needs, then it stays there.
+"""Memory of a server under load: it grows during the first requests and then stays constant.
 
-Some thousand requests here. `AUDIOSIM_SOAK_S=600` makes it ten minutes, of which the first is the part that may grow.
+A few thousand requests here. `AUDIOSIM_SOAK_S=600` takes ten minutes; memory may grow in the first one only.
 """
 
 import os
@@ -18,9 +18,9 @@ from audiosim.corpus.pool import build_pool
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")]
 
 SOAK_S = float(os.environ.get("AUDIOSIM_SOAK_S", "0"))
-EARLY, LATE = 1500, 3500  # requests; what 250 need, and learning from all pairs, is what 8,000 need, but for .5 %
+EARLY, LATE = 1500, 3500  # requests; after 250, and learning from all pairs, 8,000 add .5 %
 EARLY_S = min(60.0, SOAK_S / 2)
-GROWTH = 1.05 if SOAK_S else 1.02  # the log itself is kept in memory, 25 requests to a judgment once all are judged
+GROWTH = 1.05 if SOAK_S else 1.02  # memory holds the log: a line per 25 requests once all are judged
 SMALL, COARSE = "/v1/collections/small", "/v1/collections/coarse"
 
 
@@ -45,7 +45,7 @@ def test_memory_is_flat_under_load(commanded, folders, small, coarse, tmp_path, 
         ("GET", f"{COARSE}/nowhere", None),
     ]
     stop, statuses, begun = threading.Event(), set(), time.monotonic()
-    served = []  # one for each request: appending is safe among threads
+    served = []  # one for each request: threads can append safely
 
     with commanded(folders, tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'campaign.db'}") as server:
 
@@ -60,7 +60,7 @@ def test_memory_is_flat_under_load(commanded, folders, small, coarse, tmp_path, 
         def write():
             with server.client() as http:
                 for number in count():
-                    while len(served) < 25 * (number - len(pairs)):  # all pairs at once, then one now and then
+                    while len(served) < 25 * (number - len(pairs)):  # all pairs at first, then one now and then
                         if stop.wait(0.01):
                             return
                     pair = pairs[number % len(pairs)]
@@ -70,7 +70,7 @@ def test_memory_is_flat_under_load(commanded, folders, small, coarse, tmp_path, 
 
         def memory_after(requests, seconds):
             while len(served) < requests or time.monotonic() - begun < seconds:
-                if any(job.done() for job in jobs):  # by an error, which is raised below
+                if any(job.done() for job in jobs):  # with an error, raised below
                     break
                 time.sleep(0.01)
             return memory_kb(server.process.pid)

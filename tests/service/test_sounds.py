@@ -1,4 +1,4 @@
-"""Sound over HTTP: by identifier, in ranges, and drawn."""
+"""Sound over HTTP: by identifier, in ranges, and as waveforms."""
 
 import http.client
 import os
@@ -141,7 +141,7 @@ def test_a_range_that_is_not_there_and_many_ranges_are_416(client, whole, asked)
      "away", "up", "root", "gone", "folder", "nobody", "..", ".", "%2Fetc%2Fpasswd", "a/../a", "%ff"],
 )  # fmt: skip
 def test_what_is_no_identifier_of_a_sound_inside_the_folder_is_404(server, identifier):
-    # A plain connection, as clients tidy up dots before they send.
+    # A plain connection, as clients normalise dots before they send.
     connection = http.client.HTTPConnection(server.url.removeprefix("http://"))
     for what in ("sound", "peaks"):
         connection.request("GET", f"/v1/documents/{identifier}/{what}")
@@ -169,11 +169,11 @@ def test_a_file_that_became_a_link_outside_is_404(client, folder):
 def test_a_waveform_is_drawn_of_the_lowest_and_highest_sample_of_each_stretch(client):
     drawn = client.get("/v1/documents/a/peaks").json()
     assert drawn["duration_s"] == 2
-    # Every stretch of 55 samples holds more than one period of 50, whose highest sample is sin(2 pi 12 / 50) / 2.
+    # Every 55 samples contain a full period of 50, whose highest sample is sin(2 pi 12 / 50) / 2.
     peak = round(127 * np.sin(2 * np.pi * 12 / 50) / 2)
     assert drawn["high"] == [peak] * 800
     assert drawn["low"] == [-peak] * 800
-    # Its mean square is 1/8, and the filters of the recommendation, by their coefficients, give 441 Hz .01 dB more.
+    # Its mean square is 1/8, and the recommendation's filters, by their coefficients, raise 441 Hz by .01 dB.
     assert drawn["loudness_db"] == pytest.approx(-0.691 + 10 * np.log10(1 / 8) + 0.01, abs=0.1)
     silent = client.get("/v1/documents/q1/peaks").json()
     assert set(silent["low"]) == set(silent["high"]) == {0}
@@ -217,13 +217,13 @@ def test_stretches_agree_with_cutting_the_sound_by_hand():
 
 
 def tone(decibels, hertz=997, seconds=4.0, rate_hz=48_000):
-    """A sine of so many decibels of full scale."""
+    """A sine at a level in decibels of full scale."""
     times = np.arange(int(seconds * rate_hz)) / rate_hz
     return (10 ** (decibels / 20) * np.sin(2 * np.pi * hertz * times)).astype(np.float32)
 
 
 # ITU-R BS.1770-4, annex 1: a sine of 997 Hz at full scale in one channel has -3.01 LKFS; parts more than 10 LU below
-# the loudness of the others are left out. EBU Tech 3341 allows .1 LU.
+# the loudness of the other parts are excluded. EBU Tech 3341 allows .1 LU.
 @pytest.mark.parametrize("rate_hz", [22_050, 48_000])
 def test_loudness_is_that_of_the_recommendation(rate_hz):
     assert loudness_db(tone(0, rate_hz=rate_hz), rate_hz) == pytest.approx(-3.01, abs=0.1)
@@ -240,7 +240,7 @@ def test_copies_for_assessors_take_bounded_room_and_those_not_heard_for_longest_
     rng = np.random.default_rng(7)
     sounds = [tmp_path / f"{name}.wav" for name in "abc"]
     for path in sounds:
-        soundfile.write(path, rng.uniform(-1, 1, RATE_HZ), RATE_HZ)  # noise, which FLAC does not make much smaller
+        soundfile.write(path, rng.uniform(-1, 1, RATE_HZ), RATE_HZ)  # noise, which FLAC hardly compresses
     kept, alone = tmp_path / "copies", tmp_path / "alone"
     kept.mkdir()
     alone.mkdir()
@@ -248,14 +248,14 @@ def test_copies_for_assessors_take_bounded_room_and_those_not_heard_for_longest_
     copies = UntaggedSounds(kept, most=5 * one // 2)  # two, not three
     first, second = map(copies.copy_of, sounds[:2])
     whole = second.read_bytes()
-    assert copies.copy_of(sounds[0]) == first  # heard once more
+    assert copies.copy_of(sounds[0]) == first  # played once more
     third = copies.copy_of(sounds[2])
     assert set(kept.iterdir()) == {first, third}
-    assert copies.copy_of(sounds[1]).read_bytes() == whole  # made anew
+    assert copies.copy_of(sounds[1]).read_bytes() == whole  # made again
     assert set(kept.iterdir()) == {second, third}
     assert soundfile.info(str(second)).frames == RATE_HZ
     small = UntaggedSounds(alone, most=1)
-    assert small.copy_of(sounds[2]).exists()  # one that is asked for is always there
+    assert small.copy_of(sounds[2]).exists()  # a requested copy always exists
 
 
 def test_a_copy_that_cannot_be_written_is_an_error_of_the_system_and_leaves_nothing(tmp_path):
@@ -280,7 +280,7 @@ def test_a_path_that_leads_nowhere_is_no_sound(tmp_path):
 
 @pytest.fixture
 def scattered(folder, tmp_path):
-    """A collection of three queries whose sounds lie in its folder, in another one, and nowhere."""
+    """A collection of three queries with sounds in its own folder, in another folder, and nowhere."""
     (tmp_path / "elsewhere").mkdir()
     sine = (folder / "sounds" / "sine.wav").read_bytes()
     (tmp_path / "elsewhere" / "b.wav").write_bytes(sine)
@@ -358,11 +358,11 @@ def test_an_answer_before_both_clips_were_heard_is_marked_and_the_rule_stays_wit
         one, other = sorted(handed_out(http))
         assert judge(http, one, 1, 30) is True
         assert judge(http, one, 0, 0) is False  # a revision: they heard it before
-        assert judge(http, other, None, None) is True  # who says nothing has heard nothing
+        assert judge(http, other, None, None) is True  # unknown playing times count as nothing heard
     with commanded([scattered], tmp_path / "log 2", *database) as server, server.client() as http:
-        assert http.get(f"{SCATTERED}/questions").json()["listen_s"] == 2  # as the campaign had it
+        assert http.get(f"{SCATTERED}/questions").json()["listen_s"] == 2  # the campaign's setting
         rows = http.get(f"{SCATTERED}/judgments?format=jsonl").text
-        assert rows.count('"rushed": true') == 1  # of those that hold
+        assert rows.count('"rushed": true') == 1  # among valid judgments
     with commanded([scattered], tmp_path / "log 3", *database, "--listen", 0) as server, server.client() as http:
         http.post(f"{SCATTERED}/undo", json={"assessor": "ann"})
         assert judge(http, other, 0, 0) is False

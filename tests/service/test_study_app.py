@@ -1,4 +1,4 @@
-"""The service of a study over HTTP: what people are shown, what is kept, what is refused."""
+"""The service of a study over HTTP: texts and clips for people, records and refusals."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ def client(desk):
 
 
 def _as_in_file(desk, shown):
-    """The answer that is right of a trap, and a of an example, in the words of somebody who is shown it."""
+    """The right answer to a trap, or a of an example, as the side that the page shows it on."""
     a = {f"clips/{pair.a[0]}" for pair in (*STUDY.examples, *STUDY.traps)}
     return "a" if shown["a"][0] in a else "b"
 
@@ -75,7 +75,7 @@ def test_a_careful_person_gets_through_and_a_careless_one_does_not(desk, client,
         seen.append(shown)
         answered = client.post("/answers", json=said)
         assert answered.status_code == 201
-        # Sent again, as after a broken connection, it is kept once.
+        # An answer sent again, as after a broken connection, is kept once.
         assert client.post("/answers", json=said).json() == answered.json()
         shown = answered.json()
     assert (shown["state"], shown["code"]) == ("complete", "DONE-7")

@@ -1,4 +1,4 @@
-"""A loop that fails goes on, says so once, and is known to fail for as long as it does."""
+"""A loop that fails continues, reports it once, and is known to fail until it works again."""
 
 import logging
 import threading
@@ -10,7 +10,7 @@ from service.process.supervision import Loop
 
 
 class Rounds:
-    """Work that fails as told, and counts its rounds."""
+    """Work that fails as the test wants, and counts its rounds."""
 
     def __init__(self):
         self.error, self.count, self.made = None, 0, threading.Semaphore(0)
@@ -82,7 +82,7 @@ def test_a_task_that_fails_keeps_no_other_from_being_done(wait_until):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_thread_that_ends_is_a_reason_not_to_be_asked(wait_until):
     def work():
-        raise SystemExit  # which is no Exception
+        raise SystemExit  # not a subclass of Exception
 
     loop = Loop("ending", work)
     assert list(loop.reasons()) == []

@@ -1,4 +1,4 @@
-"""Learning in a process of its own: it gives what learning here gives, and what both have is not sent twice."""
+"""Learning in a separate process gives the same results as here, and data known to both is not sent twice."""
 
 import os
 import signal
@@ -106,7 +106,7 @@ def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, t
 
 @pytest.fixture
 def stretch():
-    """The log of a campaign on the demo that two people judged by turns, from its beginning."""
+    """The log of a campaign on the demo, judged by two people in turn, from its beginning."""
     collection, store, stretches = Collection.load(DEMO), MemoryStore(), []
     campaign = Campaign(collection, "joint", store=store, settings=CampaignSettings(learn_later=True))
     rng = np.random.default_rng(1)
@@ -135,7 +135,7 @@ def test_a_stretch_that_another_process_counts_comes_to_what_it_does_here_to_the
 
 @pytest.mark.slow
 def test_before_the_service_serves_and_where_it_is_quick_a_stretch_is_counted_here(stretch, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")  # another process could not even begin
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")  # so no other process could start
     errands = Errands()
     assert errands.count(stretch).selection.judged == WORTHWHILE + 3
     errands.start()

@@ -1,4 +1,4 @@
-"""Traces reach a collector by OTLP; one that is slow, broken or away stops nothing."""
+"""Traces reach a collector by OTLP; a slow, broken or absent collector stops nothing."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"  # the exampl
 
 @contextmanager
 def receiver(delay_s=0.0, status=200):
-    """A collector on this machine: its address, and the spans that came."""
+    """A collector on this machine: its address and the received spans."""
     spans, done = [], threading.Event()
 
     class Answer(BaseHTTPRequestHandler):
@@ -90,12 +90,12 @@ def test_a_collector_that_does_not_answer_stops_nothing(commanded, folders, tmp_
             assert server.says("traces cannot be delivered, and are dropped")
             assert client.get("/health/ready").status_code == 200
             assert server.log.read_text(encoding="utf-8").count("cannot be delivered") == 1
-            assert server.stop() == 0  # before the collector, which likes ten minutes
+            assert server.stop() == 0  # before the collector answers, after ten minutes
 
 
 @pytest.mark.slow
 def test_neither_it_nor_what_is_dear_is_imported_while_it_is_off(tmp_path):
-    """scipy.stats alone would make a start take a second longer."""
+    """scipy.stats alone would delay a start by a second."""
     dear = "('opentelemetry.sdk', 'scipy.stats', 'scipy.optimize', 'httpx', 'pandas', 'matplotlib')"
     code = f"import sys, service.app; print([name for name in sys.modules if name.startswith({dear})])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""Texts of a running campaign, changed by the organiser: title, the task's words, prompts; and further queries."""
+"""An organiser changes texts of a running campaign: title, task, prompts; and adds queries."""
 
 import shutil
 
@@ -39,7 +39,7 @@ text = "Far apart."
 
 @pytest.fixture
 def folder(folders, tmp_path):
-    """The small collection with a task of its own."""
+    """The small collection with its own task."""
     made = shutil.copytree(folders[0], tmp_path / "small")
     (made / "task.toml").write_text(TASK, encoding="utf-8")
     return made
@@ -47,7 +47,7 @@ def folder(folders, tmp_path):
 
 @pytest.fixture
 def served(commanded, folder, tmp_path):
-    """A client of a server of it, without a database."""
+    """A client of a server with this folder and no database."""
     with commanded([folder], tmp_path / "log") as server, Client(server.url) as client:
         yield client
 
@@ -59,7 +59,7 @@ def judge(client, grade=80, assessor="zoe"):
 
 
 def asked(http):
-    """Heading, instructions and consent that people read; and the scale."""
+    """Heading, instructions, consent and scale of the page."""
     said = http.get(f"{SMALL}/questions").json()
     grade = said["questions"][0]
     return [said["heading"], said["instructions"], said["consent"]], [grade["levels"], grade["words"]]
@@ -137,7 +137,7 @@ def test_what_would_harm_the_judgments_or_is_no_text_is_refused_in_one_line(shar
 
 @pytest.fixture(scope="module")
 def shared(commanded, folders, tmp_path_factory):
-    """A plain HTTP client of a server that refuses what it is asked here."""
+    """A plain HTTP client of a server that refuses all these requests."""
     root = tmp_path_factory.mktemp("refusing")
     made = shutil.copytree(folders[0], root / "small")
     (made / "task.toml").write_text(TASK, encoding="utf-8")
@@ -193,7 +193,7 @@ def test_a_prompt_is_changed_while_people_judge(commanded, folder, tmp_path, dat
 
 
 def runs_of(collection, queries, tmp_path):
-    """The text of its runs with these queries; new ones have the results of the first."""
+    """The text of its runs with these queries; new ones have the first query's results."""
     path = tmp_path / "runs.trec"
     first = next(iter(collection.runs[0].rankings))
     changed = [

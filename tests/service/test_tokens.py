@@ -1,4 +1,4 @@
-"""Tokens: what is kept of them, who is let in by them, and what the command does."""
+"""Tokens: stored data, access, and the command."""
 
 import asyncio
 import hashlib
@@ -31,7 +31,7 @@ NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 
 
 class Watch:
-    """Two clocks that stand still until they are told to go on."""
+    """Two clocks that stand still until a test moves them."""
 
     def __init__(self):
         self.s = 0.0
@@ -171,7 +171,7 @@ def test_guessing_is_slowed_down_for_its_address_alone(access, store, watch):
     assert access.identify(secret, "shared").name == "ann"
     other = store.create("bob", "assessor")
     access.reload()
-    assert access.identify(other, "shared").name == "bob"  # never there before, but right
+    assert access.identify(other, "shared").name == "bob"  # a new caller with a valid token
     with pytest.raises(DeniedError, match="^this token is unknown"):
         access.identify("guess", "elsewhere")
     watch.s = 61
@@ -268,14 +268,14 @@ def test_only_names_of_the_service_are_answered_to(store):
     [
         (None, None, False, True),  # a program
         ("http://a:1", None, True, True),
-        ("https://a:1", "same-origin", True, True),  # behind a proxy that speaks TLS
+        ("https://a:1", "same-origin", True, True),  # behind a proxy with TLS
         ("http://a:2", None, False, False),
         ("http://evil", None, False, False),
         ("null", None, False, False),
         ("", None, False, False),
         (None, "cross-site", False, False),
         (None, "same-site", False, False),
-        (None, None, True, False),  # a browser that does not say where the page is from
+        (None, None, True, False),  # a browser that does not state the page's origin
     ],
 )
 def test_a_page_of_another_origin_changes_nothing(origin, site, by_cookie, allowed):
@@ -287,7 +287,7 @@ def test_a_page_of_another_origin_changes_nothing(origin, site, by_cookie, allow
         assert denied.value.status_code == 403
 
 
-# Role by role, what the table of docs/service.md says; c is the collection.
+# The roles in the table of docs/service.md, row by row; c is the collection.
 ALLOWED = {
     "client": ["POST predictions", "GET ranking", "GET", "POST /v1/models/m/predictions", "GET /metrics"],
     "assessor": ["POST next", "POST judgments", "POST undo", "GET answers", "GET", "GET /v1/documents/a/b/sound"],
@@ -301,7 +301,7 @@ def app(small):
 
 
 def check(app, caller, method, path):
-    """Check whether somebody may ask this, by the route that would answer."""
+    """Check whether a caller may send this request, by its route."""
     scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": []}
     matches = [(route, *route.matches(scope)) for route in app.routes]
     route, found = next(((one, found) for one, match, found in matches if match is Match.FULL), (None, {}))
@@ -335,7 +335,7 @@ def test_a_token_for_one_collection_is_for_no_other(app):
 
 
 def asked(app, method, path, *headers):
-    """The status of an answer before which not a byte of the body is read."""
+    """The status of an answer given before any byte of the body is read."""
     sent = []
 
     async def receive():
