@@ -1,4 +1,4 @@
-"""Table of what is added where, and the journeys: docs/architecture.md says what the code does."""
+"""The table of places for additions, and the journeys: docs/architecture.md agrees with the code."""
 
 import ast
 import importlib
@@ -15,7 +15,7 @@ GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 ADDED = dict(re.findall(r"^\| (?:a|to) ([^|]+?) \| (`[^|]+?) \|", PAGE, re.MULTILINE))
 
 
-@cache  # and not for those who only collect the tests
+@cache  # not when tests are only collected
 def trees():
     return {
         path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
@@ -32,7 +32,7 @@ def test_every_file_of_the_table_is_there():
         assert all((ROOT / name).is_file() for name in named)
 
 
-# What other code asks for by name has a reason of its own there; the last of each kind that came has none.
+# Names requested elsewhere in the code have their own reason there; the last one added of each kind has none.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "group", "name"),

@@ -1,4 +1,4 @@
-"""Wrong arguments of the Python functions: one line each, which says what was expected and what came."""
+"""Wrong arguments of Python functions cause one-line errors that state the expected and the given value."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`make audit` says what was found, and when nothing could be."""
+"""`make audit` reports its findings, and says so if it could not look."""
 
 import json
 import runpy
@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[1] / ".ci" / "audit.py"
 
-# The form of pip-audit --format json, as its README shows it: https://github.com/pypa/pip-audit#examples
+# The output format of pip-audit --format json, as in its README: https://github.com/pypa/pip-audit#examples
 FLASK = {
     "name": "flask",
     "version": "0.5",

@@ -1,4 +1,4 @@
-"""Figures of the benchmarks: kept as data, and what the docs show is made from that."""
+"""Figures of the benchmarks are kept as data, and the docs show figures made from the data."""
 
 import json
 import re

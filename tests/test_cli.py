@@ -51,7 +51,7 @@ def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
     call = ("compare", DEMO, "timbre-full", "random", "--judgments", TRUTH)
     verdict = parsed(run(*call, "--format", "json"))
     assert (verdict["a"], verdict["b"], verdict["verdict"]) == ("timbre-full", "random", "better")
-    # With everything judged the statement about queries of this kind is the paired t-test.
+    # When everything is judged, the statement about queries of this kind is the paired t-test.
     runs = judged_runs(Collection.load(DEMO, judgments=TRUTH), 5).scores("CG@5")
     test = ttest_rel(*(runs.values[runs.systems.index(name)] for name in ("timbre-full", "random")))
     assert verdict["confidence"] == pytest.approx(1 - test.pvalue / 2, abs=1e-12)
@@ -104,7 +104,7 @@ def test_predict_writes_completed_judgments(run, tmp_path):
     files = sorted((tmp_path / "drawn").iterdir())
     assert [path.name for path in files[:2]] == ["draw-01.qrels", "draw-02.qrels"]
     assert len({path.read_text() for path in files}) == 12
-    # Read back as any other judgments: everything judged.
+    # Read like any other judgments: everything is judged.
     estimated = parsed(run("estimate", DEMO, "--judgments", files[0], "--format", "json"))
     assert (estimated["judged"], estimated["confidence"]) == (600, 1)
 
@@ -187,7 +187,7 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
 
 @pytest.mark.slow
 def test_predictions_as_csv_are_those_of_json_however_many_rows_are_in_memory_at_a_time(run, monkeypatch):
-    monkeypatch.setattr(predict_command, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a part
+    monkeypatch.setattr(predict_command, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a partial one
     found = csv.DictReader(io.StringIO(run("predict", DEMO, "--model", "mjud", "--format", "csv")[1]))
     expected = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
     for row, one in zip(found, expected, strict=True):
@@ -203,7 +203,7 @@ def test_next_asks_for_pairs_best_first(run):
     assert len(rows) == 7
     weights = [row["weight"] for row in rows]
     assert weights == sorted(weights, reverse=True)
-    # 10 systems: at most 5 x 5 pairs of which one retrieved the document and one did not.
+    # 10 systems: at most 5 x 5 pairs for a document that one retrieved and the other did not.
     assert weights[0] == 25
 
 
@@ -304,8 +304,8 @@ def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
     clips = tmp_path / "clips"
     clips.mkdir()
     samples, rate = soundfile.read(some[1])
-    soundfile.write(clips / "louder.wav", 1.1 * samples[:-100], rate)  # d003, but for its loudness and its end
-    shutil.copy(some[2], clips / "d006.ogg")  # d004, by the name of another
+    soundfile.write(clips / "louder.wav", 1.1 * samples[:-100], rate)  # d003 with another loudness and end
+    shutil.copy(some[2], clips / "d006.ogg")  # d004 under another name
     rows = parsed(run("neighbours", index, "-k", "2", "--like", clips, "--format", "json"))
     found = {row["query"]: row["document"] for row in rows if row["rank"] == 1}
     assert found == {"louder": "d003", "d006": "d004"}
@@ -391,7 +391,7 @@ def test_the_demo_shows_people_its_ranking_what_was_judged_and_where_the_files_a
     for name in ("truth.qrels", "judgments.csv", "campaign.db", "report.html", "runs", "sounds.index"):
         assert (tmp_path / "demo" / name).exists()
         assert re.search(rf"^{re.escape(name)} ", out, re.MULTILINE)
-    # `estimate` on the folder says the same of the ranking, the confidence and the model.
+    # `estimate` on the folder gives the same ranking, confidence and model.
     _, stated, _ = run("estimate", tmp_path / "demo")
     scored = re.compile(r"^ *\d+  (\S+ +0\.\d+  0\.\d+ – 0\.\d+) ", re.MULTILINE)
     assert len(scored.findall(out)) == 11
@@ -420,7 +420,7 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """The address of `audiosim serve` in a process of its own."""
+    """The address of `audiosim serve` in a separate process."""
     command = [sys.executable, "-m", "audiosim", "serve", DEMO, "--model", "mjud", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         started = process.stderr.readline()
@@ -455,7 +455,7 @@ def test_a_server_that_is_not_there_is_one_line(run):
 
 @pytest.fixture(scope="module")
 def trained_file(tmp_path_factory):
-    """A model trained on the demo by the command, and what it said."""
+    """A model trained on the demo by the command, and the command's output."""
     folder = tmp_path_factory.mktemp("trained")
     command = [sys.executable, "-m", "audiosim", "train", DEMO, "--judgments", TRUTH, "-o", folder / "mine.json"]
     options = ["--features", "fSYS,fART,sGEN", "--report", folder / "mine.html", "--date", "2024-01-05"]
@@ -600,7 +600,7 @@ def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, comman
     code, out, err = run(command, DEMO)
     assert (code, out) == (1, "")
     assert err.startswith("audiosim: demo: 600 retrieved pairs are not judged")
-    zero = run(command, DEMO, "--unjudged", "zero")  # all scores 0: systems can be listed, variances not shared out
+    zero = run(command, DEMO, "--unjudged", "zero")  # all scores 0: systems have ranks but no components of variance
     assert zero[0] == (0 if command == "evaluate" else 1)
     assert len(zero[2].splitlines()) == zero[0]
 
@@ -672,7 +672,7 @@ def test_a_study_is_sampled_and_read_again_once_people_have_answered(run, tmp_pa
     path.write_text("\n".join([header, *(f"a{line}" for line in lines)]) + "\n")
     prior = ("--prior", DEMO, "--measure", "CG@5", "--format", "json")
     code, _, err = run("satisfaction", path, "--scale", "graded-4", *prior)
-    assert code == 1  # the demo comes without judgments
+    assert code == 1  # the demo has no judgments at first
     assert "not judged" in err
     (answered,) = parsed(run("satisfaction", path, "--scale", "graded-4", "--format", "json")).values()
     assert (answered["scale"], answered["answers"]) == ("graded-4", len(lines))
@@ -693,7 +693,7 @@ def test_results_by_the_query_s_own_artist_are_said_or_dropped(run, tmp_path):
 def test_a_comparison_and_a_plan_leave_out_results_by_the_query_s_own_artist(run, tmp_path):
     (tmp_path / "runs.trec").write_text("q Q0 q 1 3 S\nq Q0 b 2 2 S\nq Q0 c 3 1 S\nq Q0 c 1 2 T\nq Q0 b 2 1 T\n")
     (tmp_path / "judgments.tsv").write_text("q b 70\nq c 20\nq q 90\n")
-    for choice, difference in (("keep", 0.9 / 5), ("drop", 0)):  # CG@5: only the recording itself differs
+    for choice, difference in (("keep", 0.9 / 5), ("drop", 0)):  # CG@5: only the query's own recording differs
         found = parsed(
             run("compare", tmp_path, "S", "T", "--model", "uniform", "--same-artist", choice, "--format", "json")
         )

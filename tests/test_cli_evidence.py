@@ -1,4 +1,4 @@
-"""The commands by which runs join a collection and evidence is weighed."""
+"""The commands that add runs to a collection and weigh evidence."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def test_a_run_joins_a_folder_and_every_command_sees_it(run, demo, new_run):
 
 @pytest.mark.slow
 def test_a_file_is_called_after_the_system_whose_name_is_given(run, demo, new_run):
-    assert run("join", demo, new_run, "--system", "a b/c")[0] == 1  # white space parts the columns of a run
+    assert run("join", demo, new_run, "--system", "a b/c")[0] == 1  # white space separates the columns of a run
     assert run("join", demo, new_run, "--system", "b/c", "--partial")[0] == 0
     assert [path.name for path in (demo / ARRIVALS / "runs").iterdir()] == ["b%2Fc.trec"]
     assert "b/c" in {one.system for one in Collection.load(demo).runs}
@@ -82,7 +82,7 @@ def test_what_a_collection_lacks_and_evidence_that_tells_nothing_are_notes_on_st
         "note: genre is unknown for 5 of the 600 pairs, artist for 8, sound for all",
         "note: evidence same is not informative: it is known for fewer than two of the pairs, or is the same for all",
     ]
-    assert run("estimate", demo, "--model", "mout")[2] == ""  # a model that has no use for what is unknown here
+    assert run("estimate", demo, "--model", "mout")[2] == ""  # a model that does not need the data missing here
 
 
 @pytest.mark.slow
@@ -104,7 +104,8 @@ def test_evidence_is_not_for_a_bundle(run, tmp_path):
 
 @pytest.mark.slow
 def test_judges_are_reported_with_intervals_that_hold_what_is_known_of_them(run, tmp_path):
-    # Ann gives a quarter of the scale more than bob for each of the same pairs: half of that above the middle of both.
+    # For the same pairs, ann grades a quarter of the scale higher than bob: each is off the mean of both by half of
+    # that.
     judged = [line.split() for line in (DEMO / "truth.qrels").read_text().splitlines()[:120]]
     rows = ["query\tdocument\tgrade\tassessor"]
     for query, _, document, grade in judged:

@@ -1,4 +1,4 @@
-"""Wrong input to the command: one line, exit code 1, and never a plausible ranking."""
+"""Wrong input to the command causes one line and exit code 1, never a plausible ranking."""
 
 import gc
 import json
@@ -64,7 +64,7 @@ def test_wrong_files_are_one_line_and_no_ranking(run, folder, files, message):
     for name, data in files.items():
         (folder / name).write_bytes(data)
     if "nested" in message:
-        gc.collect()  # what other tests left is not to be finalised in the depth of this one, where it would fail
+        gc.collect()  # other tests' objects must not be finalised during the recursion, where that would fail
     code, out, err = run("estimate", folder)
     assert (code, out) == (1, "")
     assert message in err
@@ -77,7 +77,7 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     path = folder / "documents.tsv"
     misspelt = f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
     shallow = "note: cutoff 5 is deeper than the runs, which have 3 results a query\n"
-    lacking = "no genre, artist or sound is known for these 6 pairs"  # the queries have no line either
+    lacking = "no genre, artist or sound is known for these 6 pairs"  # the queries have no lines either
     assert (code, err) == (0, f"{misspelt}{shallow}note: {lacking}; predictions use the systems' results alone\n")
 
 
@@ -130,7 +130,7 @@ def test_judgments_with_holes_are_evaluated_with_bounds_or_in_part(run, folder):
     assert (code, err.startswith("audiosim: ")) == (1, True)
     code, out, _ = run("evaluate", folder, "--measure", "CG@1", "--unjudged", "zero", "--format", "json")
     rows = {row["system"]: row for row in json.loads(out)["CG@1"]["systems"]}
-    # S has d1, of grade 1 of 2, first; T has d3, which nobody judged.
+    # S has d1, with grade 1 of 2, first; T has d3, which nobody judged.
     assert [(rows[name]["least"], rows[name]["mean"], rows[name]["most"]) for name in "ST"] == [
         (0.5, 0.5, 0.5),
         (0, 0, 1),

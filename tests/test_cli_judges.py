@@ -1,4 +1,4 @@
-"""`audiosim judges`: reports on people, the ranking without each, and setting one of them aside."""
+"""`audiosim judges`: reports on people, the ranking without each person, and setting a person aside."""
 
 import json
 from contextlib import closing
@@ -30,7 +30,7 @@ FOLDER = {
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two systems of which ann prefers A and bob, by more, B."""
+    """Two systems: ann prefers A, and bob, more strongly, B."""
     made = tmp_path / "two"
     made.mkdir()
     for name, text in FOLDER.items():
@@ -136,7 +136,7 @@ def test_a_ranking_is_by_one_aspect_or_by_their_mean(folder):
     wrong = CliRunner().invoke(app, ["estimate", str(folder), "--aspect", "forn"])
     assert wrong.exit_code != 0
     assert "unknown aspect 'forn', expected form, sound, mean" in f"{wrong.exception}{wrong.output}"
-    # Without a grade of the form of one pair, that pair alone is left to judge in form, and none in sound.
+    # Without a grade for the form of one pair, only that pair is left to judge for form, and none for sound.
     left = next(row for row in named if row.endswith(",form"))
     rest = [row for row in named if row != left]
     (folder / "judgments.csv").write_text("\n".join(["query,document,grade,assessor,aspect", *rest]) + "\n")

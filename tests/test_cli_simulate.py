@@ -13,8 +13,8 @@ from audiosim.selection import SELECTION_RULES
 from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
-QUICK = ("--model", "mjud")  # a tenth of the default's work, where the model is not the subject
-LACKING = r"(note: sound is unknown for all \d+ pairs\n)?"  # of joint models alone
+QUICK = ("--model", "mjud")  # a tenth of the default's work, for tests of other subjects
+LACKING = r"(note: sound is unknown for all \d+ pairs\n)?"  # only with joint models
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def ask(run, folder):
-    """Answer of a command about the collection, as JSON."""
+    """A command's answer about the collection, as JSON."""
 
     def call(command, *options):
         code, out, err = run(command, folder, *options, "--format", "json")
@@ -44,7 +44,7 @@ def grades_of(folder):
 
 @pytest.mark.slow
 def test_simulate_says_how_a_campaign_went(ask, folder):
-    # Goals of mjud go by what is stated, those of joint by a little less (stopping.CAUTION).
+    # Goals with mjud use the stated confidence, goals with joint a slightly lower one (stopping.CAUTION).
     found = ask("simulate", "--target", "0.9", "--batch", "5", "--model", "mjud")
     assert list(found)[:8] == ["measure", "model", "judged", "pool", "confidence", "about", "accuracy", "tau"]
     assert list(found)[8:] == ["rho", "rmse", "rmse_differences", "rule", "error", "turns", "curve"]
@@ -93,7 +93,7 @@ def test_simulate_compares_every_rule(ask, run, folder):
     ]
     assert all(list(row) == keys for row in rows)
     assert {row["judged"] for row in rows} == {20}
-    # Each row is what the rule alone gives.
+    # Each row equals a campaign with that rule alone.
     for row in (rows[2], rows[-1]):
         options = ["--selection-rule", row["rule"], *(["--by-query"] if row["by_query"] else [])]
         alone = ask("simulate", "--stopping-rule", "judgments=20", "--batch", "10", *options)
@@ -214,7 +214,7 @@ def test_simulate_learns_for_each_part_alike_in_one_process_and_in_two(ask, held
 
 @pytest.mark.slow
 def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_path):
-    # One part of some queries; the rest is written as a collection of its own, and a model is trained on it.
+    # A part with some of the queries; the rest is written as another collection, and a model is trained on it.
     whole, model = Collection.load(folder), tmp_path / "mine.json"
     part = draw_parts(whole, 1, np.random.default_rng(0), held_out="queries")[0]
     for name, some in (("part", part.of(whole)), ("rest", part.rest(whole))):
@@ -233,7 +233,7 @@ def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_
 @pytest.mark.slow
 def test_two_rules_are_compared_on_the_same_parts(ask):
     one, two = (ask(*FOLLOW, *QUICK, "--jobs", "1", "--selection-rule", rule)["curve"] for rule in ("doubts", "random"))
-    # Before anything is judged all is equal, if the parts are; after that it is not.
+    # Before the first judgment, equal parts have equal results; after that they do not.
     assert one[0] == two[0]
     assert one[1]["by_part"] != two[1]["by_part"]
 
@@ -262,7 +262,7 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert f"<h1>{Collection.load(folder).name}: confidence, stated and true</h1>" in text
     assert text.count("<svg") == 2
-    # What cannot be written is refused before anything is played, even before the collection is missed.
+    # Unwritable outputs are refused before anything is played, even before a missing collection is noticed.
     for place in (tmp_path / "none" / "page.html", tmp_path):
         said = f"audiosim: {place}: cannot be written: expected a file in an existing, writable folder\n"
         assert run("simulate", tmp_path / "none", *FOLLOW[1:], "--report", place) == (1, "", said)
@@ -438,7 +438,7 @@ def test_simulate_holds_peers_against_the_truth_on_equal_parts(ask, run, folder,
         (method, budget) for method in ("audiosim", "means", "mtc") for budget in (10, 40)
     ]
     assert (found["repeats"], found["budgets"], found["left_out"]) == (2, [10, 40], [])
-    # audiosim's rows are what the same campaigns say where they are followed alone.
+    # audiosim's rows equal the same campaigns followed on their own.
     alone = ask("simulate", "--repeat", "2", "--queries", "8", "--at", "10,40", "--jobs", "1")["curve"]
     own = [row for row in found["rows"] if row["method"] == "audiosim"]
     assert [row["right"] for row in own] == pytest.approx([row["accuracy"] for row in alone])

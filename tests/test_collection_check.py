@@ -1,4 +1,4 @@
-"""The check of a collection: the command, the function, and what the other commands say of the same mistakes."""
+"""The check of a collection: the command, the function, and other commands' messages about the same mistakes."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def test_a_whole_collection_is_shown_as_it_was_read(run, folder):
     assert found["scale"] == {"name": "fine", "levels": list(range(101))}
     assert (found["cutoff"], found["queries"], found["judged"], found["pool"]) == (5, 24, 600, 600)
     assert found["problems"] == []
-    # Counted by hand in documents.tsv: 72 recordings, of one no artist and of one no genre is known.
+    # Counted by hand in documents.tsv: 72 recordings, one without an artist and one without a genre.
     assert found["documents"] == {
         "documents": 72, "described": 72, "artist": 71, "genre": 71, "files": 72, "missing": 0, "indexed": None,
     }  # fmt: skip
@@ -73,7 +73,7 @@ def test_the_function_is_the_command(run, folder):
     assert found.to_dict() == json.loads(run("check", folder, "--format", "json")[1])
     assert list(found.to_frame().columns) == ["queries", "others", "depth", "alone", "same_as", "judged"]
     assert repr(found) == "Demo: synthesised music: 10 systems, 24 queries, 0 of 600 pairs judged; nothing looks wrong"
-    assert audiosim.check(audiosim.Collection.load(folder)).documents.files == 0  # nobody says where they are
+    assert audiosim.check(audiosim.Collection.load(folder)).documents.files == 0  # their folder is not stated
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_a_scale_is_said_once_on_any_command(run, folder):
     code, out, err = run("evaluate", folder, "--scale", "0-4", "--format", "json")
     assert code == 0
     assert "scale" not in err
-    assert json.loads(out)["CG@5"]["systems"][0]["mean"] == pytest.approx(best / 2)  # of 4 levels and not of 2
+    assert json.loads(out)["CG@5"]["systems"][0]["mean"] == pytest.approx(best / 2)  # with 4 levels, not 2
     code, _, err = run("evaluate", folder, "--scale", "loud")
     assert code == 2
     assert "unknown scale 'loud'" in err

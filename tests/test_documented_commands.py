@@ -1,4 +1,4 @@
-"""Commands on the pages: each names a command and options that there are, in a form that it takes."""
+"""Commands on the pages name existing commands and options, in a valid form."""
 
 import re
 import shlex
@@ -25,7 +25,7 @@ def documented():
 
 
 COMMANDS = typer.main.get_command(cli.app)
-# A line of prose may begin with the name of the program, too.
+# A line of prose may also begin with the program's name.
 FOUND = sorted(one for one in set(documented()) if one.split()[2] in COMMANDS.list_commands(click.Context(COMMANDS)))
 
 

@@ -80,8 +80,8 @@ def test_an_evaluation_turns_into_pandas(demo):
 
 
 def test_friedman_s_test_and_tukey_s_differences_are_those_of_scipy(demo, scores):
-    # MIREX's official test: Friedman on the scores by query, then Tukey's HSD of the mean ranks, degrees of freedom
-    # without end as the variance of ranks is known.
+    # MIREX's official test: Friedman on the scores by query, then Tukey's HSD of the mean ranks, with infinite degrees
+    # of freedom because the variance of ranks is known.
     found = evaluate(demo, "CG@5", test="friedman")
     peer = stats.friedmanchisquare(*(row.round(9) for row in scores.values()))
     assert found.to_dict()["friedman"] == pytest.approx({"chi_squared": peer.statistic, "freedom": 9, "p": peer.pvalue})
@@ -134,7 +134,7 @@ def test_judgments_are_read_on_an_artificial_scale_and_its_published_mapping_ans
 
 def test_more_resamples_are_drawn_where_more_are_asked_for(demo):
     few, many = (evaluate(demo, "CG@5", test="bootstrap", resamples=n).pair_rows() for n in (9, 1999))
-    # p = (1 + draws as far off) / (1 + draws): a tenth times a whole number, or a two-thousandth.
+    # p = (1 + draws at least as far off) / (1 + draws): a whole number times a tenth or a two-thousandth.
     assert all(row["p"] * 10 == pytest.approx(round(row["p"] * 10)) for row in few)
     assert any(row["p"] * 10 != pytest.approx(round(row["p"] * 10)) for row in many)
 
@@ -170,7 +170,7 @@ def test_confidence_over_time_is_that_of_the_selections(demo):
 
 
 def shown(page, tmp_path):
-    """The page as a browser shows it: the picture's size in bytes, and what the browser complained about."""
+    """The page in a browser: the picture's size in bytes, and the browser's complaints."""
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     quiet = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
     picture = tmp_path / "page.png"

@@ -1,4 +1,4 @@
-"""The commands as functions: the same answers as the commands, and results that are tabled, drawn and told."""
+"""The commands as functions: the same answers, in results with tables, plots and sentences."""
 
 import json
 import shutil
@@ -53,7 +53,7 @@ def test_predict_is_the_command_of_its_name(run, demo, tmp_path):
     assert frame.filter(regex=r"^p\d").sum(axis=1).tolist() == pytest.approx([1, 1])
 
 
-# The scores by plain arithmetic: gains added up, over queries and ranks.
+# The scores by plain arithmetic: sums of gains over queries and ranks.
 @pytest.mark.slow
 def test_where_the_model_was_refused_gains_are_those_of_what_the_ranking_states_instead(judged):
     some = judged.judgments[::4]
@@ -134,7 +134,7 @@ def test_an_estimator_of_one_s_own_predicts(tiny):
     from audiosim.corpus.pool import build_pool
 
     found = audiosim.predict(tiny, uniform(build_pool(tiny)))
-    # Every grade from 0 to 100 equally likely.
+    # Every grade from 0 to 100 is equally probable.
     assert found.to_frame()["expectation"].tolist() == pytest.approx([50.0] * 7)
     assert repr(found) == "7 pairs predicted by uniform"
 
@@ -157,7 +157,7 @@ def test_a_model_file_is_given_as_text_or_as_a_path(judged, tmp_path):
 def test_a_model_is_trained_by_the_name_of_its_features(judged):
     found = audiosim.train(judged, "fTEAM,sGEN")
     assert found.model.terms == ("fTEAM", "sGEN")
-    assert repr(found) == "trained: 2 terms, fitted to 595 of 600 judgments"  # 5 genres are unknown
+    assert repr(found) == "trained: 2 terms, fitted to 595 of 600 judgments"  # 5 pairs have an unknown genre
     assert audiosim.train([judged], Plan(("fTEAM",), folds=0)).findings.rows == 600
 
 
@@ -175,7 +175,7 @@ def answered(tmp_path_factory):
 
 
 def results(demo, judged, answered):
-    """One of each result, by the name of the function."""
+    """One result of each kind, by the name of its function."""
     two = replace(judged, judgments=tuple(replace(one, assessor=who) for one in judged.judgments for who in "ab"))
     return {
         "predict": audiosim.predict(demo, "mout"),
@@ -238,7 +238,7 @@ def test_what_is_drawn_is_what_was_found(found):
     ends = [segment[:, 0].tolist() for segment in axes.collections[0].get_segments()]
     assert ends == [[row["low"], row["high"]] for row in rows]
     top, bottom = sorted(axes.get_ylim())
-    assert axes.get_ylim() == (bottom, top)  # the best is on top
+    assert axes.get_ylim() == (bottom, top)  # the best system is on top
     curve = found["simulate"].plot().get_lines()
     assert curve[1].get_ydata().tolist() == [moment.accuracy for moment in found["simulate"].curve]
     pyplot.close("all")
@@ -328,7 +328,8 @@ def test_functions_that_make_files_are_the_commands_of_their_names(run, small_de
 
 
 def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its_place():
-    # `demo` and `serve` are programs; the rest of these ask a service, or keep its databases, tokens and models.
+    # `demo` and `serve` are programs; the others send requests to a service, or manage its databases, tokens and
+    # models.
     programs = {"demo", "serve", "import", "adjudicate", "token", "backup", "verify", "restore", "migrate"}
     called = {
         "next": "next_pairs", "report": "write_report", "study sample": "sample_study",

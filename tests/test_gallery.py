@@ -1,4 +1,4 @@
-"""The gallery: every script answers one question, in seconds, on what comes with audiosim, by what is public."""
+"""The gallery: every script answers one question in seconds, with data included in audiosim and public functions."""
 
 import ast
 import re
@@ -33,7 +33,7 @@ def test_a_script_asks_one_question_and_imports_what_is_public(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_runs_in_seconds_and_shows_something(path, capsys):
-    # As sphinx-gallery runs it, in its own process, plus what it keeps: the plots, what was printed, the last value.
+    # As sphinx-gallery runs it, but in a separate process, recording the same: plots, output and the last value.
     from matplotlib import pyplot
 
     script = path.read_text(encoding="utf-8")

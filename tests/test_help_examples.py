@@ -1,6 +1,6 @@
-"""The examples in the help texts: every command has one, and each runs as it stands where my-demo is.
+"""The examples in the help texts: every command has one, and each runs unchanged in the folder of my-demo.
 
-my-demo is here what `audiosim demo my-demo` makes, with ten of its queries and a quarter of its sounds and half of its
+Here my-demo is the output of `audiosim demo my-demo`, with ten of its queries, a quarter of its sounds and half of its
 systems, so that all examples run in seconds.
 """
 
@@ -19,9 +19,9 @@ import typer
 from audiosim import cli
 from audiosim.users.study_log import StudyLog, read_study
 
-# tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo, tests/test_reproduce.py
-# that of `reproduce`, tests/service/test_study_app.py that of
-# `study serve`; a cluster is nowhere.
+# Other files run the examples of the service (tests/service/test_served_examples.py), the demo (tests/test_cli.py),
+# `reproduce` (tests/test_reproduce.py) and `study serve` (tests/service/test_study_app.py);
+# no test has a cluster for the last one.
 ELSEWHERE = re.compile(r"audiosim (serve|study serve|demo|reproduce)|http://|s3://|tcp://")
 LONG = (
     *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
@@ -30,7 +30,7 @@ LONG = (
 
 
 def commands(group=None, name="audiosim"):
-    """Name and command of all that can be called."""
+    """Name and command of everything that can be called."""
     group = group or typer.main.get_command(cli.app)
     context = typer.Context(group, info_name=name)
     for one in group.list_commands(context):
@@ -52,8 +52,8 @@ HERE = [text for command in COMMANDS.values() for text in examples(command) if n
 MARKED = [pytest.param(text, marks=pytest.mark.slow if any(one in text for one in LONG) else ()) for text in HERE]
 
 
-CLIPS = 6  # to be described anew
-SMALLER = {"--repeat 20": "--repeat 2", "judgments=100": "judgments=20"}  # what takes seconds of processor
+CLIPS = 6  # clips to describe again
+SMALLER = {"--repeat 20": "--repeat 2", "judgments=100": "judgments=20"}  # these take seconds of processor time
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -70,7 +70,7 @@ def place(tmp_path, monkeypatch, small_demo):
 
 
 def mine(place):
-    """Collection that two people have judged in full."""
+    """A collection that two people have judged completely."""
     shutil.copytree(place / "my-demo" / "runs", place / "mine" / "runs")
     truth = [line.split() for line in (place / "my-demo" / "truth.qrels").read_text("utf-8").splitlines()]
     with (place / "mine" / "judgments.csv").open("w", newline="") as stream:
@@ -82,7 +82,7 @@ def mine(place):
 
 
 def prepare(place, run, answer_study, words):
-    """Make what the example takes to be there beside my-demo."""
+    """Make the files that the example needs beside my-demo."""
     if "mine" in words:
         mine(place)
     if words[1] in ("extract", "init"):

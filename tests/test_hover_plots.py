@@ -1,4 +1,4 @@
-"""Plots with hover: they hold the numbers of the results, and pages show them without the network."""
+"""Plots with hover contain the numbers of the results, and pages show them without a network."""
 
 import importlib.util
 import json
@@ -21,7 +21,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chro
 
 @pytest.fixture(scope="module")
 def ranking(demo):
-    """A ranking by the first sixty judgments of the demo."""
+    """A ranking from the first sixty judgments of the demo."""
     return audiosim.estimate(replace(demo, judgments=demo.judgments[:60]), "mjud")
 
 
@@ -53,7 +53,7 @@ def drawn():
 def test_every_kind_of_plot_is_sound_vega_lite():
     for axes in drawn():
         found = audiosim.hover(axes)
-        assert type(found.altair()).__name__ == "LayerChart"  # which holds it against the schema
+        assert type(found.altair()).__name__ == "LayerChart"  # validated against its schema
         json.dumps(found.to_dict(), allow_nan=False)
 
 

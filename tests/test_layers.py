@@ -1,4 +1,4 @@
-"""Imports run downwards: a room imports from the rooms below it, never from one above or beside it."""
+"""Imports point downwards: a room imports from the rooms below it, never from one above or beside it."""
 
 import ast
 import re
@@ -14,13 +14,13 @@ LISTED = re.findall(r"^( *)(\S+)/?  +\S", PAGE.split("```")[1], re.MULTILINE)
 
 
 def named(path: Path) -> str:
-    """The name that a module, or the folder of a room, is imported by."""
+    """The import name of a module or a room's folder."""
     name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
     return f"audiosim.{name}" if path.parts[0] == "service" else name
 
 
 def floors() -> list[str]:
-    """The rooms that docs/architecture.md lists, top first."""
+    """The rooms in the list of docs/architecture.md, top first."""
     return [named(Path(path)) for indent, path in LISTED if not indent]
 
 
@@ -28,7 +28,7 @@ FLOORS = {room: floor for floor, room in enumerate(floors())}
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the packages but the public face, which names things of all rooms."""
+    """Every module of the packages except the public ones, which name things of all rooms."""
     paths = [path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py")]
     names = {named(path.relative_to(ROOT)): path for path in paths}
     del names["audiosim"]
@@ -51,7 +51,7 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def imports(path: Path) -> set[str]:
-    """The modules of ours that a module imports, wherever in its text."""
+    """The project's modules imported anywhere in a module's text."""
     found = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
@@ -102,7 +102,7 @@ def test_a_module_stays_under_four_hundred_lines():
 
 @pytest.mark.slow
 def test_no_function_does_more_than_sixty_lines():
-    # Docstring and parameters aside: the options of a command are declarations.
+    # Not counting docstring and parameters, because the options of a command are declarations.
     long = {
         f"{module}.{node.name}": lines
         for module, path in MODULES.items()

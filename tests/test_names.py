@@ -1,4 +1,4 @@
-"""Names: one stands for one thing, in a module or for one, and is made of the field's words."""
+"""Names: each has one meaning, belongs to one module, and consists of words of the field."""
 
 import ast
 import importlib
@@ -17,9 +17,9 @@ import audiosim
 from audiosim import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.slow  # `make check` runs them, as it does those of layers
-COMMANDS = "audiosim.cli"  # a command may bear the name of the library function that it calls
-LOCAL = {"TypeVar", "ParamSpec", "load", "chapter"}  # variables of types, lazy imports, routers: of their module
+pytestmark = pytest.mark.slow  # `make check` runs them, and those of layers
+COMMANDS = "audiosim.cli"  # a command may have the name of its library function
+LOCAL = {"TypeVar", "ParamSpec", "load", "chapter"}  # type variables, lazy imports, routers: local to a module
 
 
 @cache
@@ -29,14 +29,14 @@ def parsed(path):
 
 @cache
 def modules():
-    """Path and dotted name of every module but `__init__` and `__main__`, which are called after their package."""
+    """Path and dotted name of every module except `__init__` and `__main__`, which are named after their package."""
     found = (path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py"))
-    paths = sorted(path for path in found if "migrations" not in path.parts)  # of those each has what Alembic reads
+    paths = sorted(path for path in found if "migrations" not in path.parts)  # all have the names that Alembic reads
     return {".".join(path.relative_to(ROOT).with_suffix("").parts): parsed(path) for path in paths}
 
 
 def defined(tree):
-    """Public names of functions, classes and values at the top of a module, not of what it imports."""
+    """Public functions, classes and values defined at the top of a module, without its imports."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -52,7 +52,7 @@ def is_local(value):
 
 
 def imported():
-    """Module and name of all that modules take from each other by name."""
+    """Module and name of everything that modules import from each other by name."""
     return {
         (node.module, alias.name)
         for tree in modules().values()
@@ -91,7 +91,7 @@ def test_no_constant_that_other_modules_read_has_the_name_of_another_such():
     assert twice((name, module) for name, module in named if (module, name) in taken) == {}
 
 
-# Words of this house in place of the field's, each with the one to use.
+# The project's own words for terms of the field, each with the term to use.
 HOME_MADE = {
     "told": "judged, given or observed",
     "standing": "state, or system_agreement",
@@ -107,13 +107,13 @@ HOME_MADE = {
     "goal": "stopping rule",
     "goals": "stopping rules",
 }
-# Effects are described by standard deviations; elsewhere sizes are numbers of things, or of bytes.
+# Standard deviations describe effects; elsewhere sizes are numbers of things or bytes.
 OF_EFFECTS = ("audiosim.relevance", "audiosim.stats.normal.components", "audiosim.stats.normal.layout")
-WIRE = ("service.wire.organisation_types", "service.wire.state_types")  # whose fields are JSON keys: `goal` is public
+WIRE = ("service.wire.organisation_types", "service.wire.state_types")  # their fields are JSON keys: `goal` is public
 
 
 def names_in(tree):
-    """Every identifier that a module makes: of what it defines, of arguments and of variables."""
+    """Every identifier created by a module: definitions, arguments and variables."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -186,7 +186,7 @@ def test_people_are_they(folder):
     assert [(name, line) for name, line in lines if PEOPLE.search(line) and "PEOPLE" not in line] == []
 
 
-# Of the words that options have, those that Python code tends to call otherwise.
+# Words of options for which Python code tends to use another word.
 WORDS = {"rule": "selection_rule", "stop": "stopping_rule", "show": "progress", "n_jobs": "jobs", "shares": "judged"}
 PUBLIC = re.findall(r"^\| `([a-z_.]+)` \|", (ROOT / "docs" / "public.md").read_text("utf-8"), re.MULTILINE)
 
@@ -197,7 +197,7 @@ def public_functions(module):
     for name in getattr(found, "__all__", vars(found)):
         value = getattr(found, name)
         if not hasattr(found, "__all__") and getattr(value, "__module__", "") != module:
-            continue  # imported for use inside
+            continue  # imported for internal use
         if inspect.isfunction(value):
             yield name, value
         elif inspect.isclass(value) and value.__module__.startswith("audiosim"):
@@ -214,7 +214,7 @@ def test_public_functions_call_what_commands_have_by_the_commands_words(module):
         for parameter in inspect.signature(function).parameters
         if parameter in WORDS
     }
-    kept = {("extract", "n_jobs"): "jobs"} if module == "audiosim" else {}  # as joblib and scikit-learn call it
+    kept = {("extract", "n_jobs"): "jobs"} if module == "audiosim" else {}  # the name in joblib and scikit-learn
     assert found == kept
 
 
@@ -233,10 +233,10 @@ CALLED = {
     "next": "next_pairs", "report": "write_report", "study sample": "sample_study", "study answers": "study_answers",
     "reproduce": "reproduced_numbers", "map": "sound_map",
 }  # fmt: skip
-# What a caller in Python hands over, besides the collection, that no option can name.
+# Arguments of Python callers, besides the collection, that no option can express.
 IN_PYTHON = {
     "extract": {"n_jobs", "into", "parameters", "read", "progress", "decoders"},
-    "train": {"plan", "say", "progress"},  # the plan has the options of what is fitted
+    "train": {"plan", "say", "progress"},  # the plan holds the options of the fit
     "worth": {"progress"},
     "join": {"path"},  # the argument RUN
     "write_report": {"log"},
@@ -262,7 +262,7 @@ def test_a_function_of_a_command_takes_what_the_command_takes_by_the_same_words(
         if name not in audiosim.__all__:
             continue
         options = {word.lstrip("-").replace("-", "_") for one in command.params for word in (one.name, *one.opts)}
-        _, *others = inspect.signature(getattr(audiosim, name)).parameters  # the first is the collection, or a file
+        _, *others = inspect.signature(getattr(audiosim, name)).parameters  # the first is the collection or a file
         found[name] = set(others) - options
     assert len(found) > 15
     assert {name: alone for name, alone in found.items() if alone} == IN_PYTHON

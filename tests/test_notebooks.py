@@ -1,4 +1,4 @@
-"""The package in a notebook: short words for large values, and what people try first."""
+"""The package in a notebook: short texts for large values, and people's first attempts."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def test_a_ranking_is_one_line_and_a_table_in_a_notebook(tiny):
         "CG@2 of 3 systems, predicted, nothing judged: uniform predicts all 7 pairs: confidence "
     )
     html = ranking._repr_html_()
-    assert html.count("<tr") == 1 + 3 + 1  # the heads, the systems, the name of the index
+    assert html.count("<tr") == 1 + 3 + 1  # the heads, the systems, and the name of the index
     assert "<p>CG@2 of 3 systems" in html
 
 

@@ -1,4 +1,4 @@
-"""The package as a stranger meets it: imported, built, installed elsewhere."""
+"""The package as newcomers use it: imported, built, and installed elsewhere."""
 
 import ast
 import json
@@ -108,7 +108,7 @@ def test_the_hosted_workflow_runs_what_there_is_from_the_lowest_python_on():
 
 
 def required(wheel, extras=()):
-    """The distributions installed here that a wheel with some extras requires, with all that those require in turn."""
+    """Installed distributions required by a wheel with some extras, with all of their own requirements."""
     (described,) = (path for path in zipfile.Path(wheel).iterdir() if path.name.endswith(".dist-info"))
     found, left = {}, [(metadata.PathDistribution(described), frozenset(extras))]
     while left:
@@ -135,11 +135,11 @@ def wheel(tmp_path_factory):
 
 
 def environment(root, wheel, extras=()):
-    """Folders of programs and of packages of an environment that has the wheel and what it requires alone."""
+    """Folders of programs and packages of an environment with only the wheel and its requirements."""
     venv.create(root)
     programs = root / ("Scripts" if os.name == "nt" else "bin")
     site = Path(sysconfig.get_path("purelib", "venv", {"base": str(root), "platbase": str(root)}))
-    # What the wheel requires is linked, not unpacked once more: `make test` has just installed it, by the same pins.
+    # Requirements are linked, not unpacked again: `make test` has just installed them, with the same pins.
     for distribution in required(wheel, extras):
         for name in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
             if not (site / name).exists():
@@ -153,23 +153,23 @@ def environment(root, wheel, extras=()):
 
 @pytest.fixture(scope="module")
 def core(wheel):
-    """An environment of the wheel alone."""
+    """An environment with only the wheel."""
     return environment(wheel.parent / "core", wheel)
 
 
 @pytest.fixture(scope="module")
 def whole(wheel):
-    """An environment of the wheel with audiosim[all]."""
+    """An environment with the wheel and audiosim[all]."""
     return environment(wheel.parent / "whole", wheel, ["all"])
 
 
-BYTECODE = 1.15  # bytes of it that pip makes of a byte of Python, measured on the core
+BYTECODE = 1.15  # its bytes per byte of Python, as pip makes it, measured on the core
 MOST_MB = 350
 
 
 @pytest.mark.slow
 def test_what_the_core_installs_is_small(wheel):
-    # As pip leaves it: every file unpacked, and the bytecode of every module.
+    # As installed by pip: all files unpacked, and the bytecode of all modules.
     size = 0.0
     with zipfile.ZipFile(wheel) as archive:
         size += sum(one.file_size * (1 + BYTECODE * one.filename.endswith(".py")) for one in archive.infolist())
@@ -197,7 +197,7 @@ json.dump([ran(words) for words in json.load(sys.stdin)], sys.stdout)
 
 @pytest.fixture(scope="module")
 def together(core, tmp_path_factory):
-    """Commands of the core, one after the other in one process: exit code, stdout and stderr of each."""
+    """Commands of the core, one after another in one process: exit code, stdout and stderr of each."""
 
     def call(commands):
         folder = tmp_path_factory.mktemp("elsewhere")
@@ -278,7 +278,7 @@ def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(whol
     programs, _ = whole
     demo = tmp_path / "demo"
     demo.mkdir()
-    for left in (MARK, "report.html"):  # by an earlier demo, which is replaced
+    for left in (MARK, "report.html"):  # from an earlier demo, which is replaced
         (demo / left).touch()
     command = [programs / "audiosim", "demo", demo, "--format", "json"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=CLEAN)
@@ -292,7 +292,7 @@ def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(whol
     for name in ("sounds.index", "campaign.db", "judgments.csv", "report.html"):
         assert f"{name}  " in ran.stderr
     assert (demo / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    # What it leaves is a collection: estimate finds the same ranking in it.
+    # Its output is a collection: estimate finds the same ranking in it.
     code, said, err = run("estimate", demo, "--format", "json")
     assert code == 0, err
     ranking = json.loads(said)
@@ -304,7 +304,7 @@ def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(whol
 
 @pytest.mark.slow
 def test_the_wheel_takes_no_name_but_its_own(wheel):
-    # Of two packages that have files of one name pip keeps the last, whichever that is, and removes both with one.
+    # When two packages contain the same file, pip keeps either version, and removes it with either package.
     names = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert names == {"audiosim", f"audiosim-{audiosim.__version__}.dist-info"}
 

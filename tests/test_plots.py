@@ -1,4 +1,4 @@
-"""Each kind of plot holds the numbers it was given: places, areas and fills are read off matplotlib's own artists."""
+"""Each kind of plot shows its numbers: places, areas and fills are read from matplotlib's own artists."""
 
 import re
 from itertools import pairwise
@@ -96,7 +96,7 @@ def test_a_drawing_in_a_page_has_the_pages_colours_and_nothing_from_elsewhere():
         return inline_svg(axes, 'up "here"')
 
     svg = drawn()
-    assert svg == drawn()  # the same numbers, the same text
+    assert svg == drawn()  # the same numbers give the same text
     root = ElementTree.fromstring(svg)
     assert root.get("aria-label") == 'up "here"'
     assert {"<b>", "x & y"} <= {node.text for node in root.iter("text")}

@@ -10,11 +10,11 @@ import pytest
 from audiosim.properties import cached_property
 
 ROOT = Path(__file__).resolve().parents[1]
-LONG_S = 60.0  # after which threads are taken to wait for ever
+LONG_S = 60.0  # a thread that waits longer counts as stuck
 
 
 class Meeting:
-    """Two properties, of which each waits for a partner within and then needs the other one of a second object."""
+    """Two properties; each waits for a partner inside and then needs the other property of a second object."""
 
     def __init__(self, partners: threading.Barrier) -> None:
         self._partners, self.needed = partners, None
@@ -35,7 +35,7 @@ class Meeting:
 
 
 class Slow:
-    """A property that takes until it is let go, and counts how often it is computed."""
+    """A property that takes until a test releases it, and counts its computations."""
 
     def __init__(self) -> None:
         self.begun, self.go_on, self.times = threading.Event(), threading.Event(), 0
@@ -49,7 +49,7 @@ class Slow:
 
 
 class Plain:
-    """A property that may be pickled while it is computed."""
+    """A property that may be pickled while it is being computed."""
 
     @cached_property
     def value(self):

@@ -1,4 +1,4 @@
-"""docs/public.md lists what others may import, and what we show to others imports no more than that."""
+"""docs/public.md lists the names for others to import, and examples for others import nothing else."""
 
 import ast
 import importlib
@@ -21,7 +21,7 @@ def test_what_is_listed_is_there(module):
 
 
 def shown():
-    """The modules that the sample package and the examples of the pages import."""
+    """The modules imported by the sample package and the examples on the pages."""
     sample = [path.read_text("utf-8") for path in (ROOT / "tests" / "plugins" / "sample_package").rglob("*.py")]
     paths = [ROOT / "README.md", *(path for path in (ROOT / "docs").glob("*.md") if path.stem != "style")]
     pages = [path.read_text("utf-8") for path in paths]

@@ -1,4 +1,4 @@
-"""History of rankings: each look is what `estimate` says of the judgments that held then."""
+"""History of rankings: each moment equals `estimate` with the judgments valid then."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ mpl.use("Agg")
 
 @pytest.fixture(scope="module")
 def collection(demo):
-    """The demo with sixty judgments, of documents among the first five."""
+    """The demo with sixty judgments, of documents at ranks one to five."""
     asked = build_pool(demo, 5).positions
     judgments = [replace(one, assessor="simulated") for one in demo.judgments if one.pair in asked]
     return replace(demo, judgments=tuple(judgments[:60]))
@@ -73,7 +73,7 @@ def test_what_was_taken_back_counts_until_it_was(collection, tmp_path):
 
 
 def test_judgments_exported_to_the_folder_count_from_when_they_were_made(collection, tmp_path):
-    folder, url = tmp_path / "demo", f"sqlite:///{tmp_path / 'campaign.db'}"  # its name is that of the campaign there
+    folder, url = tmp_path / "demo", f"sqlite:///{tmp_path / 'campaign.db'}"  # its name is the campaign's name there
     shutil.copytree(package_files.folder("fixtures") / "demo", folder)
     store = DatabaseStore(url, "demo")
     campaign = Campaign(replace(collection, judgments=()), "uniform", "CG@5", store)

@@ -1,4 +1,4 @@
-"""Everything that the README and the pages of docs/ show works as it is shown."""
+"""All examples in the README and the pages of docs/ work as shown."""
 
 import os
 import re
@@ -10,9 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCREEN = 40  # lines
-PAGES = [
-    page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "style.md"
-]  # that one shows how we write
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "style.md"]  # that page is about wording
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES} | {"README.md": README}
 FIRST, *OTHERS = (
     text
@@ -22,14 +20,14 @@ FIRST, *OTHERS = (
 )
 COMMANDS = {command for text in TEXTS.values() for command in re.findall(r"`audiosim ([a-z]+)", text)}
 LINKS = [(name, link) for name, text in TEXTS.items() for link in re.findall(r"\]\(([^)#:]+)\)", text)]
-# A command, and what it prints below it.
+# A command with its output below it.
 OUTPUTS = [
     found
     for text in TEXTS.values()
     for found in re.findall(r"^    audiosim ([^\n]*)\n\n```text\n(.*?)```", text, re.M | re.DOTALL)
 ]
 COLUMNS, NUMBER, PLOT = 84, re.compile(r"(\d+(?:\.\d+)?)"), "\u2501\u25cf\u25cb\u00b7 \n"
-WORDS = 1200  # a README is read in one sitting
+WORDS = 1200  # people read a README in one sitting
 
 
 def shell(*command, **options):
@@ -48,7 +46,7 @@ def test_the_first_screen_shows_the_two_commands_and_a_python_example():
 @pytest.mark.slow
 @pytest.mark.parametrize("example", [FIRST, *OTHERS])
 def test_the_python_examples_run_as_they_are(example, monkeypatch, capsys):
-    # In this process, which has imported most of what they need: a new one for each takes a second longer.
+    # In this process, which has already imported most modules: a new process for each takes a second longer.
     from matplotlib import pyplot
 
     monkeypatch.chdir(ROOT)
@@ -70,7 +68,8 @@ def test_what_a_command_prints_is_what_the_page_shows(run, command, shown, monke
     code, said, _ = run(*command.split())
     assert code == 0
     printed, expected = (NUMBER.split("\n".join(map(str.rstrip, text.splitlines()))) for text in (said, shown))
-    # Every second part is a number: another processor may round the last digit, and move a dot of a plot, otherwise.
+    # Every second part is a number: another processor may round the last digit differently, and so move a dot of a
+    # plot.
     assert [part.strip(PLOT) for part in printed[::2]] == [part.strip(PLOT) for part in expected[::2]]
     assert [float(one) for one in printed[1::2]] == pytest.approx([float(one) for one in expected[1::2]], abs=0.01)
 
@@ -84,7 +83,7 @@ def test_every_command_named_explains_itself_with_an_example(run, command):
 
 @pytest.mark.slow
 def test_make_demo_and_make_test_are_what_the_readme_says():
-    # Run dry: their parts are run by test_package and by whoever reads this.
+    # A dry run: test_package and the readers run their parts.
     environment = {key: value for key, value in os.environ.items() if key not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
     assert "audiosim demo" in shell("make", "-n", "demo", env=environment).stdout
     assert "-m pytest" in shell("make", "-n", "test", env=environment).stdout

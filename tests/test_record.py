@@ -1,4 +1,4 @@
-"""The report of record: intervals against SciPy and brute force, and a bundle that says what it rests on."""
+"""The report of record: intervals compared with SciPy and brute force, and a bundle that names its sources."""
 
 import csv
 import hashlib
@@ -72,7 +72,7 @@ def test_several_are_put_together_by_rubin_s_rules():
 @pytest.mark.slow
 def test_intervals_of_imputed_means_hold_the_mean_of_the_population_at_least_as_often_as_they_say():
     rng, held = np.random.default_rng(3), 0
-    for _ in range(2000):  # half of 30 values missing at random, drawn anew from the posterior of a normal sample
+    for _ in range(2000):  # half of 30 values missing at random, drawn from the posterior of a normal sample
         seen = rng.normal(0, 1, 15)
         completed = []
         for _ in range(10):
@@ -97,7 +97,7 @@ def test_judged_in_full_it_says_what_the_scores_of_the_queries_say(made, whole):
         assert (row["satisfied_low"], row["satisfied_high"]) == pytest.approx(tuple(interval))
         assert row["success"] == pytest.approx(np.mean(shares > 0.5))
         assert row["satisfied_above"] == pytest.approx(np.quantile(shares, 0.05))
-        assert (row["low"], row["high"]) == pytest.approx((scores.mean(),) * 2)  # of these queries all is known
+        assert (row["low"], row["high"]) == pytest.approx((scores.mean(),) * 2)  # all about these queries is known
     assert whole.complete
     assert (whole.model, whole.curve) == (None, ())
 
@@ -163,7 +163,7 @@ def test_the_page_asks_for_nothing_from_elsewhere_and_escapes_names(some):
     assert "<b>&" not in page
     assert "&lt;b&gt;&amp;" in page
     links = set(re.findall(r'(?:src|href)="([^"#]+)"', page))
-    assert links <= {*bundle(some, DAY)}  # only files beside it
+    assert links <= {*bundle(some, DAY)}  # only files in the bundle
     assert "<script" not in page
 
 
@@ -180,7 +180,7 @@ def test_a_name_in_a_sentence_of_the_page_turns_nothing_around(some):
 def test_the_citation_has_what_the_format_asks_for(whole):
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     found = yaml.safe_load(bundle(whole, DAY)["CITATION.cff"])
-    # Citation File Format 1.2.0: these keys are required; authors have a name where they are entities.
+    # Citation File Format 1.2.0: these keys are required; authors that are entities have a name.
     assert {"cff-version", "message", "title", "authors"} <= set(found)
     assert (found["cff-version"], found["type"], found["date-released"]) == ("1.2.0", "dataset", DAY)
     assert found["authors"] == [{"name": "The organisers of synthetic"}]
@@ -232,7 +232,7 @@ def test_the_command_s_bundle_of_a_campaign_has_its_log_and_the_checksum_of_the_
         for judgment in some.collection.judgments[:5]:
             campaign.tell(judgment)
         judged = [(record.number, record.event.kind) for record in campaign.log()]
-        about_ann = {"moment": "before", "age": 33}  # which is not to be published
+        about_ann = {"moment": "before", "age": 33}  # must not be published
         campaign.tell(Event("questionnaire", "2026-01-01T12:00:00Z", "ann", details=about_ann))
     own = tmp_path / "mine.json"
     save_model(replace(load_model("joint-fine"), name="mine"), own)

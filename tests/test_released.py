@@ -1,4 +1,4 @@
-"""Files that every release wrote are read by this version: see tests/released/make.py. Databases: test_schema."""
+"""This version reads the files of every release: see tests/released/make.py. Databases: test_schema."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,7 @@ RELEASES = sorted(path for path in (ROOT / "tests" / "released").iterdir() if pa
 
 @pytest.fixture(params=RELEASES, ids=lambda path: path.name)
 def release(request):
-    """The folder of what a release wrote."""
+    """The folder with the files of a release."""
     return request.param
 
 

@@ -1,4 +1,4 @@
-"""Studies of stability: put together from a collection, against arithmetic on the same grades."""
+"""Studies of stability from a collection, compared with arithmetic on the same grades."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_while_judging_a_query_counts_once_all_of_it_is_judged(demo, scores):
 
 @pytest.fixture(scope="module")
 def assessed(demo):
-    """The demo judged by ann and bob, the first ten queries by cem too, q24 by ann alone; bob is a harsh one."""
+    """The demo judged by ann and bob, the first ten queries also by cem, and q24 only by ann; bob grades severely."""
     rng = np.random.default_rng(3)
     kept = []
     for one in demo.judgments:
@@ -110,7 +110,7 @@ def test_a_study_of_assessors_needs_two_of_them(demo):
 
 
 def test_a_split_half_study_of_systems_that_never_change_places_finds_no_conflict(demo):
-    # System i gains 10 i on every document but for a little noise: whatever half says so, the other does.
+    # System i gains 10 i on every document, with little noise: the two halves always agree.
     rng = np.random.default_rng(1)
     place = {document: i for i, run in enumerate(demo.runs[:3]) for document in [f"{run.system}-{n}" for n in range(5)]}
     runs = tuple(

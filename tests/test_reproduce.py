@@ -25,7 +25,7 @@ SCORES = ("Urbano (2013), Table 8.5", "Urbano (2013), Table 8.6")
 
 @pytest.fixture(scope="module")
 def found(mirex2011, made_once):
-    """Every row of the published data, as the example of the command's help text prints it: it takes seconds."""
+    """Every row of the published data, from the example in the command's help text: it takes seconds."""
     if not (SHARED / "preferences").is_dir():
         pytest.skip("the published data is not here: shared/data/preferences beside the checkout")
 
@@ -88,7 +88,8 @@ def test_the_worked_examples_of_groups_come_out_without_data(tmp_path):
 
 @pytest.mark.slow
 def test_without_judgments_the_figures_are_those_of_an_independent_computation(mirex2011):
-    # By another program on the same files: RMSE of differences, rho and RMSE of Table 8.1, CG; and the paper's Table 5.
+    # From another program on the same files: RMSE of differences, rho and RMSE of Table 8.1, CG; and the paper's Table
+    # 5.
     pool = build_pool(mirex2011, 5)
     expected = expected_scores(parse_measure("CG@5"), pool, "independent")
     truth = pool.spread(mirex2011.grades())
@@ -130,13 +131,14 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_errors_of_the_published_models_are_those_of_an_independent_computation(found):
-    # By another program on the same files; printed are 9.36 and 72, and of the uniform distribution 29.6 and 850.
+    # From another program on the same files; the paper has 9.36 and 72, and 29.6 and 850 for the uniform distribution.
     found = {row.quantity.removeprefix("2011, "): row for row in of_source(found, *ERRORS)}
     assert found["ljudge-fine: RMSE"].computed == pytest.approx(9.35, abs=0.005)
     assert found["ljudge-fine: mean variance"].computed == pytest.approx(74, abs=0.5)
     assert found["uniform: RMSE"].agrees
     assert found["uniform: mean variance"].agrees
-    # The published models are fitted to all years: in their own sample they are less wrong than printed, by outputs.
+    # The published models were fitted to all years, so on their own sample they are less wrong than printed, by
+    # outputs.
     assert found["mjud-fine: RMSE"].computed == pytest.approx(found["mjud-fine: RMSE"].printed, abs=2e-4)
     for name, less in (("mout-fine", 0.03), ("loutput-fine", 0.03)):
         row = found[f"{name}: RMSE"]
@@ -147,10 +149,10 @@ def test_errors_of_the_published_models_are_those_of_an_independent_computation(
 def test_spearmans_rho_stands_beside_the_errors_of_both_stops_and_the_papers_campaign_is_played(found):
     rhos = [row.computed for row in of_source(found, *SCORES) if row.quantity.endswith("rho")]
     assert len(rhos) == 8
-    # Where nothing is judged, the ranking is that of Table 8.1: its rho, by another program, is .946.
+    # Without judgments, the ranking is that of Table 8.1: its rho, by another program, is .946.
     assert rhos[0] == pytest.approx(0.946, abs=5e-4)
     judged, accuracy, tau = (row.computed for row in of_source(found, "Urbano & Schedl (2013), Table 3"))
-    assert judged % 20 == 0  # the confidence changes most where the model is asked anew, every 20 judgments
+    assert judged % 20 == 0  # the confidence changes most when the model is updated, every 20 judgments
     assert tau == pytest.approx(2 * accuracy - 1)
     assert 0.9 < accuracy < 1
 

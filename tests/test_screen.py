@@ -1,4 +1,4 @@
-"""Tables on a terminal: as wide as it is, and never a number cut."""
+"""Tables on a terminal use its full width and never cut a number."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The page of campaigns on parts of a collection, made of claims whose bins, means and errors are known by heart."""
+"""The page of campaigns on parts of a collection, made from claims with known bins, means and errors."""
 
 import io
 import re
@@ -28,18 +28,18 @@ def observation(judged, stated, right):
     )
 
 
-# Bins of the start, both parts together: (.55, 1/2) of 2 pairs, (.75, 3/4) of 4, (.999, 1) of 16.
+# Bins of the start, both parts together: (.55, 1/2) with 2 pairs, (.75, 3/4) with 4, (.999, 1) with 16.
 START = (
     observation(0, [0.54, 0.74, 0.76, *[0.999] * 8], [1, 1, 0, *[1] * 8]),
     observation(0, [0.56, 0.74, 0.76, *[0.999] * 8], [0, 1, 1, *[1] * 8]),
 )
 BINS = [(0.55, 0.5, 2), (0.75, 0.75, 4), (0.999, 1, 16)]
-# Part 1 states .8 and part 2 .9, a mean of .85 with standard error .05; right are 3 and 1 of 4: .5 and .25.
+# Part 1 states .8 and part 2 .9, a mean of .85 with standard error .05; 3 and 1 of 4 are right: .5 and .25.
 LATER = (observation(50, [0.8] * 4, [1, 1, 1, 0]), observation(50, [0.9] * 4, [1, 0, 0, 0]))
 
 
 def result(*moments, stopping_rules=("confidence=0.7", "every=2")):
-    """Campaigns seen at some moments, one observation of each part, are as plain values."""
+    """Campaigns seen at some moments, with one observation per part, as plain values."""
     stops = tuple(map(parse_stopping_rule, stopping_rules))
     courses = tuple(TrialCourse(seen, (seen[0], None)[: len(stops)]) for seen in zip(*moments, strict=True))
     parts = tuple(Part(frozenset({"q1", "q2"}), frozenset({"a", "b"}), "queries") for _ in courses)
@@ -60,7 +60,7 @@ def numbers(texts):
 
 @pytest.mark.slow
 def test_the_axes_begin_at_one_half_or_lower_where_less_is_right():
-    # All bins of the start are at 1/2 or more; of the later claims in [.9, .95) one in four is right.
+    # All bins at the start are at 1/2 or more; of the later claims in [.9, .95) one in four is right.
     for moment, first in ((START, 0.5), (LATER, 0.2)):
         (drawing,) = drawings(followed_page("part", result(moment)))
         assert min(numbers(words(drawing))) == first
@@ -107,7 +107,7 @@ def test_of_many_moments_some_are_drawn_the_first_and_the_last_among_them():
 
 
 class Cells(HTMLParser):
-    """The cells of every row of every table, and the tags that are open."""
+    """The cells of every row of every table, and the open tags."""
 
     def __init__(self, page):
         super().__init__()
@@ -142,7 +142,7 @@ def test_the_page_shows_the_tables_and_notes_of_the_screen():
     assert len(rows) == 12  # four tables of two rows and a head
     assert [row for row in rows if row not in cells.rows] == []
     sentences = [line for line in lines if not re.search(r"\S  +\S", line)]
-    assert len(sentences) == 6  # what was played, four titles, what the numbers mean
+    assert len(sentences) == 6  # the campaigns, four titles, the meaning of the numbers
     for sentence in sentences:
         assert sentence in unescape(text)
 

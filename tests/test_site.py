@@ -1,4 +1,4 @@
-"""The documentation site: what is generated speaks of everything there is, and the whole is built without a warning."""
+"""The documentation site: generated pages cover everything, and the whole site is built without warnings."""
 
 import importlib.util
 import os
@@ -90,6 +90,6 @@ def test_the_site_is_built_without_a_warning_and_without_a_network(tmp_path):
     assert all((tmp_path / "html" / sound).is_file() for sound in sounds)
     joint = (tmp_path / "html" / "joint.html").read_text(encoding="utf-8")
     assert "<math" in joint
-    # Nothing is loaded from elsewhere.
+    # Nothing is loaded from other sites.
     for page in (index, joint):
         assert re.findall(r'(?:src|<link[^>]*href)="https?://[^"]+"', page) == []

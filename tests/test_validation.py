@@ -1,4 +1,4 @@
-"""Notebooks that make the figures of the docs anew, bars of progress in notebooks, and the check of links."""
+"""Notebooks that recompute the figures of the docs, progress bars in notebooks, and the check of links."""
 
 import ast
 import json
@@ -46,7 +46,7 @@ def executed(cells, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of the kernel's own making
+@pytest.mark.filterwarnings("ignore")  # from the kernel itself
 def test_the_notebook_on_evidence_shows_what_is_kept_of_it():
     setting = "import os; os.environ['AUDIOSIM_FIGURES'] = 'kept'"
     cells = executed([setting, *code(ROOT / "validation" / "evidence.ipynb")], ROOT / "validation")
@@ -57,7 +57,7 @@ def test_the_notebook_on_evidence_shows_what_is_kept_of_it():
 
 @pytest.mark.slow
 def test_paths_of_commands_are_found_again():
-    # Commands in results.json name the last part of a path alone; here each leads to where its file belongs.
+    # Commands in results.json name only the last part of a path; here each leads to the proper place of its file.
     pytest.importorskip("IPython")
     anew = runpy.run_path(str(ROOT / "validation" / "figures_anew.py"))
     picture, kept = str(ROOT / "docs" / "calibration.png"), str(anew["WORK"] / "kept")
@@ -91,14 +91,14 @@ with progress("listening") as show:
 """
     (cell,) = executed([text], ROOT)
     assert [output["output_type"] for output in cell["outputs"]] == ["display_data"]
-    assert cell["outputs"][0]["data"]["text/html"] == ""  # what was shown in between is gone
+    assert cell["outputs"][0]["data"]["text/html"] == ""  # intermediate output is gone
     text = text.replace("show(4, 4)", "show(2, 4); raise ValueError")
     (cell,) = executed([f"try:\n{text.replace(chr(10), chr(10) + '    ')}\nexcept ValueError: pass"], ROOT)
     assert cell["outputs"][0]["data"]["text/html"] == ""
 
 
 def test_without_a_network_the_check_of_links_says_that_it_was_skipped(tmp_path):
-    # A host of the reserved domain .invalid can be reached from nowhere: RFC 6761.
+    # A host in the reserved domain .invalid cannot be reached from anywhere: RFC 6761.
     script = (ROOT / ".ci" / "links.py").read_text("utf-8").replace("www.python.org", "nowhere.invalid")
     (tmp_path / "links.py").write_text(script, encoding="utf-8")
     ran = subprocess.run([sys.executable, tmp_path / "links.py"], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Alternatives to a collection as it is: against many draws of the queries and the assessors that they speak of."""
+"""Alternatives to a collection, compared with many draws of their queries and assessors."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_found_different_is_the_paired_t_test_of_scipy():
 @pytest.mark.parametrize("times", [2, 4])
 @pytest.mark.parametrize("effect", [0.05, 0.3])
 def test_more_queries_find_what_they_find_in_simulation(times, effect):
-    # Worlds of which the first n queries say the same, the difference having a flat prior: by brute force.
+    # Worlds in which the first n queries agree, the difference having a flat prior: by brute force.
     rng, queries, worlds = np.random.default_rng(1), 40, 20_000
     error = 1 / np.sqrt(queries)
     truth = rng.normal(effect, error, worlds)
@@ -56,7 +56,7 @@ def test_more_queries_find_what_they_find_in_simulation(times, effect):
 
 
 def test_second_opinions_find_what_they_find_in_simulation():
-    # The mean of two grades is the first one, moved by half of the difference of two independent tastes.
+    # The mean of two grades is the first one plus half the difference of two independent tastes.
     rng, queries, mean, noise = np.random.default_rng(2), 50, 0.02, 1e-4
     error = np.sqrt(1.2e-4)
     moved = mean + rng.normal(0, np.sqrt(noise / 2), 200_000)
@@ -114,7 +114,7 @@ def test_a_plan_says_what_more_queries_deeper_runs_and_second_opinions_would_tel
 
 @pytest.mark.parametrize("measure", ["CG@3", "nDCG@3"])
 def test_scores_of_one_set_of_grades_after_the_other_are_those_worked_out_by_hand(measure):
-    # Two queries in another order than the pool's pairs, a short ranking, and a system that lacks a query.
+    # Two queries in another order than the pool's pairs, a short ranking, and a system without one of the queries.
     runs = (Run("a", {"r": ("x", "y"), "q": ("z",)}), Run("b", {"q": ("y", "z", "x")}))
     collection = Collection("hand", "hand", Scale("three", (0, 1, 2)), 3, runs)
     pool = build_pool(collection, 3)

@@ -17,7 +17,7 @@ def claims_of(stated, right, rankings=1):
 
 @pytest.fixture(params=range(5))
 def drawn(request):
-    """300 claims in three rankings; some at the edges of bins, some right only by half."""
+    """300 claims in three rankings; some at the edges of bins, some only half right."""
     rng = np.random.default_rng(request.param)
     stated = rng.choice([*rng.uniform(0.5, 1, 40), 0.5, 0.6, 0.7, 0.9, 0.95, 0.99, 1.0], 300)
     return stated, rng.choice([0.0, 0.5, 1.0], 300, p=[0.2, 0.1, 0.7])
@@ -28,7 +28,7 @@ def test_bins_are_those_that_the_thesis_prints_by_a_loop(drawn):
     found = claims_of(stated, right, 3).bins()
     assert [(row["low"], row["high"]) for row in found] == PRINTED
     for row, (low, high) in zip(found, PRINTED, strict=True):
-        # The last bin has its upper end, [.99, 1]; the others do not.
+        # The last bin, [.99, 1], includes its upper end; the others do not.
         inside = [(s, r) for s, r in zip(stated, right, strict=True) if low <= s < high or s == high == 1]
         assert (row["claims"], row["share"]) == (len(inside), len(inside) / 300)
         assert row["stated"] == pytest.approx(sum(s for s, _ in inside) / len(inside))
@@ -75,7 +75,7 @@ def test_a_confidence_a_rounding_error_below_a_half_is_in_the_first_bin():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_claims_that_are_true_as_often_as_they_say_have_no_calibration_error(seed):
-    # By construction; what sampling leaves in each bin is a normal deviation of sqrt(mean p (1 - p) / n).
+    # By construction; sampling leaves a normal deviation of sqrt(mean p (1 - p) / n) in each bin.
     rng = np.random.default_rng(seed)
     stated = rng.uniform(0.5, 1, 20_000)
     right = rng.random(20_000) < stated
@@ -126,14 +126,14 @@ def test_a_single_ranking_has_no_standard_error():
 
 
 def without(claims, left_out):
-    """The claims of all rankings but one."""
+    """The claims of all rankings except one."""
     kept = [place for place in range(len(claims.stated)) if place != left_out]
     return Claims(*(tuple(values[place] for place in kept) for values in (claims.stated, claims.right, claims.judged)))
 
 
 def test_the_error_of_the_calibration_error_is_that_of_leaving_out_each_ranking_in_turn(drawn):
     stated, right = drawn
-    pieces = [np.split(values, [30, 100, 180, 190]) for values in (stated, right)]  # of rankings of different sizes
+    pieces = [np.split(values, [30, 100, 180, 190]) for values in (stated, right)]  # rankings of different sizes
     claims = Claims(tuple(pieces[0]), tuple(pieces[1]), (0,) * 5)
     left = [without(claims, place).calibration_error for place in range(5)]
     expected = np.sqrt(4 / 5 * sum((value - np.mean(left)) ** 2 for value in left))
@@ -143,7 +143,7 @@ def test_the_error_of_the_calibration_error_is_that_of_leaving_out_each_ranking_
 
 @pytest.mark.slow
 def test_the_error_of_the_calibration_error_is_how_much_it_varies_from_sample_to_sample():
-    # 300 times 30 rankings of 50 claims that are too bold by .2, so that no bin's gap changes its sign.
+    # 30 rankings of 50 claims, 300 times, with claims too bold by .2, so that no bin's gap changes its sign.
     rng = np.random.default_rng(5)
     found = []
     for _ in range(300):

@@ -14,7 +14,7 @@ from audiosim.simulation import Design, Effects, synthetic_collection
 
 THOUSAND = Scale("thousand", tuple(float(level) for level in range(1001)))
 NOTHING = Effects(0, 0, 0, 0, 0, 0, 0, mean=0.5, same_genre=0)
-SIZE = 0.05  # of the one effect there is: 10 of it fit between the mean and either end of the scale
+SIZE = 0.05  # of the only effect: 10 times this fits between the mean and either end of the scale
 ROUNDING = 0.0005  # half a level
 
 
@@ -36,7 +36,7 @@ def rows_of(collection):
 
 
 def assert_deviation(values, size):
-    """The sample deviation of normal draws is that of their distribution, by the chi-square interval of 99.9 %."""
+    """The sample deviation of normal draws agrees with their distribution, by the chi-square interval of 99.9 %."""
     count = len(values)
     low, high = chi2.ppf([0.0005, 0.9995], count - 1)
     assert low < (count - 1) * np.var(values, ddof=1) / size**2 < high
@@ -65,7 +65,7 @@ def test_what_pairs_share_has_the_deviation_that_was_asked_for(effect):
 
 @pytest.mark.parametrize(("effect", "systems", "teams"), [("system", 150, 50), ("team", 150, 150), ("team", 120, 60)])
 def test_what_a_team_or_a_system_retrieves_has_the_deviation_that_was_asked_for(effect, systems, teams):
-    # Relevance is the mean over who retrieved the document: a linear system that numpy solves for the effects.
+    # Relevance is the mean over the teams that retrieved the document: numpy solves this linear system for the effects.
     collection = drawn(Design(systems, teams, 6, 5, 100), replace(NOTHING, **{effect: SIZE}))
     of_unit = {run.system: collection.teams[run.system] if effect == "team" else run.system for run in collection.runs}
     units = sorted(set(of_unit.values()))
@@ -90,7 +90,7 @@ def test_documents_of_the_query_s_genre_are_more_relevant_by_what_was_asked_for(
 def test_effects_add_up():
     effects = Effects(0.03, 0.02, 0.03, 0.04, 0.05, 0.02, 0.06, mean=0.5, same_genre=0)
     values = [row[-1] for row in rows_of(drawn(Design(60, 60, 600, 2, 60), effects))]
-    # A document that m teams retrieved has the mean of m effects: between all of their variance and none of it.
+    # A document retrieved by m teams has the mean of m effects, with a variance between 0 and the full one.
     alone = 0.03**2 + 0.02**2 + 0.03**2 + 0.04**2 + 0.06**2
     assert 0.9 * alone < np.var(values) < 1.1 * (alone + 0.05**2 + 0.02**2)
 
@@ -126,7 +126,7 @@ def test_systems_of_a_team_retrieve_more_of_the_same_than_others():
         same = collection.teams[a.system] == collection.teams[b.system]
         shared[same] += [len({*a.rankings[q]} & {*b.rankings[q]}) for q in a.rankings]
     assert np.mean(shared[True]) > 1.5 * np.mean(shared[False])
-    assert np.mean(shared[False]) > 5 * 5 / 60  # more than by chance: they agree on what is popular
+    assert np.mean(shared[False]) > 5 * 5 / 60  # more than by chance: they agree on popular documents
 
 
 def test_systems_prefer_the_genre_of_the_query():

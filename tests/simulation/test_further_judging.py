@@ -1,4 +1,4 @@
-"""Gain of further judging: what is expected beforehand, against what is stated when the judgments are there."""
+"""Gain of further judging: the expectation beforehand, compared with the statements after the judgments."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def test_the_widths_to_come_are_those_stated_once_the_judgments_are_there(pool):
         for pair in asked:
             query = int(pool.query[pool.positions[pair]])
             after = after.tell(Judgment(*pair, pool.scale.maximum / 2, names[query % len(names)]))
-        # Sizes of people's deviations are learned at 25 judgments: held here as they were, as the plan has them.
+        # Sizes of people's deviations are learned at 25 judgments; here they stay fixed, as the plan assumes.
         people = after.stated_belief.people
         kept = selection.stated_belief.people.model
         for who, width in (("panel", row.panel_width), ("listeners", row.listeners_width)):
@@ -108,6 +108,6 @@ def test_the_expected_confidence_of_two_systems_is_its_integral():
     expected = integrate.quad(
         lambda d: stats.norm.cdf(abs(d) / left) * stats.norm.pdf(d, 0.02, spread), -0.2, 0.25, points=[0]
     )[0]
-    # 200 draws of a value that varies by some .15: three standard errors are .03.
+    # 200 draws of a value with a standard deviation of about .15: three standard errors are .03.
     assert expected_confidence(ranking, moves, np.random.default_rng(1)) == pytest.approx(expected, abs=0.03)
     assert expected_confidence(ranking, np.zeros((2, 2)), np.random.default_rng(1)) == ranking.confidence

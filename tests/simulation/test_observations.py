@@ -133,14 +133,14 @@ def test_a_summary_has_means_over_the_campaigns_with_their_standard_errors(three
     assert found["by_part"]["stated"] == pytest.approx(stated)
     assert found["by_part"]["accuracy"] == pytest.approx(accuracy)
     assert found["by_part"]["error"] == [0.1, 0.3, 0.2]
-    # Of the seven claims; (confidence, right) in bins .5: (.55, 1); .6: (.6, 0); .7: (.7, .5); .8: (.8, 1);
+    # For the seven claims; (confidence, right) in bins .5: (.55, 1); .6: (.6, 0); .7: (.7, .5); .8: (.8, 1);
     # .9: (.9, 1), (.9, 0); .99: (1, 1).
     assert found["calibration_error"] == pytest.approx((0.45 + 0.6 + 0.2 + 0.2 + 0.8 + 0) / 7)
     assert found["brier"] == pytest.approx((0.45**2 + 0.6**2 + 0.2**2 + 0.2**2 + 0.1**2 + 0.9**2) / 7)
 
 
 def test_clear_differences_are_those_above_a_size(three):
-    # Above .02 are .3, .05 and .03 of seven.
+    # Three of seven are above .02: .3, .05 and .03.
     assert observation_summary(three, 0.02)["clear"] == pytest.approx(
         {"pairs": 3 / 7, "stated": 2.8 / 3, "accuracy": 2 / 3}
     )
@@ -168,7 +168,7 @@ def test_one_campaign_has_no_errors(three):
 
 
 class Known:
-    """Knows from what each grade was drawn, on its own: a normal distribution cut to the levels of the scale."""
+    """Knows the distribution from which each grade was drawn by itself: a normal cut to the levels of the scale."""
 
     name = "known"
 
@@ -185,9 +185,9 @@ class Known:
 
 
 def worlds(pool, boldness=1.0):
-    """Campaigns in 120 worlds whose grades are drawn anew, before and after 40 judgments, and what they say.
+    """Campaigns in 120 worlds with freshly drawn grades, and their statements before and after 40 judgments.
 
-    boldness  by how much standard deviations are stated too small
+    boldness  factor by which the stated standard deviations are too small
     """
     start, late = [], []
     for seed in range(120):
@@ -196,7 +196,7 @@ def worlds(pool, boldness=1.0):
         grades = Known(pool, mean, deviation).grades(rng)
         estimator = Known(pool, mean, deviation / boldness)
         first = Selection.start(pool, parse_measure("CG@5"), estimator, batch=20, seed=seed)
-        first = replace(first, checks=False)  # a check would notice the boldness and take it back
+        first = replace(first, checks=False)  # a check would notice and correct the boldness
         last = next(islice(selections(first, grades), 40, None))
         truth = Truth.of(first, grades)
         start.append(truth.beside(first))
@@ -206,13 +206,13 @@ def worlds(pool, boldness=1.0):
 
 @pytest.mark.slow
 def test_claims_of_a_model_that_knows_are_true_as_often_as_they_say(pool):
-    # Sums of many independent grades are normal; the t distribution is a little wider than what is known exactly.
+    # Sums of many independent grades are normal; the t distribution is slightly too wide for exact knowledge.
     expected = 2 * norm.cdf(student.ppf(0.975, len(pool.queries) - 1)) - 1
     assert expected == pytest.approx(0.959, abs=0.001)
     for judged, seen in zip((0, 40), worlds(pool), strict=True):
         found = observation_summary(seen, 0.02)
         assert found["judged"] == judged
-        # The wider distribution states up to .003 too little; else within four standard errors.
+        # The wider distribution states up to .003 too little; otherwise within four standard errors.
         assert abs(found["excess"]) < 4 * found["excess_error"] + 0.003
         assert found["calibration_error"] < 4 * found["calibration_error_error"] + 0.003
         assert found["calibration_error"] < 0.05
@@ -226,6 +226,6 @@ def test_claims_of_a_model_that_is_too_sure_are_shown_to_be(pool):
         found = observation_summary(seen, 0.02)
         assert found["excess"] > 3 * found["excess_error"] > 0.01
         assert found["calibration_error"] > 3 * found["calibration_error_error"] > 0.01
-        # Intervals of a third of their width: 2 Phi(2.045 / 3) - 1.
+        # Intervals with a third of their width: 2 Phi(2.045 / 3) - 1.
         for kind in ("systems", "differences", "queries"):
             assert abs(found["coverage"][kind] - 0.504) < 4 * found["coverage"][f"{kind}_error"]

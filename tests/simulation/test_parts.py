@@ -53,7 +53,7 @@ def test_every_query_and_team_is_drawn_equally_often(collection):
     parts = draw(collection, 200, 1, queries=3, teams=2)
     queries = Counter(query for part in parts for query in sorted(part.queries))
     teams = Counter(team for part in parts for team in sorted(part.teams))
-    # Binomial with 200 draws of chance 1/3 and 1/2: within four standard deviations.
+    # Binomial, 200 draws with probabilities 1/3 and 1/2: within four standard deviations.
     assert len(queries) == 9
     assert all(abs(count - 200 / 3) < 4 * np.sqrt(200 * 2 / 9) for count in queries.values())
     assert len(teams) == 4

@@ -1,4 +1,4 @@
-"""Number of judgments that are left, on pools made so that the answer is known."""
+"""Number of remaining judgments, on pools with a known answer."""
 
 from collections import Counter
 from dataclasses import replace
@@ -26,7 +26,7 @@ CG = parse_measure("CG@5")
 
 
 class Certain:
-    """An estimator that knows the truth, and says so but for a doubt too small to be drawn."""
+    """An estimator that knows the truth, and states it except for a doubt too small to be drawn."""
 
     name = "certain"
 
@@ -66,7 +66,7 @@ def test_a_goal_of_so_many_judgments_takes_those_that_are_missing(pool, batch):
 
 @pytest.mark.slow
 def test_a_goal_out_of_reach_takes_all_pairs_on_which_the_systems_differ(pool):
-    # CG: a document moves a difference unless all systems, or none, retrieved it.
+    # CG: a document changes a difference unless all systems, or none, retrieved it.
     found = np.diff(pool.ranks.tocsc().indptr)
     moving = int(np.sum((found > 0) & (found < len(pool.systems))))
     assert remaining(start(pool), 1.1, np.random.default_rng(2), 2).counts == (moving, moving)
@@ -74,7 +74,7 @@ def test_a_goal_out_of_reach_takes_all_pairs_on_which_the_systems_differ(pool):
 
 @pytest.mark.slow
 def test_where_the_model_knows_the_truth_the_count_is_that_of_the_campaign_itself(pool):
-    # The doubt keeps the confidence off 1 until pairs are judged; that a draw misses the truth has odds of 1e-6 a pair.
+    # The doubt keeps the confidence below 1 until pairs are judged; a draw misses the truth with odds of 1e-6 a pair.
     truth = np.random.default_rng(5).choice(FINE.levels, len(pool.pairs))
     known = Selection.start(pool, CG, Certain(FINE.levels, truth, 1e-6))
     every = Assurance(ORDER, 1.0)
@@ -137,7 +137,7 @@ def test_no_campaign_at_all_is_refused(pool):
 
 @pytest.mark.slow
 def test_mirex_2011_near_its_goal_is_told_well(mirex2011):
-    # What a replay with the true judgments still needs lies within the range that is told when 120 are made.
+    # The judgments still needed in a replay with the true grades are within the range stated after 120 judgments.
     pool = build_pool(mirex2011, 5)
     truth = pool.spread(mirex2011.grades())
     chosen = Selection.start(pool, CG, make_estimator(pool, "mjud"), batch=20)
@@ -150,7 +150,7 @@ def test_mirex_2011_near_its_goal_is_told_well(mirex2011):
 
 @pytest.mark.slow
 def test_a_campaign_played_in_steps_takes_about_as_many_as_one_by_one(mirex2011):
-    # Looked at after every batch of one and not in steps, goals are met a little sooner: at a moment between two looks.
+    # Looking after every judgment and not in steps, goals are met a little sooner: at a moment between two looks.
     pool = build_pool(mirex2011, 5)
     first = Selection.start(pool, CG, make_estimator(pool, "joint"), learns=False).in_thought
     grades, stopping_rule = drawn_grades(first.belief, np.random.default_rng(3)), Assurance(ORDER, 0.955)
@@ -167,5 +167,5 @@ def test_a_campaign_played_in_steps_takes_about_as_many_as_one_by_one(mirex2011)
 
 
 def test_a_goal_within_a_step_is_found_to_the_judgment(pool):
-    first = start(pool, batch=20)  # more than are conditioned on one by one
+    first = start(pool, batch=20)  # too many for conditioning one by one
     assert remaining(first, Judgments(33), np.random.default_rng(1), 2).counts == (33, 33)

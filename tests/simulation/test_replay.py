@@ -42,7 +42,7 @@ def truth(selection, tiny_truth):
 
 @pytest.fixture(scope="module")
 def small():
-    """A synthetic collection of 5 systems and 6 queries, its pool down to rank 5 and grades as uniform has them."""
+    """A synthetic collection of 5 systems and 6 queries, with its pool down to rank 5 and uniform grades."""
     collection = synthetic_collection(np.random.default_rng(4), Design(5, 4, 6, 5, 12))
     pool = build_pool(collection, 5)
     truth = np.random.default_rng(0).choice(FINE.levels, len(pool.pairs)).astype(float)
@@ -51,7 +51,7 @@ def small():
 
 
 def loop_of_a_campaign(collection, pool, truth, target, seed):
-    """A campaign by CG in plain loops, every grade of the scale as likely as any other until it is judged."""
+    """A campaign by CG in plain loops, with every grade of the scale equally probable until it is judged."""
     top = {(run.system, q): documents[:5] for run in collection.runs for q, documents in run.rankings.items()}
     having = {pair: [s for s in pool.systems if pair.document in top.get((s, pair.query), ())] for pair in pool.pairs}
     ties = np.random.default_rng(seed).random(len(pool.pairs))
@@ -101,7 +101,7 @@ def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
     confidences = [moment.confidence for moment in by_confidence.curve]
     assert confidences[-1] >= 0.8 > max(confidences[:-1])
     assert [moment.judged for moment in by_confidence.curve] == list(range(len(confidences)))
-    # Along the same path every other goal can be read off the curve.
+    # Every other goal on the same path can be read off the curve.
     path = replay(start, truth, Judgments(40), by_query=by_query)
     assert [judgment.pair for judgment in path.asked][: len(confidences) - 1] == [
         judgment.pair for judgment in by_confidence.asked
@@ -126,7 +126,7 @@ def test_by_query_turns_less_often(small):
 
 
 def test_a_replay_to_the_end_judges_all_that_bears_on_the_ranking_and_is_right(selection, truth):
-    # a and e are in every list: they move no difference.
+    # a and e are in every list, so they change no difference.
     result = replay(selection, truth, 1.1)
     end = result.to_dict()
     assert (end["judged"], end["pool"], end["confidence"], end["accuracy"], end["tau"]) == (5, 7, 1.0, 1.0, 1.0)
@@ -193,7 +193,7 @@ PEERS = {
 
 @pytest.mark.filterwarnings(
     "ignore:.* will be removed in Python 3.14:DeprecationWarning"
-)  # of ir_measures.parse_measure
+)  # from ir_measures.parse_measure
 @pytest.mark.parametrize(("written", "theirs"), PEERS.items())
 @pytest.mark.parametrize("ideal", ["ordered", "correlated", "independent"])
 def test_true_scores_are_those_of_ir_measures_with_everything_judged(small, written, theirs, ideal):
@@ -235,13 +235,13 @@ def test_a_moment_says_how_far_off_the_scores_are(small):
     scores = np.linspace(0.3, 0.6, 5)
     found = moment(chosen, scores)
     assert found.error == pytest.approx(np.mean([abs(score - 0.5) for score in scores]))
-    # 30 gains of variance Var[U{0..100}] / 100^2 in each mean score.
+    # Each mean score has 30 gains of variance Var[U{0..100}] / 100^2.
     assert found.deviation == pytest.approx(np.sqrt(30 * np.var(FINE.levels) / 100**2) / 30)
     assert found.judged == 0
 
 
 def ranking_of(means):
-    """A ranking whose expected scores are the means given: one system, one document each."""
+    """A ranking with these means as expected scores: one system, one document each."""
     runs = tuple(Run(f"s{i}", {"q1": (f"d{i}",)}) for i in range(len(means)))
     pool = build_pool(Collection("given", "given", FINE, 1, runs))
     expected = expected_scores(parse_measure("CG@1"), pool)
@@ -259,7 +259,7 @@ def test_tau_is_kendall_s_as_scipy_has_it_and_accuracy_is_its_half_way_form(seed
 
 @pytest.mark.parametrize("seed", range(20))
 def test_with_ties_tau_is_kendall_s_b_of_scipy_over_all_pairs_and_accuracy_counts_half(seed):
-    # tau b divides by the pairs that are not tied; a by all pairs. Whole numbers make the ties exact.
+    # tau b divides by the pairs without ties; tau a by all pairs. Whole numbers make the ties exact.
     rng = np.random.default_rng(seed)
     means, true = rng.integers(0, 4, 9) / 4, rng.integers(0, 4, 9) / 4
     pairs = list(combinations(range(9), 2))

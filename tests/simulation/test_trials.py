@@ -36,7 +36,7 @@ def begin(part, model=None, batch=5):
 
 
 def replays(collection, parts, stopping_rule):
-    """The same campaigns, each played by itself."""
+    """The same campaigns, each played separately."""
     starts = [begin(part.of(collection)) for part in parts]
     truths = [start.pool.spread(part.of(collection).grades()) for start, part in zip(starts, parts, strict=True)]
     return [replay(start, truth, stopping_rule) for start, truth in zip(starts, truths, strict=True)]
@@ -119,7 +119,7 @@ def test_where_a_pool_has_fewer_pairs_its_last_moment_stands(collection, parts):
 
 @pytest.mark.slow
 def test_a_campaign_goes_on_though_no_judgment_is_worth_anything(tiny, tiny_truth):
-    # A and B alone: what both retrieved does not tell them apart.
+    # Only A and B: documents retrieved by both do not distinguish them.
     both = replace(tiny, runs=tiny.runs[:2], judgments=tuple(tiny_truth), cutoff=2)
     start = Selection.start(build_pool(both), parse_measure("CG@2"), uniform(build_pool(both)))
     chosen = list(selections(start, start.pool.spread(both.grades())))
@@ -146,7 +146,7 @@ def test_batches_are_by_query_where_asked_for(collection):
 
 
 class Recorder:
-    """Learns nothing, and keeps what it got and what the model it gave was played with."""
+    """Learns nothing, and records its inputs and the uses of its model."""
 
     def __init__(self):
         self.rests, self.played = [], []
@@ -216,7 +216,7 @@ def test_a_pair_without_a_judgment_is_named(collection, parts):
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
-    """Campaigns that worker processes can import: one that plays, one that is wrong, one that ends its process."""
+    """Campaigns that worker processes can import: one that plays, one with an error, one that ends its process."""
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "campaigns_elsewhere.py").write_text(
         "import os\n"
@@ -235,7 +235,7 @@ def elsewhere(tmp_path_factory):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        get_reusable_executor().shutdown(wait=True)  # processes that are there already do not look in this folder
+        get_reusable_executor().shutdown(wait=True)  # existing processes do not look in this folder
         yield import_module("campaigns_elsewhere")
         del sys.modules["campaigns_elsewhere"]
 

@@ -1,4 +1,4 @@
-"""Worth of evidence, against the same computed pair by pair, and on evidence whose worth is known."""
+"""Worth of evidence, compared with a pair-by-pair computation and with evidence of known worth."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from audiosim.simulation.worth import worth
 
 @pytest.fixture(scope="module")
 def informed(demo):
-    """The demo with what listeners will say, blurred, and with numbers drawn by lot; no other metadata."""
+    """The demo with blurred versions of its listeners' answers and with random numbers; no other metadata."""
     rng = np.random.default_rng(0)
     pairs = build_pool(demo).pairs
     known = replace(demo, documents={}).with_evidence(
@@ -63,11 +63,11 @@ def test_worth_is_told_on_scales_that_the_model_was_not_learned_on(demo):
 
 @pytest.mark.slow
 def test_a_judge_is_worth_much_and_random_numbers_nothing(informed):
-    found = worth(informed, judged=[0.2], splits=1, target=0.98)  # lower ones are met at once by either
+    found = worth(informed, judged=[0.2], splits=1, target=0.98)  # both meet lower targets at once
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["judge"].rmse_low > 0.05
     assert pieces["judge"].log_score_low > 0
-    assert abs(pieces["lot"].rmse) < 0.005  # of one draw; on average it costs less than .001
+    assert abs(pieces["lot"].rmse) < 0.005  # in one draw; the average cost is below .001
     assert pieces["lot"].rmse_low < 0
     assert pieces["judge"].known == pieces["lot"].known == 1
     assert pieces["judge"].saved > abs(pieces["lot"].saved)

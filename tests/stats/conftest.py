@@ -1,4 +1,4 @@
-"""Score matrices, and what R says of them: inference.R in tests/reference wrote both files."""
+"""Score matrices, and R's results for them: tests/reference/inference.R wrote both files."""
 
 import csv
 from collections import defaultdict
@@ -31,7 +31,7 @@ def score_matrices():
 
 @pytest.fixture(scope="session")
 def r():
-    """R's values: of (data, quantity) by pair."""
+    """R's values, by pair and by (data, quantity)."""
     found = defaultdict(dict)
     for row in rows("inference.csv"):
         found[row["data"], row["quantity"]][row["pair"]] = float(row["value"])
@@ -40,7 +40,7 @@ def r():
 
 @pytest.fixture(scope="session")
 def random_gaussians():
-    """Draws means (n, d), and covariances (n, d, d) whose eigenvalues lie within 10 ** +-decades."""
+    """Draws means (n, d), and covariances (n, d, d) with eigenvalues within 10 ** +-decades."""
 
     def draw(rng, n, d, decades=1.0, spread=3.0):
         turns = np.linalg.qr(rng.standard_normal((n, d, d)))[0]

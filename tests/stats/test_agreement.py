@@ -13,7 +13,7 @@ from audiosim.stats.generalizability.agreement import alpha, mean_absolute, root
 BROAD = [0.0, 1.0, 2.0]
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, sections C and D: four observers, twelve units,
-# here 0 where one says nothing; printed for nominal, ordinal and interval data to three decimals.
+# here 0 for a missing value; printed for nominal, ordinal and interval data to three decimals.
 OBSERVERS = np.array(
     [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],

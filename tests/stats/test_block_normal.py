@@ -1,4 +1,4 @@
-"""Blocks with shared effects against their covariance written out in full, and conditioning against numpy."""
+"""Blocks with shared effects, compared with their full covariance, and conditioning, compared with numpy."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 
 
 def drawn(rng, sizes, p):
-    """A field of blocks of these sizes, whose places are mixed."""
+    """A field of blocks of these sizes in shuffled places."""
     n = sum(sizes)
     blocks = tuple(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
     factors = [rng.normal(size=(m, m)) for m in sizes]
@@ -49,7 +49,7 @@ def conditioned(mean, covariance, known, values):
 
 
 def assert_is(field, mean, covariance):
-    """Everything that a field says, against mean and covariance."""
+    """Compare all statements of a field with mean and covariance."""
     n = len(mean)
     near = {"rtol": 1e-8, "atol": 1e-8}
     np.testing.assert_allclose(field.mean, mean, **near)
@@ -92,7 +92,7 @@ def test_learning_is_conditioning_in_full_in_any_order_one_by_one_and_many_at_on
     np.testing.assert_array_equal(after.mean[order], values)
 
 
-# As many shared effects as a block has unknowns: its covariance and its loads then have one shape.
+# A block has as many shared effects as unknowns, so its covariance and loads have the same shape.
 @pytest.mark.parametrize("sizes", [[3, 3, 3], [1, 1, 1, 1], [40]])
 def test_blocks_of_one_blocks_as_large_as_the_effects_are_many_and_a_single_block(sizes):
     field = drawn(np.random.default_rng(1), sizes, 3)
@@ -162,7 +162,7 @@ def test_other_blocks_are_passed_on_as_they_are():
 
 
 def sparsely(rng, field, share):
-    """The same field with loadings of which some are 0, kept sparse, and the same kept dense."""
+    """The same field with some loadings set to 0, once sparse and once dense."""
     rows = np.zeros((len(field.mean), len(field.shared)))
     for places, own in zip(field.blocks, field.loadings, strict=True):
         rows[places] = own * (rng.random(own.shape) < share)
@@ -199,7 +199,7 @@ def test_with_sparse_loadings_it_is_the_closed_form_whatever_was_done_before(see
 
 @pytest.mark.parametrize("several", [1, 3, 16])
 def test_rows_that_are_mixed_by_few_values_are_the_closed_form(several):
-    """Large blocks of many effects: how rows are mixed is kept in place of the rows, until that is no less."""
+    """Large blocks of many effects: the mixing of rows is kept in place of the rows while that is smaller."""
     rng = np.random.default_rng(several)
     field, dense = sparsely(rng, drawn(rng, [30, 25], 40), 0.2)
     covariance, known, values = in_full(dense), rng.permutation(55)[: 2 * several + 2], rng.normal(size=2 * several + 2)
@@ -228,7 +228,7 @@ def test_sums_looked_at_from_batch_to_batch_are_the_closed_form_and_end_at_exact
     field = replace(field, loadings=Loadings(sparse.csr_array(rows), field.blocks, {}))
     n, mean, covariance = len(field.mean), field.mean, in_full(field)
     dense = rng.normal(size=(4, n)) * (rng.random((4, n)) < 0.5)
-    dense[0] = np.where(np.isin(np.arange(n), field.blocks[0]), dense[0], 0)  # a sum in one block alone
+    dense[0] = np.where(np.isin(np.arange(n), field.blocks[0]), dense[0], 0)  # a sum within one block
     sums, order = sparse.csc_array(dense), np.concatenate(field.blocks)
     for start in range(0, n, several):
         places = order[start : start + several]
@@ -239,7 +239,7 @@ def test_sums_looked_at_from_batch_to_batch_are_the_closed_form_and_end_at_exact
         np.testing.assert_allclose(field.project(sums).covariance, dense @ covariance @ dense.T, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(field.across(sums), dense @ covariance, rtol=1e-7, atol=1e-7)
         if not np.setdiff1d(field.blocks[0], order[: start + several]).size:
-            assert not field.project(sums).covariance[0].any()  # all of it is known: 0, not a rounding error
+            assert not field.project(sums).covariance[0].any()  # everything is known: 0, not a rounding error
     assert not field.project(sums).covariance.any()
     assert not field.variance.any()
 
@@ -251,7 +251,7 @@ def test_kept_parts_of_other_sums_under_the_same_identity_are_not_used():
     for of in (field.project, field.across):
         of(first)
     for kept in (field.remembered.kept, field.remembered.acrosses):
-        kept[id(second)] = kept[id(first)]  # as in another process, where a new array may get this address
+        kept[id(second)] = kept[id(first)]  # as in other processes, where a new array may get this address
     dense = second.toarray()
     np.testing.assert_allclose(field.project(second).covariance, dense @ in_full(field) @ dense.T, atol=1e-9)
     np.testing.assert_allclose(field.across(second), dense @ in_full(field), rtol=1e-6, atol=1e-6)
@@ -277,7 +277,7 @@ def test_weights_named_twice_add_up_and_sums_of_nothing_are_0():
 
 
 def test_no_rounding_makes_a_variance_negative():
-    # Three unknowns that are one, but for nothing: weights that add up to 0 leave 0, within rounding.
+    # Three unknowns that are equal up to rounding: weights with sum 0 leave 0, within rounding.
     weights = np.random.default_rng(9).normal(size=(50, 3))
     weights -= weights.mean(axis=1, keepdims=True)
     same = np.ones((3, 3)) / 3
@@ -340,7 +340,7 @@ def test_more_shared_effects_add_their_covariance(sizes, p, q, seed):
 
 
 def test_a_shared_effect_that_is_certain_changes_nothing():
-    # A covariance of rank 1, or 0: what is learned then tells of it no more than there is to know.
+    # A covariance of rank 1, or 0: learning then reveals no more than is left to know.
     rng = np.random.default_rng(14)
     field, loadings = drawn(rng, [3, 4], 2), rng.normal(size=(7, 2))
     for covariance in (np.zeros((2, 2)), np.array([[1.0, 2.0], [2.0, 4.0]])):
@@ -375,7 +375,7 @@ def test_the_covariance_of_sums_with_all_is_that_in_full(sizes, p, seed):
 
 @pytest.mark.parametrize("p", [0, 3])
 def test_values_are_drawn_from_the_joint_distribution(p):
-    # The standard error of a sample's covariance is sqrt((C_ii C_jj + C_ij^2) / draws); five of them are allowed.
+    # The standard error of a sample's covariance is sqrt((C_ii C_jj + C_ij^2) / draws); the limit is five of them.
     rng = np.random.default_rng(12)
     field, draws = drawn(rng, [3, 1, 4], p).condition(2, 0.25).condition(5, -1.0), 40_000
     values, covariance = np.empty((draws, 8)), in_full(field)
@@ -391,7 +391,7 @@ def test_values_are_drawn_from_the_joint_distribution(p):
 
 @pytest.mark.parametrize("p", [0, 3])
 def test_values_are_drawn_closer_correlated_with_the_same_variances(p):
-    # As above. A block that cannot be so close is drawn with a least eigenvalue of 0.
+    # As above. A block that cannot be so close is drawn with a smallest eigenvalue of 0.
     rng = np.random.default_rng(14)
     field, draws, times = drawn(rng, [3, 1, 4], p).condition(2, 0.25), 40_000, 3.0
     covariance = in_full(field)
@@ -413,7 +413,7 @@ def test_values_are_drawn_closer_correlated_with_the_same_variances(p):
 
 
 def test_blocks_of_nothing_do_no_harm():
-    # A query for which nothing was retrieved is a block without unknowns.
+    # A query without retrieved documents is a block without unknowns.
     full = drawn(np.random.default_rng(13), [2, 3], 2)
     none = np.empty(0, dtype=int), np.empty((0, 0)), np.empty((0, 2))
     first, last = zip(full.blocks, full.within, full.loadings, strict=True)
@@ -466,7 +466,7 @@ def test_places_that_repeat_or_lack_a_value_are_refused(places, values):
 
 
 def test_many_blocks_mixed_one_after_the_other_are_the_closed_form_in_every_earlier_state_too():
-    # More blocks than are handled one by one: their rows are stacked, and the stack serves all states.
+    # Too many blocks to handle one by one: their rows are stacked, and the stack serves all states.
     rng = np.random.default_rng(4)
     sizes, effects = [30] * 40, 40
     count = sum(sizes)

@@ -1,4 +1,4 @@
-"""Sizes of components are compared with statsmodels, closed forms, the likelihood written out, and known sizes."""
+"""Sizes of components are compared with statsmodels, closed forms, the full likelihood, and known sizes."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def sm():
 
 
 def drawn(rng, standard_deviations, scaled=True):
-    """A layout of blocks whose places are mixed: two kernels, and two kinds of shared effects of 4 and 3."""
+    """A layout of blocks in shuffled places, with two kernels and two kinds of shared effects of 4 and 3."""
     n = sum(standard_deviations)
     blocks = tuple(np.split(rng.permutation(n), np.cumsum(standard_deviations)[:-1]))
     groups = [rng.integers(0, 2, m) for m in standard_deviations]
@@ -73,7 +73,7 @@ def by_logarithms(layout, values, standard_deviations):
 
 
 def simulated(rng, layout, standard_deviations, mean=0.0):
-    """Values of components of these sizes, each drawn from its own meaning."""
+    """Values of components of these sizes, each drawn by its own definition."""
     total = standard_deviations[REST] * rng.normal(size=len(layout.scale))
     for name, kernels in layout.kernels.items():
         for rows, kernel in zip(layout.blocks, kernels, strict=True):
@@ -127,10 +127,10 @@ def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(
 
 @pytest.mark.slow
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.booleans(), st.integers(0, 2**32))
-@example([LARGE, 1, LARGE + 3], False, 1)  # of blocks that are inverted one by one
+@example([LARGE, 1, LARGE + 3], False, 1)  # blocks inverted one by one
 @example([LARGE, LARGE], True, 2)
 def test_average_and_observed_information_are_their_definitions(blocks, mixed, seed):
-    # Gilmour, Thompson & Cullis (1995): y'PK_iPK_jPy / 2, and the second derivatives with their sign turned.
+    # Gilmour, Thompson & Cullis (1995): y'PK_iPK_jPy / 2, and the second derivatives with the opposite sign.
     rng = np.random.default_rng(seed)
     layout = in_both(rng, [*blocks, 3]) if mixed else drawn(rng, [*blocks, 3])
     layout = replace(layout, trend=rng.normal(size=(len(layout.scale), 2)))
@@ -144,7 +144,7 @@ def test_average_and_observed_information_are_their_definitions(blocks, mixed, s
     products = [projector @ one for one in each]
     average = [[values @ one @ other @ projector @ values / 2 for other in products] for one in products]
     traces = [[np.trace(one @ other) for other in products] for one in products]
-    # A Gram matrix: its entries, and what rounding does to them, are as large as the roots of its diagonal.
+    # A Gram matrix: its entries, and their rounding errors, are as large as the roots of its diagonal.
     norms = np.sqrt(np.diagonal(average))
     scale = np.outer(norms, norms)
     np.testing.assert_allclose(found.average_information / scale, average / scale, rtol=1e-9, atol=1e-10)
@@ -177,7 +177,7 @@ def test_a_balanced_one_way_layout_has_the_estimates_of_the_analysis_of_variance
 
 @pytest.mark.parametrize("form", [0, 1])
 def test_a_size_may_exceed_every_value_and_be_far_from_where_it_began(form):
-    # The closed form again: two groups about 100 and -100, whose deviation with one degree of freedom is 141.
+    # The closed form again: two groups around 100 and -100, whose deviation with one degree of freedom is 141.
     layouts = one_way(2, 5)[1]
     values = np.concatenate([100 + np.arange(-2.0, 3.0), -100 + np.arange(-2.0, 3.0)])
     found = estimate_components([layouts[form]], [values], {"group": 0.01, REST: 0.01})
@@ -194,10 +194,10 @@ def test_an_unbalanced_layout_has_the_estimates_and_the_likelihood_of_statsmodel
     values = 2 + rng.normal(size=15)[group] * 0.8 + rng.normal(size=90)
     found = estimate_components([layouts[form].part(kept)], [values[kept]], {"group": 0.1, REST: 3.0})
     fitted = sm.MixedLM(values[kept], np.ones(60), group[kept]).fit(reml=True)
-    # They stop where the gradient is small, which leaves about 1e-4 of a size.
+    # The search stops at a small gradient, which leaves about 1e-4 of a size.
     assert found.standard_deviations["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
     assert found.standard_deviations[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
-    # With one constant as regressor the constants agree too: -(n - 1) / 2 log 2 pi.
+    # With only a constant as regressor, the constants agree too: -(n - 1) / 2 log 2 pi.
     assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
 
 
@@ -234,7 +234,7 @@ def test_fixed_columns_add_their_own_covariance_to_a_normal():
 
 
 def many_makers(rng, blocks, makers):
-    """A layout with enough of everything for its sizes to be told."""
+    """A layout with enough data to estimate all of its sizes."""
     n = sum(blocks)
     layout = drawn(rng, blocks)
     shared = {"maker": np.eye(makers)[rng.integers(0, makers, n)], "place": rng.normal(size=(n, makers)) / 3}
@@ -246,7 +246,7 @@ def many_makers(rng, blocks, makers):
 @pytest.mark.slow
 def test_known_sizes_are_recovered_within_their_standard_errors():
     # 30 simulated sets: the standardised errors of the logarithms have mean 0 +- .18 and deviation 1 +- .13, and 90 %
-    # intervals hold 27 of 30 +- 1.6 of the sizes, for each of five components; four standard errors are allowed.
+    # intervals contain 27 of 30 +- 1.6 of the sizes, for each of five components; the limit is four standard errors.
     off = []
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -265,15 +265,15 @@ def test_known_sizes_are_recovered_within_their_standard_errors():
     assert np.all(np.abs(off.std(axis=0) - 1) < 4 * 0.13)
     covered = np.sum(np.abs(off) < norm.ppf(0.95), axis=0)
     assert np.all(np.abs(covered - 27) <= 4 * 1.6)
-    # All together: 150 intervals, 135 +- 3.7 hold.
+    # In total, 135 +- 3.7 of 150 intervals contain the size.
     assert abs(covered.sum() - 135) <= 4 * 3.7
 
 
 def density_with_trend(layout, values, standard_deviations):
-    """The restricted log-likelihood by its definition, for the mean X b, X the trend: that of scipy times |X'X|^1/2.
+    """The restricted log-likelihood by its definition, for the mean X b, X the trend: scipy's times |X'X|^1/2.
 
-    Harville (1974), doi:10.1093/biomet/61.2.383: the density of the errors of any n - f independent contrasts, but for
-    a factor; here of orthonormal ones.
+    Harville (1974), doi:10.1093/biomet/61.2.383: up to a factor, the density of the errors of any n - f independent
+    contrasts; here of orthonormal ones.
     """
     x = layout.trend
     contrasts = null_space(x.T)
@@ -316,7 +316,7 @@ def test_a_regression_within_groups_has_the_estimates_of_statsmodels(form, sm):
     assert found.standard_deviations["group"] ** 2 == pytest.approx(fitted.cov_re[0, 0], rel=1e-3)
     assert found.standard_deviations[REST] ** 2 == pytest.approx(fitted.scale, rel=1e-3)
     np.testing.assert_allclose(found.trend, fitted.fe_params, rtol=1e-3)
-    # Its standard errors allow for those of the sizes; with these known they are those of generalised least squares.
+    # Its standard errors allow for the errors of the sizes; with known sizes they equal generalised least squares.
     covariance = in_full(layout, found.standard_deviations)
     least_squares = sm.GLS(values[kept], trend[kept], covariance).fit()
     np.testing.assert_allclose(found.trend, least_squares.params, rtol=1e-6)
@@ -352,8 +352,8 @@ def test_without_a_trend_it_is_the_scale():
 
 @pytest.mark.slow
 def test_what_the_trend_has_twice_counts_once_and_its_coefficients_are_not_told():
-    # A column of zeros, as of systems that all do as well, tells nothing of itself; nor does one that is twice another,
-    # nor of the other.
+    # A column of zeros, as for equally good systems, says nothing about itself; neither do two columns of which one is
+    # twice the other.
     rng = np.random.default_rng(16)
     layout = drawn(rng, [8] * 6)
     ones, other = np.ones(48), rng.normal(size=48)
@@ -372,7 +372,7 @@ def test_what_the_trend_has_twice_counts_once_and_its_coefficients_are_not_told(
 
 
 def in_both(rng, blocks):
-    """A layout in which the groups of the first two blocks are effects of their own, and those of others a kernel."""
+    """A layout in which the groups of the first two blocks are separate effects, and those of others a kernel."""
     layout = drawn(rng, blocks)
     early = np.isin(np.arange(sum(blocks)), np.concatenate(layout.blocks[:2]))
     columns = np.eye(3)[rng.integers(0, 3, sum(blocks))] * early[:, None]
@@ -411,7 +411,7 @@ def test_a_component_with_a_kernel_and_effects_has_one_size_in_covariance_likeli
 
 
 def test_groups_within_blocks_and_groups_of_effects_are_one_component_of_one_size():
-    # The closed form of the balanced one-way layout, however the groups are told: five of twelve by effects.
+    # The closed form of the balanced one-way layout, for either form of the groups: five of twelve by effects.
     group, (by_blocks, _) = one_way(12, 8)
     rng = np.random.default_rng(12)
     values = 0.7 * rng.normal(size=12)[group] + rng.normal(size=96)
@@ -467,7 +467,7 @@ def test_values_twice_as_large_have_sizes_twice_as_large():
     once, larger = (estimate_components([layout], [factor * values], STANDARD_DEVIATIONS) for factor in (1, 2))
     for name in STANDARD_DEVIATIONS:
         assert larger.standard_deviations[name] == pytest.approx(2 * once.standard_deviations[name], rel=1e-3)
-    # The density is that of values, n - 1 of them, on a scale with units half as large.
+    # The density belongs to n - 1 values on a scale with units half as large.
     assert larger.likelihood == pytest.approx(once.likelihood - 95 * np.log(2), abs=1e-5)
 
 
@@ -516,7 +516,7 @@ def test_the_middle_of_prior_and_data_is_where_their_slopes_cancel():
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", [0.05, 1.0, 30.0])
 def test_a_component_that_is_not_there_goes_to_the_boundary_and_its_error_is_infinite(unit):
-    # Groups that differ less than by chance: the mean of each is the same.
+    # Groups that differ less than by chance have equal means.
     layouts = one_way(10, 5)[1]
     values = unit * np.tile([-2.0, -1.0, 0.0, 1.0, 2.5], 10)
     for layout in layouts:
@@ -524,14 +524,14 @@ def test_a_component_that_is_not_there_goes_to_the_boundary_and_its_error_is_inf
         assert found.standard_deviations["group"] == pytest.approx(SMALLEST, rel=1e-3)
         assert found.errors["group"] == np.inf
         assert found.standard_deviations[REST] == pytest.approx(values.std(ddof=1), rel=1e-4)
-        # That of a standard deviation of n normal values.
+        # The standard error of a standard deviation of n normal values.
         assert found.errors[REST] == pytest.approx(found.standard_deviations[REST] / 98**0.5, rel=1e-3)
 
 
 def test_what_the_data_does_not_tell_stays_and_its_error_is_infinite():
     values = np.random.default_rng(9).normal(size=20)
     alone = tuple(np.array([place]) for place in range(20))
-    # An effect that no value has; and one that each value has as its own, which nothing tells from the rest.
+    # An effect without values, and one with a separate level for each value, which cannot be told from the rest.
     nobody = Layout(alone, {}, {"maker": np.zeros((20, 0))}, np.ones(20))
     found = estimate_components([nobody], [values], {"maker": 0.4, REST: 1.0})
     assert (found.standard_deviations["maker"], found.errors["maker"]) == (pytest.approx(0.4), np.inf)
@@ -651,7 +651,7 @@ def test_what_does_not_go_together_is_refused(layouts, values, start, spread, me
 @pytest.mark.slow
 def test_as_many_values_as_the_trend_has_coefficients_are_as_likely_under_any_variances():
     rng = np.random.default_rng(0)
-    for _ in range(50):  # rounding puts what is left of them beside zero, on either side
+    for _ in range(50):  # rounding moves their remainder to either side of zero
         layout = replace(drawn(rng, (1,)), scale=rng.uniform(0.1, 3, 1))
         likely = [
             RestrictedLikelihood(layout, rng.normal(size=1)).at(rng.uniform(0.01, 1, len(layout.names))).value

@@ -1,4 +1,4 @@
-"""Test with queries and listeners at random: against an analysis of variance, the t-test, and simulation."""
+"""Test with random queries and listeners, compared with an analysis of variance, the t-test, and simulation."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from audiosim.stats.inference.paired_tests import paired_test
 
 
 def drawn(rng, queries=12, listeners=6, spreads=(0.1, 0.1, 0.1)):
-    """Scores (2, q, a) of two systems that are equally good for queries and listeners at large."""
+    """Scores (2, q, a) of two systems that are equally good for all queries and listeners in general."""
     of_query, of_listener, rest = spreads
     difference = of_query * rng.normal(size=(queries, 1)) + of_listener * rng.normal(size=listeners)
     difference = difference + rest * rng.normal(size=(queries, listeners))
@@ -19,7 +19,7 @@ def drawn(rng, queries=12, listeners=6, spreads=(0.1, 0.1, 0.1)):
 
 
 def test_it_is_the_quasi_f_of_a_table_worked_out_by_hand():
-    # Differences on 3 queries by 2 listeners, about their mean of 3; the means of queries and of listeners by hand.
+    # Differences on 3 queries by 2 listeners, around their mean of 3; the means of queries and of listeners by hand.
     differences = np.array([[0.0, 4.0], [1.0, 5.0], [1.0, 7.0]])
     mean = differences.mean()
     total = ((differences - mean) ** 2).sum()
@@ -49,7 +49,7 @@ def test_of_two_equal_systems_five_in_a_hundred_differ_and_more_by_the_test_that
     rng = np.random.default_rng(1)
     tables = [drawn(rng, spreads=spreads) for _ in range(1500)]
     wrong = np.mean([crossed_test(table).p_value[0] < 0.05 for table in tables])
-    assert 0.0 <= wrong < 0.075  # .05 and a binomial error of .006, or less where the test is cautious
+    assert 0.0 <= wrong < 0.075  # .05 and a binomial error of .006, or less for cautious cases
     if spreads[1]:
         assert np.mean([paired_test(table.mean(axis=2), "t").p_value[0] < 0.05 for table in tables]) > 2 * wrong
 

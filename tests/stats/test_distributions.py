@@ -34,7 +34,7 @@ def reference():
     return found
 
 
-# From R's stats, truncnorm and fitdistrplus; distributions.R beside it wrote the file.
+# From R's stats, truncnorm and fitdistrplus; distributions.R in the same folder wrote the file.
 R = reference()
 SCORES = np.array(list(R["score"].values()))
 TRUNCATED = TruncatedNormal(0.35, 0.3)
@@ -160,7 +160,7 @@ def test_where_moments_fail_the_likelihood_is_taken_of_scores_drawn_inwards():
     assert (found.alpha, found.beta) == (fit_beta_likelihood(scores).alpha, fit_beta_likelihood(scores).beta)
     alpha, beta, _, _ = stats.beta.fit((scores * 9 + 0.5) / 10, floc=0, fscale=1)
     assert (found.alpha, found.beta) == pytest.approx((alpha, beta), rel=1e-6)
-    assert max(found.alpha, found.beta) < 1  # heaped at both ends
+    assert max(found.alpha, found.beta) < 1  # most values at both ends
 
 
 def test_a_known_beta_is_recovered():
@@ -176,7 +176,7 @@ def test_omega_squared_is_the_sum_of_the_definition():
     assert omega_squared(fit_empirical(SCORES), SCORES) == 0
 
 
-# Refusals.
+# Error messages.
 @pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize(
     ("scores", "message"),

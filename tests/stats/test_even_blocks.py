@@ -1,4 +1,4 @@
-"""Blocks written out to one size against the conditional normal in closed form, by numpy."""
+"""Blocks padded to one size, compared with the closed form of the conditional normal, by numpy."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from audiosim.stats.normal.even_blocks import EvenBlocks
 
 
 def drawn(rng, sizes, p):
-    """Blocks of these sizes, whose places are mixed, and their mean and covariance (n, n) written out."""
+    """Blocks of these sizes in shuffled places, with their full mean and covariance (n, n)."""
     n, factors = sum(sizes), [rng.normal(size=(m, m)) for m in sizes]
     blocks = tuple(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
     within = tuple(factor @ factor.T + 0.3 * np.eye(len(factor)) for factor in factors)
@@ -62,7 +62,7 @@ def test_what_is_packed_goes_on_as_what_is_not_and_takes_less():
     normal, _ = drawn(rng, [8, 9, 10], 2)
     even, weights, order = EvenBlocks.of(normal), sparse.csc_array(rng.normal(size=(3, 27))), rng.permutation(27)
     early = even.condition_all(order[:2], np.zeros(2))
-    assert early.packed is early  # nearly all is still unknown
+    assert early.packed is early  # nearly everything is still unknown
     early.project(weights)
     late = early.condition_all(order[2:20], rng.normal(size=18))
     packed = late.packed
@@ -124,7 +124,7 @@ def test_perfectly_correlated_unknowns_are_conditioned_on_as_the_pseudo_inverse_
     factors = [rng.normal(size=(m, m)) for m in (6, 5)]
     loadings = [rng.normal(size=(m, p)) for m in (6, 5)]
     for of in (factors[0], loadings[0]):
-        of[1], of[4] = of[0], -2 * of[3]  # in the first block, one unknown is another, and one -2 times another
+        of[1], of[4] = of[0], -2 * of[3]  # in the first block, two unknowns are equal, and one is -2 times another
     blocks, root = tuple(np.split(rng.permutation(11), [6])), rng.normal(size=(p, p))
     covariance, every = np.zeros((11, 11)), np.zeros((11, p))
     for rows, factor, some in zip(blocks, factors, loadings, strict=True):
@@ -133,10 +133,10 @@ def test_perfectly_correlated_unknowns_are_conditioned_on_as_the_pseudo_inverse_
     within = tuple(factor @ factor.T for factor in factors)
     normal = BlockNormal(rng.normal(size=11), blocks, within, tuple(loadings), root @ root.T)
     spread, vectors = np.linalg.eigh(covariance)
-    true = normal.mean + vectors @ (np.sqrt(np.maximum(0, spread)) * rng.normal(size=11))  # no two contradict
+    true = normal.mean + vectors @ (np.sqrt(np.maximum(0, spread)) * rng.normal(size=11))  # consistent values
     weights, order = sparse.csc_array(rng.normal(size=(3, 11))), rng.permutation(11)
     even, whole, singly = EvenBlocks.of(normal), normal, normal
-    whole.across(weights)  # is handed on from then on
+    whole.across(weights)  # is passed on from now on
     for start in (0, 4):
         some, known = order[start : start + 4], order[: start + 4]
         even, whole = even.condition_all(some, true[some]), whole.condition_all(some, true[some])

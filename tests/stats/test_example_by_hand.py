@@ -1,4 +1,4 @@
-"""The example of docs/joint.md, by hand in fractions, by the model's own classes, and as it is printed there."""
+"""The example of docs/joint.md: by hand in fractions, by the model's own classes, and as printed on the page."""
 
 import math
 from fractions import Fraction
@@ -35,7 +35,7 @@ def gains():
 
 
 def printed(table):
-    """The rows of the table of the page with this head, by their first cell."""
+    """The rows of the page's table with this head, by their first cell."""
     lines = PAGE.read_text(encoding="utf-8").split(f"{table}\n")[1].split("\n\n")[0].splitlines()[1:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {name: [float(cell) for cell in cells] for name, *cells in rows}

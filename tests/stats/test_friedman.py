@@ -38,7 +38,7 @@ def test_the_tail_of_the_studentised_range_is_r_s_and_scipy_s(r):
     for systems in (2, 3, 18, 50):
         values = np.array([0.5, 2, 4, 6, 9])
         ours = studentised_range_tail(values, systems)
-        # R's integral is good to about 1e-6 for many systems, its quantile to 1e-4; scipy computes 1 - cdf.
+        # R's integral is accurate to about 1e-6 for many systems, its quantile to 1e-4; scipy computes 1 - cdf.
         np.testing.assert_allclose(ours, list(r["studentised", str(systems)].values()), rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(ours, stats.studentized_range.sf(values, systems, np.inf), atol=2e-11)
     for systems in (2, 18, 50):
@@ -94,7 +94,7 @@ def test_the_better_system_has_the_higher_rank_and_the_table_says_which():
     scores = np.arange(3)[:, None] + np.zeros((3, 20))
     friedman = friedman_test(scores)
     np.testing.assert_array_equal(friedman.mean_ranks, [1, 2, 3])
-    assert friedman.statistic == pytest.approx(40)  # q (s - 1), its greatest value
+    assert friedman.statistic == pytest.approx(40)  # q (s - 1), its maximum
     frame = tukey_test(friedman).to_frame(["a", "b", "c"])
     assert frame["first"].tolist() == ["a", "a", "b"]
     assert frame["difference"].tolist() == [-1, -2, -1]

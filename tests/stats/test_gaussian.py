@@ -1,4 +1,4 @@
-"""Rows are compared with what they were made of."""
+"""Rows are compared with their sources."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_a_row_is_the_mean_the_triangle_and_the_logarithm_of_the_determinant(ran
 
 @pytest.mark.parametrize("smallest", [1e-3, 1e-6, 1e-9, 1e-12])
 def test_a_row_keeps_its_inverse_whatever_rounding_does(smallest):
-    # Eigenvalues from 1e4 to far below what single precision tells apart.
+    # Eigenvalues from 1e4 to far below the resolution of single precision.
     rng = np.random.default_rng(12)
     turns = np.linalg.qr(rng.standard_normal((50, 20, 20)))[0]
     covariances = (turns * np.geomspace(smallest, 1e4, 20)) @ np.swapaxes(turns, 1, 2)
@@ -34,7 +34,7 @@ def test_a_row_keeps_its_inverse_whatever_rounding_does(smallest):
     kept = from_rows(rows, 20)[1]
     eigenvalues = np.linalg.eigvalsh(kept)
     assert (eigenvalues[:, 0] > 1e-6 * eigenvalues[:, -1] / 2).all()
-    np.testing.assert_allclose(kept, covariances, atol=0.1)  # against 1e4: 1e-5
+    np.testing.assert_allclose(kept, covariances, atol=0.1)  # relative to 1e4: 1e-5
     np.testing.assert_allclose(rows[:, -1], np.linalg.slogdet(kept)[1], rtol=1e-5)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from audiosim.errors import InputError
 from audiosim.stats.generalizability.gtheory import Crossed, Nested, crossed, nested
 
-# From R's aov and lme4, and from gt4ireval; gtheory.R beside it wrote both files.
+# From R's aov and lme4, and from gt4ireval; gtheory.R in the same folder wrote both files.
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 
 
@@ -105,7 +105,7 @@ def test_intervals_start_at_0_where_systems_may_not_differ():
     found = crossed(SCORES["few"][:, :, 0])
     (low, high), (lower, upper) = found.relative_interval(), found.absolute_interval()
     assert low == lower == 0
-    # gt4ireval prints ends of -39.3 and 1.07 below: Spearman-Brown of a ratio below 0. Above 0 it agrees.
+    # gt4ireval prints lower ends of -39.3 and 1.07: Spearman-Brown of a ratio below 0. Above 0 it agrees.
     assert high == pytest.approx(R["few", "gt4ireval"]["relative_upper_6"], abs=1e-10)
     assert upper == pytest.approx(R["few", "gt4ireval"]["absolute_upper_6"], abs=1e-10)
     alike = crossed([[0, 1, 0, 1], [1, 0, 1, 0], [0.5, 0.5, 0.5, 0.501]])
@@ -114,7 +114,7 @@ def test_intervals_start_at_0_where_systems_may_not_differ():
 
 @pytest.mark.parametrize("data", ["crossed", "items"])
 def test_components_above_0_are_those_of_lme4(data):
-    # Of balanced data REML is the analysis of variance where no component is negative; lme4 stops at about 1e-7.
+    # For balanced data, REML equals the analysis of variance if no component is negative; lme4 stops at about 1e-7.
     found = crossed(SCORES[data][:, :, 0])
     for name, value in R[data, "lme4"].items():
         assert getattr(found, name) == pytest.approx(value, rel=1e-6)
@@ -153,7 +153,7 @@ def test_the_2011_row_of_the_thesis_comes_out_to_every_printed_digit(mirex2011):
     assert_intervals_are_gt4ireval_s(found, "mirex2011")
 
 
-# Closed forms: components chosen, coefficients by hand.
+# Closed forms: components are given, coefficients computed by hand.
 CHOSEN = Crossed(10, 20, (0, 0, 0), system=1.0, query=2.0, residual=4.0, negative=())
 ASSESSED = Nested(10, 20, 2, (0, 0, 0, 0, 0), 1.0, 2.0, 0.5, 3.0, 4.0, ())
 
@@ -179,7 +179,7 @@ def test_required_sizes_are_the_formulae_and_exact_ones_are_not_rounded_up():
     assert replace(ASSESSED, assessors=1).queries_for_absolute(0.5) == 10  # 2 + 3 + 4.5
     assert replace(ASSESSED, queries=5).assessors_for_relative(0.5) == 2
     assert replace(ASSESSED, queries=7).assessors_for_relative(0.5) == 1
-    assert replace(ASSESSED, queries=3).assessors_for_relative(0.5) is None  # the queries alone are too few
+    assert replace(ASSESSED, queries=3).assessors_for_relative(0.5) is None  # there are too few queries
     assert replace(ASSESSED, queries=6).assessors_for_absolute(0.5) == 5  # 5 / 6 + 4.5 / (6 h) <= 1
     assert ASSESSED.assessors_for_absolute(0.5) == 1
 
@@ -256,7 +256,7 @@ def test_crossed_intervals_hold_the_truth_as_often_as_they_say():
 
 
 def test_where_the_assessors_stay_as_many_the_nested_interval_is_feldt_s():
-    # With h' = h the mean over assessors is a crossed design: the exact interval, but for 40,000 draws.
+    # With h' = h, the mean over assessors is a crossed design: the exact interval, up to the error of 40,000 draws.
     found = nested(SCORES["nested"])
     curve = found.curve([5, 40], np.random.default_rng(0), draws=40_000)
     averaged = crossed(SCORES["nested"].mean(axis=2))
@@ -284,7 +284,7 @@ def test_scores_without_residual_are_perfectly_stable():
     assert found.relative() == 1
     assert found.queries_for_relative(0.99) == 1
     assert [float(end) for end in found.relative_interval()] == [1, 1]
-    by_query = crossed(np.tile([0.1, 0.2, 0.4], (3, 1)))  # queries alone differ
+    by_query = crossed(np.tile([0.1, 0.2, 0.4], (3, 1)))  # only queries differ
     assert by_query.relative() == by_query.absolute() == 0
     assert [float(end) for end in by_query.relative_interval()] == [0, 0]
 

@@ -6,7 +6,7 @@ from audiosim.errors import InputError
 from audiosim.measures.system_scores import scores as scores_of
 from audiosim.stats.inference.held_out_distributions import FITS, fit_distributions
 
-# Urbano (2013), Tables 4.4 and 4.5, Fine: mean omega of 53 systems of four years, 50 and 20 queries.
+# Urbano (2013), Tables 4.4 and 4.5, Fine: mean omega of 53 systems in four years, 50 and 20 queries.
 # measure: (Normal, Truncated Normal, Beta, Empirical) for 50, then for 20.
 PRINTED = {
     "CG@5": ((0.5071, 0.5602, 0.4808, 0.5260), (0.7098, 0.7523, 0.7057, 0.8457)),
@@ -20,12 +20,12 @@ PRINTED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PRINTED)
 def test_fits_of_2011_come_near_the_printed_means_of_four_years(mirex2011, name):
-    # One year of the four, so near and not equal: the years differ by a few hundredths.
+    # One year of the four, so close but not equal: the years differ by a few hundredths.
     values = scores_of(mirex2011, name).values
     for size, printed in zip((50, 20), PRINTED[name], strict=True):
         found = fit_distributions(values, np.random.default_rng(5), size=size, trials=25).means()
         assert list(found.values()) == pytest.approx(printed, abs=0.06)
-        # What the thesis concludes of Fine: Beta fits best, the truncated normal worse than the normal.
+        # The thesis concludes for Fine: Beta fits best, the truncated normal worse than the normal.
         assert min(found, key=found.get) == "beta"
         assert found["normal"] < found["truncated normal"]
 

@@ -62,7 +62,7 @@ def test_intervals_are_those_of_r(end, score_matrices, r):
         assert estimates[pair] == pytest.approx(value, abs=1e-12)
 
 
-# scipy, on scores without ties: the same p-values but for the draws.
+# scipy, on scores without ties: the same p-values, up to the error of the draws.
 RNG = np.random.default_rng(3)
 SMOOTH = RNG.normal(size=(4, 30)) + np.linspace(0, 1, 4)[:, None]
 
@@ -121,7 +121,7 @@ def extreme_share(values, observed):
 def test_exact_p_values_count_every_arrangement_ties_and_zeros_among_them(d):
     scores = np.array([np.array(d, dtype=float), np.zeros(len(d))])
     d = scores[0]
-    # Tenths have rounding of their own, which must not break ties.
+    # Tenths have rounding errors, which must not break ties.
     for unit in (1.0, 0.1):
         found = run("permutation", unit * scores)
         assert found.exact.all()
@@ -145,7 +145,7 @@ def test_bootstrap_p_values_are_those_of_a_plain_loop_over_the_same_draws():
 
 
 def test_permutation_p_values_are_those_of_a_plain_loop_over_the_same_draws():
-    drawn = resampling.permutations(np.eye(30), np.random.default_rng(7), 1500)  # of unit scores: which are flipped
+    drawn = resampling.permutations(np.eye(30), np.random.default_rng(7), 1500)  # unit scores show which are flipped
     found = paired_test(SMOOTH, "permutation", np.random.default_rng(7), samples=1500)
     signs = 1 - 2 * drawn.flipped.T
     for place, (a, b) in enumerate(itertools.combinations(range(4), 2)):
@@ -169,11 +169,11 @@ def test_signs_are_drawn_evenly_and_independently():
 def test_one_in_twenty_true_null_hypotheses_is_rejected_at_0_05(name):
     rng = np.random.default_rng(2)
     p = np.concatenate([p_values(rng.normal(size=(2, 40)), name, rng, 399) for _ in range(4000)])
-    expected = {"sign": 2 * stats.binom.cdf(13, 40, 0.5), "bootstrap": 0.06}.get(name, 0.05)  # bootstrap: a little bold
+    expected = {"sign": 2 * stats.binom.cdf(13, 40, 0.5), "bootstrap": 0.06}.get(name, 0.05)  # bootstrap: slightly bold
     assert np.mean(p <= 0.05) == pytest.approx(expected, abs=0.012)
 
 
-# Intervals and p-values say the same.
+# Intervals and p-values agree.
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
@@ -215,7 +215,7 @@ def test_too_few_queries_leave_both_ends_of_an_interval_open(name):
         assert np.isneginf(few.lower).all()
         assert np.isposinf(few.upper).all()
     if name in DRAWN:
-        assert np.isinf(run(name, SMOOTH, samples=10).lower).all()  # the least p-value is 1 / 11
+        assert np.isinf(run(name, SMOOTH, samples=10).lower).all()  # the smallest p-value is 1 / 11
 
 
 @pytest.mark.slow
@@ -232,11 +232,11 @@ def test_intervals_hold_the_true_difference_as_often_as_they_say(name):
     assert held / 1000 == pytest.approx(0.95, abs=0.03)
 
 
-# What must always hold.
+# Properties that always hold.
 @pytest.mark.parametrize("name", TESTS)
 def test_systems_that_score_the_same_have_p_1_and_no_difference(name):
     scores = np.tile(np.linspace(0, 1, 15), (3, 1))
-    scores[1] = ((scores[1] + 0.1) + 0.2) - 0.3  # the same but for rounding
+    scores[1] = ((scores[1] + 0.1) + 0.2) - 0.3  # the same except for rounding
     assert not np.array_equal(scores[0], scores[1])
     found = run(name, scores)
     np.testing.assert_array_equal(found.p_value, 1.0)
@@ -246,7 +246,7 @@ def test_systems_that_score_the_same_have_p_1_and_no_difference(name):
 
 
 def test_a_difference_that_never_varies_is_certain_to_the_t_test():
-    scores = np.array([[0.1, 0.4, 0.7], [0.3, 0.6, 0.9]])  # -0.2 but for rounding
+    scores = np.array([[0.1, 0.4, 0.7], [0.3, 0.6, 0.9]])  # -0.2 except for rounding
     found = paired_test(scores, "t")
     assert (found.statistic[0], found.p_value[0], found.standardised[0]) == (-np.inf, 0, -np.inf)
     assert (found.lower[0], found.upper[0]) == pytest.approx((-0.2, -0.2))

@@ -25,8 +25,8 @@ def reference(quantity):
     ("mean", "deviation", "lower", "upper"), [(0.3526, 0.2187, 0.3092, 0.3960), (0.2525, 0.2557, 0.2018, 0.3033)]
 )
 def test_the_thesis_examples_come_out(mean, deviation, lower, upper):
-    # Urbano (2013), section 4.1.3: CL1 in MIREX 2009, 100 queries. Computed there from a mean and a
-    # deviation with more digits than are printed, hence 0.3032 or 0.3033.
+    # Urbano (2013), section 4.1.3: CL1 in MIREX 2009, 100 queries. The thesis computed it from a mean and a
+    # deviation with more digits than printed, hence 0.3032 or 0.3033.
     found = mean_interval(of_moments(mean, deviation))
     assert found.estimate == pytest.approx(mean)
     assert (found.lower, found.upper) == pytest.approx((lower, upper), abs=1.0e-4)

@@ -1,4 +1,4 @@
-"""The divergences are compared with determinants by numpy, pair by pair, and with an integral of the densities."""
+"""The divergences are compared with numpy's determinants, pair by pair, and with an integral of the densities."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_means_may_be_very_far_apart(random_gaussians, monkeypatch, many):
 
 
 def far_pair(m, s, n, t):
-    """From the definition, by the lemma of the determinant of a matrix and a rank-one update."""
+    """From the definition, by the matrix determinant lemma for a rank-one update."""
     middle, v = (s + t) / 2, (m - n) / 2
     first, second, both = (np.linalg.slogdet(matrix)[1] for matrix in (s, t, middle))
     return (both + np.log1p(v @ np.linalg.solve(middle, v)) - (first + second) / 2) / 2

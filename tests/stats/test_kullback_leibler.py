@@ -1,4 +1,4 @@
-"""The divergences are compared with a pair-by-pair evaluation by Cholesky factors, with closed forms and with scipy."""
+"""The divergences are compared with a pairwise evaluation by Cholesky factors, with closed forms and with scipy."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from audiosim.stats.gaussians.kullback_leibler import kullback_leibler_divergenc
 
 
 def by_cholesky(m1, s1, m2, s2):
-    """KL(1 || 2) + KL(2 || 1), straight from the definition; the log determinants cancel."""
+    """KL(1 || 2) + KL(2 || 1), directly from the definition; the log determinants cancel."""
     f1, f2, shift = cho_factor(s1), cho_factor(s2), m1 - m2
     traces = np.trace(cho_solve(f2, s1)) + np.trace(cho_solve(f1, s2))
     return (traces + shift @ cho_solve(f1, shift) + shift @ cho_solve(f2, shift)) / 2 - len(m1)
@@ -32,7 +32,7 @@ def packed_of(means, covariances):
     return pack(to_rows(means, covariances), means.shape[1])
 
 
-# Both sides are rounded in float64; 1e-9 leaves them four digits of room.
+# Both sides are rounded in float64; 1e-9 leaves a margin of four digits.
 @pytest.mark.parametrize(("d", "decades", "spread"), [(1, 2, 5), (2, 1, 1), (20, 1, 3), (20, 2, 100), (40, 1, 0.1)])
 def test_in_double_precision_they_match_a_pair_by_pair_cholesky_evaluation(random_gaussians, d, decades, spread):
     rows = to_rows(*random_gaussians(np.random.default_rng(1), 12, d, decades, spread))
@@ -43,7 +43,7 @@ def test_in_double_precision_they_match_a_pair_by_pair_cholesky_evaluation(rando
 
 
 def check_single(rows, d):
-    """A relative error of 1e-4 at most wherever the divergence is more than 1e-6."""
+    """Check for a relative error of at most 1e-4 wherever the divergence is more than 1e-6."""
     expected = all_pairs(rows, d)
     packed = pack(rows, d)
     computed = kullback_leibler_divergence(packed)
@@ -190,7 +190,7 @@ def test_means_that_are_not_finite_are_refused():
 
 
 def test_covariances_that_no_common_scale_can_hold_are_refused():
-    # Next to 1e38 the other turns into rounding once both are stretched alike.
+    # Beside 1e38 the other value is lost to rounding once both are scaled alike.
     wide, narrow = (np.array([[1.0, 0.999999], [0.999999, 1.0]]) * size for size in (1e38, 1e-38))
     rows = np.float32([[0, 0, *wide[np.triu_indices(2)], 0], [0, 0, *narrow[np.triu_indices(2)], 0]])
     with pytest.raises(InputError, match=r"^covariances are too far apart in size to be compared$"):

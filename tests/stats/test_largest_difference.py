@@ -1,4 +1,4 @@
-"""The quantile of the largest difference is that of all pairs in all draws."""
+"""The quantile of the largest difference equals the one from all pairs in all draws."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from audiosim.stats.inference.largest_difference import FEW_NUMBERS, largest_dif
 
 @cache  # for all levels
 def some_draws(count, alike):
-    """Draws of numbers, weights of their differences, and by definition the largest difference of each draw."""
+    """Draws of numbers, weights of their differences, and the largest difference of each draw by its definition."""
     rng = np.random.default_rng(count)
     drawn = rng.uniform(0.1, 3, (count, 1)) * rng.standard_t(8, (count, 500))
     for number in np.flatnonzero(rng.random(count) < alike):

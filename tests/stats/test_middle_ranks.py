@@ -1,4 +1,4 @@
-"""Middle ranks are SciPy's."""
+"""Middle ranks equal SciPy's."""
 
 import numpy as np
 import pytest

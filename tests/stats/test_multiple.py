@@ -28,10 +28,10 @@ def test_adjusted_p_values_are_those_of_statsmodels(adjust, name):
 @pytest.mark.slow
 @given(PROBABILITIES)
 def test_rejecting_adjusted_p_values_is_stepping_through_the_sorted_ones(values):
-    # The procedures as their authors state them, at 0.05: Holm stops at the first p above 0.05 / (m - i),
+    # The procedures as stated by their authors, at 0.05: Holm stops at the first p above 0.05 / (m - i),
     # Benjamini and Hochberg reject up to the last p not above 0.05 i / m.
     ordered, m = sorted(values), len(values)
-    # At a bound itself rounding decides.
+    # Exactly at a bound, rounding decides.
     assume(all(abs(p * m / j - 0.05) > 1e-9 for p in ordered for j in range(1, m + 1)))
     assume(all(abs(p * j - 0.05) > 1e-9 for p in ordered for j in range(1, m + 1)))
     stop = next((i for i, p in enumerate(ordered) if p * (m - i) > 0.05), m)

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(7)
 
 
 def one_block(n):
-    """A single block without shared effects: any covariance there is."""
+    """A single block without shared effects, which can have any covariance."""
     factor = RNG.normal(size=(n, n))
     return of_covariance(RNG.normal(size=n), factor @ factor.T)
 
@@ -87,7 +87,7 @@ def test_scaled_unknowns_have_other_means_and_covariances_times_both_factors(nor
 
 @BOTH
 def test_draws_have_the_mean_and_the_covariance(normal):
-    # Five standard errors, of 21 seeded covariances.
+    # Five standard errors of 21 covariances from a seed.
     draws, values = 40_000, np.empty((40_000, 6))
     after = normal.condition(2, 0.5)
     for rows, own in after.draw(np.random.default_rng(1), draws):
@@ -99,7 +99,7 @@ def test_draws_have_the_mean_and_the_covariance(normal):
     assert np.all(np.abs(np.cov(values.T) - sigma) <= 5 * error + 1e-12)
 
 
-# Few sums share an unknown, many do, and all of them in a table that is taken in several pieces.
+# Few sums share an unknown, many do, and all share one in a table processed in several pieces.
 @pytest.mark.parametrize(
     ("sums", "unknowns", "density"), [(100, 30_000, 0.001), (300, 8_000, 0.2), (3, 7, 1), (4, 0, 0)]
 )
@@ -124,7 +124,7 @@ def test_weights_that_stand_twice_in_one_place_add_up(normal, kind):
 
 
 def at(kind):
-    """Places and ends of rows or columns of three entries, of which the first two are in one place."""
+    """Places and ends of rows or columns of three entries, of which the first two share a place."""
     return ([2, 2, 5], [0, 2, 3]) if kind == "csr" else ([0, 0, 1], [0, 0, 0, 2, 2, 2, 3])
 
 

@@ -1,4 +1,4 @@
-"""The nearest are those of a full sort of divergences, evaluated from the definition with numpy's inverses."""
+"""The nearest equal those of a full sort of divergences, evaluated from the definition with numpy's inverses."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def whole(rows):
 
 
 def by_sort(packed, field, queries, groups, k):
-    """Of each query (place, divergence), from the whole matrix."""
+    """(place, divergence) for each query, from the whole matrix."""
     divergences = whole(packed.rows)
     for query, group in zip(queries, groups, strict=True):
         allowed = np.flatnonzero(~field.closed & (field.groups != group))
@@ -44,7 +44,7 @@ def check(packed, field, queries, groups, k):
     for number, (places, expected) in enumerate(by_sort(packed, field, queries, groups, k)):
         chosen = found.query == number
         assert found.place[chosen].tolist() == places
-        # The definition cancels: it is wrong by about 1e-14 times the traces.
+        # The definition has cancellation: its error is about 1e-14 times the traces.
         np.testing.assert_allclose(found.divergence[chosen], expected, rtol=1e-9, atol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""A Cholesky factor that grows with its unknowns, against the factor of all of them."""
+"""A Cholesky factor that grows with its unknowns, compared with the factor of all of them."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def covariance():
 
 @pytest.fixture
 def between(covariance):
-    """Covariances of some unknowns with others, and how many of the former were asked for."""
+    """Covariances of some unknowns with others; records the numbers of requested unknowns."""
 
     def of(some, others):
         of.asked.append(len(some))

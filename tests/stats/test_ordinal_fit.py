@@ -15,7 +15,7 @@ from audiosim.stats.responses.ordinal import Rows, derivatives, level_probabilit
 from audiosim.stats.responses.ordinal_fit import fit_ordinal
 from audiosim.stats.responses.standardisation import UnidentifiedError
 
-# From R's ordinal::clm, sandwich::vcovCL and VGAM::vglm; ordinal.R beside it wrote both files.
+# From R's ordinal::clm, sandwich::vcovCL and VGAM::vglm; ordinal.R in the same folder wrote both files.
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 DRAWN = np.genfromtxt(REFERENCE / "ordinal_data.csv", delimiter=",", names=True)
 FEATURES = np.column_stack([DRAWN[name] for name in ("small", "large", "yes", "share")])

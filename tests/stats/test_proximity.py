@@ -1,4 +1,4 @@
-"""Mutual proximity is counted by hand and by a double loop."""
+"""Mutual proximity is compared with counts by hand and a double loop."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ def test_it_is_the_share_of_references_farther_from_both():
     x, y, references = 0, np.array([2, 5]), np.array([1, 3, -4, 9])
     from_other = np.abs(y[:, None] - references)
     found = mutual_proximity(np.abs(y - x), np.abs(references - x), from_other, np.ones((2, 4), dtype=bool))
-    assert found.tolist() == [2 / 4, 0 / 4]  # -4 and 9; for 5 none: 9 is 4 from it
+    assert found.tolist() == [2 / 4, 0 / 4]  # -4 and 9; for 5 none: 9 is at a distance of 4
 
 
 def test_it_is_what_a_double_loop_counts():

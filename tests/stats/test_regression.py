@@ -87,7 +87,7 @@ def test_separated_levels_are_refused_by_name_where_asked():
 @pytest.mark.slow
 def test_a_grid_search_over_groups_finds_the_ridge_with_the_best_held_out_likelihood():
     pipeline = make_pipeline(StandardScaler(), OrdinalRegression())
-    ridges = [0.1, 1e6]  # the second all but forbids the features, which tell much
+    ridges = [0.1, 1e6]  # the second nearly removes the informative features
     search = GridSearchCV(pipeline, {"ordinalregression__ridge": ridges}, cv=GroupKFold(5), scoring="neg_log_loss")
     assert search.fit(X, Y, groups=GROUPS).best_params_ == {"ordinalregression__ridge": 0.1}
 

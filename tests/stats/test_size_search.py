@@ -1,4 +1,4 @@
-"""The search for sizes is held against costs whose minimum and bend are known, and the limit of threads against the
+"""The search for sizes is compared with costs whose minimum and bend are known, and the limit of threads with the
 libraries themselves."""
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ MISSED = 1.5e-7 * (2 * COUNTS) ** -0.5  # the search ends about 1e-7 standard er
 
 @dataclass(frozen=True, eq=False)
 class OfNormals:
-    """The cost of independent normal samples of these counts and root mean squares: n (x + s^2 exp(-2 x) / 2).
+    """The cost of independent normal samples with these counts and root mean squares: n (x + s^2 exp(-2 x) / 2).
 
-    And w exp(2 x) / 2 of any size beyond, as of an effect that is not there.
+    In addition, w exp(2 x) / 2 for any further size, as for a missing effect.
     """
 
     at: np.ndarray
@@ -46,7 +46,7 @@ class OfNormals:
 
     @property
     def about(self):
-        """Half the expected information and half the observed one, as average information is."""
+        """The mean of the expected and the observed information, like average information."""
         return np.diag(np.append(COUNTS * (1 + self.shares), 0 * self.beyond))
 
 
@@ -78,7 +78,7 @@ def test_a_search_turns_back_where_there_is_no_inverse():
 
 
 def test_a_size_that_had_better_be_nothing_is_the_smallest_and_its_error_infinite():
-    # The cost rises with the variance ever so slowly.
+    # The cost increases very slowly with the variance.
     found = least_cost(lambda at: OfNormals(at, 1e-3), np.log([0.5, 0.1, 1.0, 0.3]), np.log(50.0))
     assert np.exp(found.at[3]) == pytest.approx(SMALLEST, rel=1e-9)
     np.testing.assert_array_less(np.abs(found.at[:3] - np.log(TRUE)), MISSED)
@@ -106,5 +106,5 @@ def test_matrix_products_are_on_one_thread_inside_and_on_as_many_as_before_after
     with pytest.raises(KeyboardInterrupt), one_thread():
         raise KeyboardInterrupt
     assert threads() == before
-    with one_thread():  # it can be had again
+    with one_thread():  # it can be taken again
         assert set(threads()) == {1}

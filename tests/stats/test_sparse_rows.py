@@ -1,4 +1,4 @@
-"""Matrices side by side, against numpy's own stacking."""
+"""Matrices side by side, compared with numpy's own stacking."""
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +13,7 @@ def test_matrices_side_by_side_are_those_that_numpy_stacks():
     unsorted = sparse.csr_array(dense[2])[:, ::-1]
     unsorted = sparse.csr_array(
         (unsorted.data, unsorted.indices, unsorted.indptr), shape=unsorted.shape
-    )  # whose indices may fall
+    )  # indices may decrease
     found = side_by_side([(dense[0], None), (dense[1], None), (unsorted, factors), (dense[3], factors)], 30)
     expected = np.hstack([dense[0], dense[1], dense[2][:, ::-1] * factors[:, None], dense[3] * factors[:, None]])
     np.testing.assert_array_equal(found.toarray(), expected)

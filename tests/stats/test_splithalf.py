@@ -22,7 +22,7 @@ def against_zero(*differences):
 
 
 def splits(differences, **expected):
-    """Run many splits of four queries; expect each outcome for its share of the six possible splits."""
+    """Run many splits of four queries; each outcome must have its expected share of the six possible splits."""
     found = split_half(against_zero(*differences), "t", np.random.default_rng(0), trials=3000, alphas=[0.001])
     for name in NAMES:
         share = expected.get(name, 0) / 6
@@ -30,7 +30,7 @@ def splits(differences, **expected):
         assert getattr(found, name)[0] / 3000 == pytest.approx(share, abs=5 * error)
 
 
-# To the t-test, two queries with one same difference are certain (p = 0) and two with different ones are not.
+# For the t-test, two queries with equal differences are certain (p = 0) and two with different ones are not.
 @pytest.mark.slow
 def test_equal_systems_are_never_significant():
     splits([0, 0, 0, 0], non_significance=6)
@@ -62,7 +62,7 @@ def test_significant_both_ways_is_a_major_conflict():
 
 
 def plain(test, scores, rng, trials, alphas):
-    """The study written out, with scipy's tests."""
+    """The study in plain loops, with scipy's tests."""
     outcome = dict.fromkeys(itertools.product(NAMES, alphas), 0)
     half = scores.shape[1] // 2
     for _ in range(trials):
@@ -100,7 +100,7 @@ def test_the_study_is_that_of_a_plain_loop(test):
     found = split_half(DRAWN, test, np.random.default_rng(3), trials=trials, alphas=alphas)
     expected = plain(SCIPY[test], DRAWN, np.random.default_rng(3), trials, alphas)
     np.testing.assert_array_equal(counts(found), expected)
-    assert (expected.sum(axis=1) > 0).sum() >= 4  # major conflicts may not happen
+    assert (expected.sum(axis=1) > 0).sum() >= 4  # major conflicts may be absent
     assert found.comparisons == 10 * trials
 
 
@@ -130,7 +130,7 @@ def test_the_table_has_the_rates_of_the_thesis_and_nan_where_nothing_is_signific
 
 @pytest.mark.slow
 def test_a_uniform_p_value_is_not_significant_as_often_as_it_says():
-    # Systems that do not differ: 1 - alpha of the comparisons; half of the significant ones meet the other sign.
+    # Equal systems: 1 - alpha of the comparisons; half of the significant ones meet the opposite sign.
     scores = np.random.default_rng(4).normal(size=(40, 400))
     found = split_half(scores, "t", np.random.default_rng(5), trials=20, alphas=[0.1])
     assert found.non_significance[0] / found.comparisons == pytest.approx(0.9, abs=0.02)
@@ -157,7 +157,7 @@ def test_what_cannot_be_studied_is_refused(arguments, message):
         split_half(**whole)
 
 
-# Urbano (2013), Table 5.5: p-values of one half against those of the other, by bins of the first; scipy's t-test.
+# Urbano (2013), Table 5.5: p-values of one half against those of the other, in bins of the first; scipy's t-test.
 @pytest.mark.slow
 def test_agreement_of_a_test_with_itself_is_the_rmse_of_its_p_values_by_bin():
     found = split_half(DRAWN, "t", np.random.default_rng(3), trials=20)

@@ -1,4 +1,4 @@
-"""Threads of matrix products, of which the process has one setting."""
+"""Threads of matrix products, for which the process has only one setting."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -19,7 +19,7 @@ def test_who_wants_one_thread_waits_for_nobody_and_the_last_restores_what_was():
 
     def want_one():
         with one_thread():
-            together.wait(PATIENCE_S)  # breaks where only one may be inside
+            together.wait(PATIENCE_S)  # breaks if only one may be inside
             return threads_now()
 
     with ThreadPoolExecutor(2) as pool:

@@ -1,4 +1,4 @@
-"""Comparisons with ties: against integrals, draws, and numerical derivatives."""
+"""Comparisons with ties, checked against integrals, draws, and numerical derivatives."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def density(value, mean, deviation):
 
 
 def chance(answer, difference, noise=NOISE):
-    """P(answer) of a difference, written down anew."""
+    """P(answer) for a difference, written independently."""
     above = ndtr((difference - TIE) / noise)
     below = ndtr((-TIE - difference) / noise)
     return {A: above, B: below, SAME: 1 - above - below}[answer]
@@ -59,7 +59,7 @@ def plain(answers, noise=NOISE, tie=TIE):
 
 
 def guessing(answers, share):
-    """Of the answers that are not guessed half have the usual noise, half three times as much."""
+    """Half of the honest answers have the usual noise, half three times as much."""
     noise = np.outer([NOISE, 3 * NOISE], np.ones(len(answers)))
     guess, guessed = np.full(len(answers), share), np.where(answers == SAME, 0.2, 0.4)
     return Answering(answers, noise, np.array([0.5, 0.5]), np.full(len(answers), TIE), guess, guessed)
@@ -99,7 +99,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Values drawn from the prior, and how likely each draw makes the answers."""
+    """Values drawn from the prior, and the likelihood of the answers for each draw."""
     values = np.random.default_rng(0).multivariate_normal(np.zeros(4), PRIOR, 400_000)
     differences = values @ OF.T
     weights = np.prod([chance(answer, d) for answer, d in zip(ANSWERS, differences.T, strict=True)], axis=0)

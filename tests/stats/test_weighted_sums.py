@@ -1,4 +1,4 @@
-"""Covariances of weighted sums after an unknown becomes known, against the conditional covariance of all unknowns."""
+"""Covariances of weighted sums after an unknown becomes known, compared with the full conditional covariance."""
 
 import numpy as np
 import pytest
@@ -21,4 +21,4 @@ def test_covariances_of_sums_are_those_of_the_conditional_distribution(order, ki
     np.testing.assert_allclose(left, expected, atol=close * np.abs(expected).max())
     assert not left[:, 5].any()
     assert left.dtype == kind
-    np.testing.assert_array_equal(across, before)  # the belief before the judgment still stands
+    np.testing.assert_array_equal(across, before)  # the belief before the judgment is unchanged

@@ -1,4 +1,4 @@
-"""Covariances within blocks that are made when asked for are those written out, kept or not."""
+"""Covariances within blocks computed on demand equal the full ones, kept or not."""
 
 from dataclasses import replace
 
@@ -71,9 +71,9 @@ def test_a_normal_of_made_covariances_is_that_of_the_same_written_out(layout, ke
 def test_what_is_at_hand_is_handed_on_as_it_would_be_found_anew(layout, places):
     prior = layout.normal(SIZES, np.zeros(14)).condition(5, 0.4)
     weights = sparse.csc_array(np.random.default_rng(4).normal(size=(3, 14)))
-    places = np.array([*places, 5])  # one of them certain already
+    places = np.array([*places, 5])  # one of them is already certain
     anew = prior.condition_all(places, np.arange(len(places)) / 10)
-    assert prior.across(weights).shape == (3, 14)  # at hand from here on
+    assert prior.across(weights).shape == (3, 14)  # kept from now on
     after = prior.condition_all(places, np.arange(len(places)) / 10)
     np.testing.assert_allclose(after.variance, anew.variance, atol=1e-12)
     np.testing.assert_allclose(after.across(weights), anew.across(weights), atol=1e-12)

@@ -1,4 +1,4 @@
-"""The joint model and the collection of the tests of relevance, for those that train and validate models."""
+"""The joint model and collection from the tests of relevance, for tests of training and validation."""
 
 import importlib.util
 from pathlib import Path

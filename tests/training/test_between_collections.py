@@ -1,4 +1,4 @@
-"""Variation of collections, against numbers by hand and against collections drawn from a distribution that is known."""
+"""Variation of collections, compared with numbers by hand and with collections drawn from a known distribution."""
 
 from dataclasses import replace
 
@@ -65,17 +65,17 @@ def test_a_judged_collection_tells_the_sizes_that_it_was_made_with():
     found = estimates_of(pool, pool.spread(drawn.grades()), "drawn")
     usual = estimator_of(pool, "historical").predict(np.full(len(pool.pairs), np.nan))
     unit = float(np.sqrt(usual.prior.variance[0]))
-    assert FLOOR < 1  # all pairs are alike: none is at the floor
+    assert FLOOR < 1  # all pairs are alike: no size is at the floor
     for name, size in {"query": 0.1, "rest": 0.1, "team": 0.06}.items():
-        # 60 queries and 8 teams tell a size to about 10 and 25 %; three standard errors.
+        # With 60 queries and 8 teams, a size has errors of about 10 and 25 %; three standard errors.
         assert found.values[name] == pytest.approx(np.log(size / unit), abs=0.75 if name == "team" else 0.3)
     assert found.values["constant"] == pytest.approx((0.5 - usual.prior.mean[0]) / unit, abs=0.4)
 
 
 @pytest.mark.slow
 def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_hundreds):
-    # Nothing known of documents: the usual grades of the scale and the trend of the average collection; a system's
-    # score is as unsure as all that varies makes it, written out in full.
+    # No metadata of documents: the scale's usual grades and the average collection's trend; the uncertainty of a
+    # system's score includes all variation, written out in full.
     model, bare = load_model("joint-fine"), replace(some_hundreds, documents={}, query_documents={}, identifier="other")
     pool = build_pool(bare)
     found = estimator_of(pool, model).predict(np.full(len(pool.pairs), np.nan)).prior
@@ -86,7 +86,7 @@ def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_h
     columns = np.column_stack([np.ones(len(scale)), *covariates(pool)]) * scale[:, None]
     mean = usual.mean + columns @ [between.trend[name][0] for name in TREND]
     np.testing.assert_allclose(found.mean, mean, atol=1e-12)
-    # Of a pair that one system alone found: trend, and the mean square of each log-normal size.
+    # For a pair found by one system alone: trend, and the mean square of each log-normal size.
     squares = {
         name: median**2 * np.exp(2 * spread**2) for name, (median, spread) in between.standard_deviations.items()
     }
@@ -98,9 +98,9 @@ def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_h
 
 @pytest.mark.parametrize("judged", [0, 20])
 def test_away_from_home_levels_are_as_wide_as_the_scale_has_them_though_gains_vary_more(some_hundreds, judged):
-    # The end of a level lies as far from the usual mean as the scale's usual deviation takes its share, in the normal
-    # distribution; the gains that are held against it are those of any collection. Their prior variances differ by a
-    # few per cent from pair to pair, for which the ends allow on average alone.
+    # A level's end is as far from the usual mean as its share has it in a normal distribution with the scale's usual
+    # deviation; its gains are compared with those of any collection. Prior variances differ by a few per cent between
+    # pairs, for which the ends allow only on average.
     unknown = replace(some_hundreds, documents={}, query_documents={}, identifier="elsewhere")
     pool = build_pool(unknown)
     grades = pool.spread(unknown.grades())

@@ -1,4 +1,4 @@
-"""Share that carries over between editions, against editions drawn from a share that is known."""
+"""Share that carries over between editions, compared with editions drawn with a known share."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ NAMES = tuple(dict.fromkeys([*TREND, *EFFECT_NAMES]))
 
 
 def drawn_pair(rng, share, kinship="edition"):
-    """Estimates of two editions whose parameters are correlated so far, each with an error."""
+    """Estimates of two editions whose parameters have this correlation, each with an error."""
     common = rng.normal(0, SPREAD * np.sqrt(share), len(NAMES))
     errors = dict.fromkeys(NAMES, ERROR)
     editions = []
@@ -31,7 +31,7 @@ def drawn_pair(rng, share, kinship="edition"):
 def test_of_many_editions_the_share_that_they_were_drawn_with_is_found(share):
     rng = np.random.default_rng(0)
     found = learn_carried([drawn_pair(rng, share) for _ in range(150)], HELD)
-    # Each of 1,200 parameters tells the logarithm of the variance with an error of sqrt(2): .04 in all.
+    # Each of 1,200 parameters gives the logarithm of the variance with an error of sqrt(2): .04 in all.
     assert found["edition"] == pytest.approx(share, abs=0.1)
     assert found["systems"] == pytest.approx(0.5, abs=1e-6)
 

@@ -1,4 +1,4 @@
-"""Joint models that are trained on collections whose effects are of known sizes."""
+"""Joint models trained on collections with effects of known sizes."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from audiosim.training.joint_fit import START, UNTOLD, fit_joint
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
 
-# So small that next to no grade is cut off at an end of the scale.
+# So small that almost no grade is cut off at an end of the scale.
 EFFECTS = Effects(
     query=0.06,
     query_genre=0.06,
@@ -43,7 +43,7 @@ SEEDS = range(4)
 
 @pytest.fixture(scope="module")
 def collections():
-    """About 1,300 pairs each, all judged."""
+    """Collections of about 1,300 pairs each, all judged."""
     design = Design(12, 6, 40, 5, 100)
     drawn = [synthetic_collection(np.random.default_rng(seed), design, EFFECTS) for seed in SEEDS]
     return [replace(collection, identifier=f"drawn{seed}") for seed, collection in enumerate(drawn)]
@@ -55,7 +55,7 @@ def models(collections):
 
 
 def typical(collection, model):
-    """The standard deviation of a pair's grade by the ordinal model alone, root mean square, in shares of the scale."""
+    """The root mean square standard deviation of a pair's grade by the ordinal model alone, in shares of the scale."""
     pool = build_pool(collection)
     prior = estimator_of(pool, replace(model, components=None, trend=None, between=None)).predict(
         np.full(len(pool.pairs), np.nan)
@@ -70,13 +70,13 @@ def test_training_finds_the_sizes_of_the_effects_within_their_standard_errors(co
         assert set(model.components) == {*ALWAYS, *METADATA, REST}
         unit = typical(collection, model)
         off.append([(size * unit - TRUE[name]) / (error * unit) for name, (size, error) in named(model, TRUE)])
-        # Of artists as such, and of who else found a document, there is no effect: none is found, or one that is no
-        # more than its error lets it seem.
+        # Artists themselves, and the other systems that found a document, have no effect: the fit finds none, or one
+        # within its error.
         for name in ("artist", "retrievers", "consensus"):
             size, error = model.components[name]
             assert size * unit < 0.01 if error is None else size < 3 * error
     assert np.abs(off).max() < 3
-    # The 28 squared standardised errors are about chi-squared.
+    # The 28 squared standardised errors have about a chi-squared distribution.
     assert np.sum(np.square(off)) < chi2(len(SEEDS) * len(TRUE)).ppf(0.99)
 
 
@@ -95,7 +95,7 @@ def test_several_collections_together_tell_more_than_one(collections, models):
 
 
 def a_fifth(collection):
-    """Another collection from the same effects: its pool, true grades, and which fifth is shown."""
+    """Another collection with the same effects: its pool, true grades, and the fifth shown to the model."""
     pool = build_pool(collection)
     return pool, pool.spread(collection.grades()), np.random.default_rng(0).random(len(pool.pairs)) < 0.2
 
@@ -109,8 +109,8 @@ def squared(belief, truth, rows):
 
 @pytest.mark.slow
 def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collections, models):
-    # By a model of which no collection differs from another, as is so of these. Were pairs independent, the mean
-    # squared standardised error would have a standard error of sqrt(2 / 1000) = .04; they are not: three times that.
+    # By a model in which collections do not differ, as is true of these. If pairs were independent, the mean squared
+    # standardised error would have a standard error of sqrt(2 / 1000) = .04; as they are not, three times that.
     pool, truth, shown = a_fifth(collections[1])
     grades = np.where(shown, truth, np.nan)
     joint = estimator_of(pool, replace(models[0], between=None)).predict(grades)
@@ -118,16 +118,16 @@ def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collecti
     off = [(prediction.expectation - truth)[~shown] for prediction in (joint, alone)]
     assert np.mean(off[0] ** 2) < 0.75 * np.mean(off[1] ** 2)
     by_grade, by_gain = squared(joint, truth, ~shown)
-    # The heavier tails of single grades have a quarter more variance than the gains, of which these grades are.
+    # The heavier tails of single grades have a quarter more variance than the gains, from which these grades come.
     assert by_grade * FREEDOM / (FREEDOM - 2) == pytest.approx(1, abs=0.13)
     assert by_gain == pytest.approx(1, abs=0.13)
 
 
 @pytest.mark.slow
 def test_where_collections_vary_what_is_learned_from_some_judgments_is_as_far_off_as_it_says(collections, models):
-    # The model holds that others may differ from its own more than these do: gains are surer than it says, until sizes
-    # are learned from the fifth, and with them how surely levels are told apart, whatever their tails. The mean of
-    # three collections has a standard error of .12 / sqrt(3) = .07.
+    # The model allows for larger differences between collections than these have: gains are more certain than it
+    # states, until it learns sizes from the fifth, and with them how well levels are distinguished, whatever their
+    # tails. The mean of three collections has a standard error of .12 / sqrt(3) = .07.
     found = []
     for collection in collections[1:]:
         pool, truth, shown = a_fifth(collection)
@@ -158,7 +158,7 @@ def test_without_joint_there_are_no_components(collections):
 
 @pytest.mark.slow
 def test_a_fit_ends_at_the_same_maximum_wherever_it_begins(some_hundreds, joined):
-    # Half of the queries: the maximum is not where the fit to all of them, from which a validation begins, has its own.
+    # Half of the queries: their maximum differs from that of the fit to all queries, from which a validation begins.
     pool, model = build_pool(some_hundreds), joined(components=None, trend=None)
     grades = pool.spread(some_hundreds.grades())
     whole = {name: size for name, (size, _) in fit_joint([(pool, grades)], model, vary=False).components.items()}
@@ -170,7 +170,7 @@ def test_a_fit_ends_at_the_same_maximum_wherever_it_begins(some_hundreds, joined
         again = fit_joint(half, model, vary=False, start=start)
         assert {name: size for name, (size, _) in again.components.items()} == pytest.approx(found, abs=1e-6)
         assert again.trend.coefficients == pytest.approx(usual.trend.coefficients, abs=1e-6)
-    # The models of a validation end at 1e-4 standard errors, which are at most 1 here.
+    # The fits of a validation end at 1e-4 standard errors, which are at most 1 here.
     near = fit_joint(half, model, vary=False, start=whole, enough=CLOSE)
     assert {name: size for name, (size, _) in near.components.items()} == pytest.approx(found, abs=1e-4)
 
@@ -179,8 +179,8 @@ def test_a_fit_ends_at_the_same_maximum_wherever_it_begins(some_hundreds, joined
 def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_better(
     some_hundreds, joined, in_common
 ):
-    # Of two thirds of the pairs, the covariance written out in full, pair by pair; see test_components of the room of
-    # statistics for the density of contrasts.
+    # The covariance of two thirds of the pairs, written out in full, pair by pair; for the density of contrasts see
+    # test_components among the tests of statistics.
     pool, model = build_pool(some_hundreds), joined(components=None, trend=None)
     shown = np.random.default_rng(5).random(len(pool.pairs)) < 0.67
     grades = np.where(shown, pool.spread(some_hundreds.grades()), np.nan)
@@ -225,7 +225,7 @@ def test_systems_that_all_agree_alike_do_not_tell_how_much_system_agreement_coun
 
 @pytest.mark.slow
 def test_recordings_are_a_component_where_a_collection_has_an_index(collections, models, tmp_path):
-    # Sound lies on a line, and grades are moved by a smooth function along it, another one for each query.
+    # Sound lies on a line, and a smooth function along it, different for each query, changes the grades.
     rng, (bare, other) = np.random.default_rng(9), (replace(one, runs=one.runs[::2]) for one in collections[2:])
     place = {document: rng.uniform(0, 60) for document in bare.documents}
     sounds = {document: Gaussian(np.array([at]), np.eye(1)) for document, at in place.items()}
@@ -242,7 +242,7 @@ def test_recordings_are_a_component_where_a_collection_has_an_index(collections,
     assert SOUND not in models[2].components
     size, error = with_sound.components[SOUND]
     assert size > 5 * error
-    # A collection without an index has all the same effects but hears nothing.
+    # A collection without an index has all the same effects but no sound.
     assert set(both.components) == set(with_sound.components) == {*ALWAYS, *METADATA, SOUND, REST} == set(START)
     size, error = both.components[SOUND]
     assert size > 5 * error

@@ -1,4 +1,4 @@
-"""Validation of joint models is compared with sums written out pair by pair, and with collections of known effects."""
+"""Validation of joint models, compared with sums written out pair by pair and with collections of known effects."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def by_query(judged, folds):
 
 
 def predicted(judged, model, seen):
-    """Predictions of the model for the first pool where the rows seen are all that is judged."""
+    """Predictions of the model for the first pool when only the seen rows are judged."""
     (pool, given), *_ = judged.pools
     grades = np.where(seen, given, np.nan)
     return JointEstimator(pool, (model, *fallbacks(model))).predict(grades)
@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_rows_left_where_only_those_drawn_are_known(judg
     alone = predicted(judged, model, np.zeros(len(lot), dtype=bool))
     ordinal = alone.marginals @ LEVELS
     assert found[2].rmse == pytest.approx(np.mean((ordinal - truth)[~lot] ** 2) ** 0.5 / 100, rel=1e-12)
-    # Of grades of known components what is judged tells of the rest.
+    # With grades of known components, judged pairs inform about the others.
     assert found[1].rmse < found[2].rmse
 
 
@@ -102,7 +102,7 @@ def test_learning_sees_no_judgment_of_a_held_out_query_and_prediction_none_that_
     assert len(rows) == 3
     for fold, seen in enumerate(rows):
         np.testing.assert_array_equal(seen, way.fold != fold)
-    # Other grades where none is drawn: what is promised of them does not change, only how right it is.
+    # Other grades without a drawn pair: the statements about them do not change, only their errors.
     (pool, given), turned = judged.pools[0], 100 - judged.pools[0][1]
     pools = [(pool, np.where(lot, given, turned))]
     after = joint_scores(Judged(pools, make_examples(pools, ["fSYS"])), way, views, learn, LEVELS, lambda: None)
@@ -211,13 +211,13 @@ def test_intervals_hold_as_often_as_their_means_and_variances_say_pair_by_pair(j
         assert found[share, "system means"].number == 2 * HALVINGS * 8
         row = found[share, "differences of systems"]
         assert row.number == 2 * HALVINGS * 28
-        # The differences counted above are among those: each is counted once.
+        # These include the differences counted above: each is counted once.
         assert sum(held[share, "differences of systems"]) <= round(row.actual * row.number)
 
 
 @pytest.mark.slow
 def test_a_difference_that_is_known_does_not_count(some_hundreds, joined):
-    # Two systems that retrieved the same differ by 0 for certain.
+    # Two systems with the same results differ by 0 for certain.
     twin = replace(some_hundreds.runs[0], system="twin")
     both = judged_in(replace(some_hundreds, runs=(*some_hundreds.runs, twin)))
     found = joint_intervals(both, lambda _: joined(), 0, lambda: None)
@@ -227,13 +227,13 @@ def test_a_difference_that_is_known_does_not_count(some_hundreds, joined):
 
 @pytest.fixture(scope="module")
 def simulated():
-    """Many queries of few pairs, of known effects."""
+    """Many queries with few pairs each, of known effects."""
     return synthetic_collection(np.random.default_rng(3), Design(5, 3, 24, 4, 25))
 
 
 @pytest.fixture(scope="module")
 def few():
-    """Fewer pairs, where it is asked what there is and not how good it is."""
+    """Fewer pairs, for tests of the contents and not of the quality of a validation."""
     return synthetic_collection(np.random.default_rng(3), Design(4, 2, 10, 4, 16))
 
 
@@ -252,8 +252,8 @@ def scores_of(found):
 
 @pytest.mark.slow
 def test_on_grades_of_known_components_intervals_hold_as_often_as_they_say(trained):
-    # Means of 24 queries, each in three halvings: a standard error of sqrt(.95 x .05 / 24) = .044 at most. Systems are
-    # 5, all judged by the same two halves: theirs only show that nothing is amiss by far.
+    # Means of 24 queries, each in three halvings: a standard error of at most sqrt(.95 x .05 / 24) = .044. There are
+    # only 5 systems, all judged with the same two halves: their means only rule out large mistakes.
     found = {(row.what, row.judged): row for row in trained[0].findings.intervals}
     for share in (0.0, JUDGED):
         assert found["query means", share].number == 24 * HALVINGS
@@ -272,7 +272,7 @@ def test_a_joint_model_is_scored_beside_its_ordinal_part_on_the_same_rows(simula
     assert scores["model", part].rows == scores[PRIOR, part].rows < len(simulated.judgments)
     assert scores["model", part].rmse < 0.95 * scores[PRIOR, part].rmse
     assert scores["model", part].log_score < scores[PRIOR, part].log_score
-    # Some 200 sets, four standard errors of sqrt(.95 x .05 / 200).
+    # About 200 sets: four standard errors of sqrt(.95 x .05 / 200).
     assert abs(scores["model", part].coverage_95 - 0.95) <= 4 * 0.0154
     # Trained without joint, the same terms have the scores of the ordinal part.
     plain = scores_of(train([simulated], replace(PLAN, joint=False, judged=())).findings)
@@ -311,7 +311,7 @@ def test_components_are_given_in_units_of_the_scale(simulated, trained):
         assert (row.size, row.standard_error) == (size, error)
         assert row.points == pytest.approx(size * deviation, rel=1e-9)
         assert row.points_error == (None if error is None else pytest.approx(error * deviation, rel=1e-9))
-    # The effects were drawn in these units: .11, .12 and .14 of 100.
+    # The effects were drawn in these units: .11, .12 and .14 times 100.
     points = {row.component: (row.points, row.points_error) for row in findings.components}
     for name, true in (("query", 11), ("query_genre", 12), ("rest", 14)):
         assert abs(points[name][0] - true) < 4 * points[name][1]
@@ -337,7 +337,7 @@ def test_left_out_collections_are_predicted_by_a_joint_model_too(few):
 
 @pytest.mark.slow
 def test_where_half_of_the_queries_lack_a_level_there_are_no_intervals_and_the_report_says_why(simulated):
-    # Judgments below 10 in two queries only, one of each fold: each fold learns that level, but not each random half.
+    # Only two queries have judgments below 10, one in each fold: each fold learns that level, but not each random half.
     queries = list(dict.fromkeys(judgment.query for judgment in simulated.judgments))
     rare = {next(j.pair for j in simulated.judgments if j.query == query) for query in queries[:2]}
     judgments = tuple(replace(j, grade=0.0 if j.pair in rare else max(10.0, j.grade)) for j in simulated.judgments)
@@ -353,7 +353,7 @@ def test_a_joint_model_does_without_features_that_are_known_for_no_pair(simulate
     found = train([replace(simulated, documents={})], replace(PLAN, folds=0, judged=()), said.append)
     assert found.model.terms == ("fSYS",)
     assert said[:2] == [f"{name} is unknown for every judged pair: left out" for name in ("sGEN", "fGEN")]
-    # Nothing is known of artists and genres: what a query's pairs have in common by these is not told from the rest.
+    # Artists and genres are unknown, so effects shared by a query's pairs cannot be separated from the rest.
     errors = {name: error for name, (_, error) in found.model.components.items()}
     assert errors["query_genre"] is errors["query_artist"] is errors["rest"] is None
     assert errors["query"] > 0

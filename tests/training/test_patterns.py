@@ -1,4 +1,4 @@
-"""A mean for each pattern of what is known, against fits of the same rows and terms by themselves."""
+"""A mean for each pattern of known features, compared with separate fits of the same rows and terms."""
 
 from dataclasses import replace
 

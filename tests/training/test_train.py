@@ -66,7 +66,7 @@ def trained(drawn):
 
 
 def regraded(collection, grade):
-    """The collection with the grades that a function gives to its pairs, in the order of the pool."""
+    """The collection with each pair's grade from a function, in the order of the pool."""
     pool = build_pool(collection)
     judgments = [Judgment(*pair, grade=float(grade(i, pair))) for i, pair in enumerate(pool.pairs)]
     return replace(collection, judgments=tuple(judgments))
@@ -103,7 +103,7 @@ def test_on_mirex_2011_held_out_queries_are_predicted_as_well_as_is_known(mirex2
 BEST = "fSYS,fART,sGEN,fGEN,sGEN:fGEN,oSYS,oGEN,oGEN:oGEN,fART:fPOOL,cART,fTEAM,cGEN"
 
 
-# Worked out once apart from the package, hiding the grades of each fold by hand, in four decimals.
+# Computed once outside the package, hiding the grades of each fold by hand, with four decimals.
 @pytest.mark.slow
 @pytest.mark.parametrize(("terms", "expected"), [("output,oSYS", 0.2422), ("output,oSYS,oGEN", 0.2368), (BEST, 0.2320)])
 def test_on_mirex_2011_what_is_learned_elsewhere_helps_where_folds_are_strict(mirex2011, terms, expected):
@@ -124,7 +124,7 @@ def test_on_mirex_2011_judging_a_share_of_each_query_lowers_the_error_as_known(m
 
 @pytest.mark.slow
 def test_on_mirex_2011_the_printed_errors_of_m_jud_need_the_pair_s_own_judgment(mirex2011):
-    # Urbano (2013), Table 7.1, M_jud, Fine, 2011: RMSE .0957; the others are known from public data.
+    # Urbano (2013), Table 7.1, M_jud, Fine, 2011: RMSE .0957; the other values come from public data.
     found = train([mirex2011], Plan(LISTS["judgment"], folds=0)).findings
     honest, own, misused = found.versions
     assert (honest.rows, own.rows, misused.rows) == (3613, 6279, 3613)
@@ -152,7 +152,7 @@ def test_coefficients_of_a_known_model_come_back_within_their_standard_errors():
 
 def test_held_out_coverage_of_a_known_model_is_nominal_and_its_slope_one(trained):
     (held,) = [row for row in trained.findings.scores if (row.predictor, row.sample) == ("model", "10 folds by query")]
-    # Four standard errors of a share of so many rows; the slope's own is near .1.
+    # Four standard errors of a share of this many rows; the slope's own is about .1.
     error = 4 * math.sqrt(0.25 / held.rows)
     assert held.coverage_50 == pytest.approx(0.5, abs=error)
     assert held.coverage_80 == pytest.approx(0.8, abs=error)
@@ -173,7 +173,7 @@ TRUE = np.array([1, 1, 0, 2])
 @pytest.mark.parametrize(
     ("nominal", "expected"),
     [
-        # Row by row: how much of the true level belongs to the set of the most probable ones, ties in equal parts.
+        # Row by row: the share of the true level in the set of the most probable ones, with ties split equally.
         (0.5, [0, 0, 0, 0]),
         (0.6, [0.1 / 0.3, 0, 0.1 / 0.5, 0.1 / 0.3]),
         (0.8, [1, 0, 0.3 / 0.5, 1]),
@@ -212,7 +212,7 @@ def test_a_level_that_was_ruled_out_counts_a_billionth_and_is_never_covered(draw
     grades = [grade / 2 for grade in drawn.grades().values()]
     logs = [-math.log({0: 1e-9, 0.5: 0.6, 1: 0.4}[g]) for g in grades]
     assert found.log_score == pytest.approx(sum(logs) / len(logs), rel=1e-12)
-    # Sets of 95 % hold the level of .6, and .35 of the .4.
+    # Sets of 95 % contain the level with .6, and .35 of the level with .4.
     inside = [{0: 0.0, 0.5: 1.0, 1: 0.35 / 0.4}[g] for g in grades]
     assert found.coverage_95 == pytest.approx(sum(inside) / len(inside), rel=1e-12)
 
@@ -253,7 +253,7 @@ def test_elimination_drops_what_explains_nothing_and_keeps_what_does(drawn):
 
 
 def test_elimination_keeps_a_feature_as_long_as_its_interaction_stays(drawn):
-    # fART is drawn to matter in one genre relation only: its product stays, and it with it.
+    # fART is drawn to matter in only one genre relation: its product stays in the model, and fART with it.
     pool = build_pool(drawn)
     table = columns(pool, np.full(len(pool.pairs), np.nan), ["fART", "sGEN"])
     rng = np.random.default_rng(3)
@@ -267,10 +267,10 @@ def test_elimination_keeps_a_feature_as_long_as_its_interaction_stays(drawn):
 
 def test_judgment_features_of_a_training_row_leave_its_own_judgment_out(tiny, tiny_truth):
     judged = judged_pools([replace(tiny, judgments=tuple(tiny_truth))])
-    # a and c share query and artist, grades 90 and 20: each sees the other's, or with its own the mean of both.
+    # a and c share query and artist, with grades 90 and 20: each sees the other's grade, or the mean of both.
     np.testing.assert_array_equal(make_examples(judged, ["aART"]).table["aART"][[0, 4]], [20, 90])
     np.testing.assert_array_equal(make_examples(judged, ["aART"], own_judgment=True).table["aART"][[0, 4]], [55, 55])
-    # q1 b was retrieved by A alone, whose documents have 90 60 30 70.
+    # Only A retrieved q1 b, and A's documents have 90 60 30 70.
     own = make_examples(judged, ["aSYS"], own_judgment=True).table["aSYS"]
     assert own[1] == pytest.approx((90 + 60 + 30 + 70) / 4)
 
@@ -309,7 +309,7 @@ def first_fold(judged, folds=5):
 
 
 def of_what_is_seen(collection, seen, names=LEARNED):
-    """The features of the collection's pairs, by the public path, where the other judgments were never made."""
+    """The features of the collection's pairs, by public functions, as if the other judgments did not exist."""
     pool = build_pool(collection)
     truth = pool.spread(collection.grades())
     return columns(pool, np.where(seen, truth, np.nan), names)
@@ -321,7 +321,7 @@ def test_a_held_out_grade_moves_no_feature_of_any_row_of_the_fit(drawn):
     wild = regraded(drawn, lambda i, pair: 2 - drawn.grades()[pair] if before.held[i] else drawn.grades()[pair])
     after = first_fold(judged_of(wild))
     moved = judged_of(drawn).examples.table["oSYS"] != judged_of(wild).examples.table["oSYS"]
-    assert moved[~before.held].any()  # they would move if the grades were seen
+    assert moved[~before.held].any()  # they would change if the grades were seen
     for name in LEARNED:
         np.testing.assert_array_equal(before.fitted[name][~before.held], after.fitted[name][~before.held])
     for name in ("oSYS", "oGEN"):
@@ -400,8 +400,8 @@ def test_where_no_term_is_known_the_shares_of_the_levels_predict(drawn):
 
 
 def in_the_mood(collection, rng):
-    """The collection with grades that depend on a mood of the query alone, and on chance."""
-    queries = dict.fromkeys(judgment.query for judgment in collection.judgments)  # in their order: a set has none
+    """The collection with grades that depend only on a mood of the query and on chance."""
+    queries = dict.fromkeys(judgment.query for judgment in collection.judgments)  # in order, unlike a set
     mood = {query: rng.normal(scale=2) for query in queries}
     return regraded(collection, lambda _, pair: np.digitize(mood[pair.query] + rng.logistic(), [-1, 1]))
 
@@ -412,7 +412,7 @@ def test_the_more_of_a_query_is_judged_the_better_the_rest_is_predicted(drawn):
     names = [f"10 folds by query, {share} % of each judged" for share in (0, 10, 30)]
     errors = [scores_of(found)[name].rmse for name in names]
     assert errors == sorted(errors, reverse=True)
-    # One judgment of a query says less of it than all: a fit to rows that know all believes it too much.
+    # One judgment of a query says less than all of them: a fit to rows with all of them trusts one too much.
     matched = scores_of(found, "model fitted at this share")
     assert matched[names[1]].rmse < errors[1]
     assert scores_of(found)[names[1]].calibration_slope < 0.7
@@ -449,7 +449,7 @@ def test_judged_shares_of_a_model_that_lost_its_judgment_features_are_left_out_a
 
 
 def test_a_fit_at_a_share_that_cannot_be_made_is_left_out_and_said(drawn):
-    # One pair in 25 is of level 2: few of them share their artist with the one pair of the query that is drawn.
+    # One pair in 25 has level 2: few of them share their artist with the query's one drawn pair.
     collection = regraded(drawn, lambda i, _: 2 if i % 25 == 0 else i % 2)
     said = []
     found = train([collection], Plan(("fSYS", "aART"), folds=2, judged=(0.1,)), said.append).findings
@@ -493,7 +493,7 @@ def test_the_command_takes_shares_and_seed_and_shows_them(said, drawn, tmp_path)
 
 @pytest.fixture
 def said(run):
-    """The command where all goes well: what it said."""
+    """Output of a successful command."""
 
     def call(*arguments):
         code, out, err = run(*arguments)
@@ -504,7 +504,7 @@ def said(run):
 
 
 def sounding(collection, folder, rng):
-    """The collection saved with an index in which sound lies on a line; near recordings are the relevant ones."""
+    """The collection saved with an index in which sound lies on a line; recordings near the query are relevant."""
     place = {name: rng.uniform(0, 20) for name in collection.documents}
     sounds = {name: Gaussian(np.array([at, 0.0, 0.0]), np.eye(3)) for name, at in place.items()}
     distance = {pair: abs(place[pair.document] - place[f"d{pair.query[1:]}"]) for pair in build_pool(collection).pairs}
@@ -519,7 +519,7 @@ def test_a_collection_with_sound_is_trained_on_the_features_of_sound(said, tmp_p
     options = ["--features", "audio", "--judged", "0.2", "--format", "json", "-o", tmp_path / "m.json"]
     fields = json.loads(said("train", tmp_path / "heard", *options))
     assert fields["terms"] == ["qSIM", "aSIM", "kSIM"]
-    # Grades are drawn by closeness to the query: nearness to it must be what tells most.
+    # Grades are drawn by closeness to the query, so nearness must be the most informative feature.
     effects = {row["term"]: row["drop_one"] for row in fields["report"]["effects"]}
     assert max(effects, key=effects.__getitem__) == "qSIM"
     assert fields["coefficients"][0] > 0

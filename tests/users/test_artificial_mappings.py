@@ -1,9 +1,9 @@
-"""The 26 published mappings of artificial scales answer, and with the numbers that the thesis prints elsewhere.
+"""The 26 published mappings of artificial scales work, and agree with numbers printed elsewhere in the thesis.
 
 Urbano (2013): Table 4.3 has the cubics; Table 3.2 the bias of the shares they were fitted to, at the lowest and the
-highest bin; Table 4.2 the root mean square of what the fit left over. A digit that was misread would part the first
-from the others: a cubic's bias may differ from the printed one by what the fit left over at two of its ten points, at
-most sqrt(10) times its root mean square each, and differs in fact by less than twice that.
+highest bin; Table 4.2 the root mean square residual of the fits. A misread digit would separate the first table from
+the others: a cubic's bias may differ from the printed one by its residual at two of its ten points, at most sqrt(10)
+times its root mean square each; in fact it differs by less than twice that root mean square.
 """
 
 import numpy as np
@@ -56,7 +56,7 @@ def test_all_of_them_together_are_closer_than_each_needs_to_be():
     for (scale, measure), (bias, _) in PRINTED.items():
         low, high = published_mapping(user_form(measure), scale).probability(np.array([0.05, 0.95]))
         apart.append(np.sqrt(((low - 0.05) ** 2 + (0.95 - high) ** 2) / 2) - bias)
-    # Errors of single cubics are of either sign: their mean is that of 26, each within about .02.
+    # Errors of single cubics have either sign: their mean is that of 26, each within about .02.
     assert abs(np.mean(apart)) < 0.01
 
 

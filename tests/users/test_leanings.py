@@ -27,7 +27,7 @@ def test_an_assessor_is_compared_with_the_mean_of_the_others_on_shared_pairs():
 
 
 def test_the_mean_distance_from_the_model_is_a_share_of_the_scale():
-    # Off the model by 10, 20, 30, 50 and 70 of 200.
+    # Off the model by 10, 20, 30, 50 and 70, out of 200.
     found = leanings(said("ann", [60, 70, 80, 100, 120]), 200, expecting(50, 50, 50, 50, 50))["ann"]
     assert (found.expected, found.to_model) == (5, pytest.approx(36 / 200))
 

@@ -1,4 +1,4 @@
-"""Studies of lists: simulated people, whose answers are known, take part."""
+"""Studies of lists with simulated people whose answers are known."""
 
 from collections import Counter
 from dataclasses import replace
@@ -35,7 +35,7 @@ def rng():
 
 
 def take_part(progress, worker, careful, rng, most=10_000):
-    """Answer what comes until nothing does; the careful one is always right, the other one guesses."""
+    """Answer questions until there are no more; careful people are always right, the others guess."""
     shown = []
     for now in range(most):
         showing = progress.next_for(worker, now)
@@ -43,7 +43,7 @@ def take_part(progress, worker, careful, rng, most=10_000):
             return shown, showing
         right = truth(progress.study, showing)
         said = right if careful else str(rng.choice([one for one in TRUTH if one != right]))
-        # What they see is turned round where the lists are; so is what they say.
+        # When a page swaps the lists, answers are swapped, too.
         progress.note(StudyAnswer(worker, showing, showing.in_file(showing.in_file(said))))
         shown.append(showing)
     return shown, None
@@ -65,7 +65,7 @@ def test_lists_change_sides_half_of_the_time_and_traps_come_as_often_as_they_sho
     study = a_study(examples=300, traps=200, limit=301, trap_share=0.25)
     shown, why = take_part(StudyProgress(study), "ann", True, rng)
     assert why is Ending.COMPLETE
-    # Standard errors: .5 / sqrt(about 400) = .025 and .43 / sqrt(about 400) = .022; four of them.
+    # Standard errors: .5 / sqrt(about 400) = .025 and .43 / sqrt(about 400) = .022; the limit is four of them.
     assert np.mean([one.swapped for one in shown]) == pytest.approx(0.5, abs=0.1)
     assert np.mean([one.trap for one in shown[4:]]) == pytest.approx(0.25, abs=0.088)
 
@@ -201,7 +201,7 @@ def test_people_who_answer_nothing_are_limited_and_forgotten_when_their_lease_en
     for number in range(NEWCOMERS):
         assert not isinstance(progress.next_for(f"nobody {number}", 1), Ending)
     assert progress.next_for("new", 2) is Ending.LATER
-    # Those who are known go on, whether or not they have answered.
+    # Known people can continue, whether or not they have answered.
     assert not isinstance(progress.next_for("ann", 2), Ending)
     assert progress.next_for("nobody 0", 2) == progress.showing("nobody 0")
     assert not isinstance(progress.next_for("new", 11), Ending)

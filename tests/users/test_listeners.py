@@ -14,7 +14,7 @@ NOON = "2013-05-01T12:00:00Z"
 
 
 def graded(rows, name="fine"):
-    """Grades by pair, assessor and scale; rows: what each assessor said of the same pairs, None where nothing."""
+    """Grades by pair, assessor and scale; each row has an assessor's grades of the same pairs, None if missing."""
     pairs = [Pair("q", f"d{place}") for place in range(len(next(iter(rows.values()))))]
     return {
         pair: {assessor: {name: float(said[place])} for assessor, said in rows.items() if said[place] is not None}
@@ -84,5 +84,5 @@ def test_a_campaign_compares_all_scales_that_two_assessors_used(tiny):
     assert (found.pairs, [scale.scale for scale in found.scales]) == (3, ["fine", "broad"])
     fine, broad = found.scales
     assert fine.mae == pytest.approx((0.4 + 0.2 + 0.2) / 3)
-    # The revision says nothing on Broad, so that two pairs are left there.
+    # The revision has no Broad grade, so two pairs are left.
     assert (broad.pairs, broad.kappa_quadratic, broad.mae) == (2, 1, 0)

@@ -13,7 +13,7 @@ from audiosim.users.preferences import preferences
 
 
 def answers(agreeing):
-    """Ten answers for each tenth of difference in CG@1 on a scale of eleven levels, so many of them for the better."""
+    """Ten answers for each tenth of difference in CG@1 on eleven levels; `agreeing` of them prefer the better list."""
     scale = replace(BROAD, name="eleven", levels=tuple(float(i) for i in range(11)))
     choices, grades = [], []
     for tenth, count in enumerate(agreeing, start=1):
@@ -64,7 +64,7 @@ PRINTED = {"DCG@5": 0.1769, "Q@5": 0.2163, "RBP@5": 0.1788, "GAP@5": 0.1878, "ED
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PRINTED)
 def test_priors_of_2011_come_near_the_printed_ones_of_five_years(mirex2011, name):
-    # Broad judgments of 2011 are not public, so its Fine ones are read on three levels: near, not equal.
+    # Broad judgments of 2011 are not public, so its Fine ones are read on three levels: close, not equal.
     if not PEOPLE.is_file():
         pytest.skip("people's answers are not here: shared/data/preferences/answers.tsv beside the checkout")
     held = preferences(read_answers(PEOPLE), name)

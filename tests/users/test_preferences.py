@@ -17,7 +17,7 @@ from audiosim.users.satisfaction import published_mapping, user_form
 CHOICES = ("a", "b", "good", "bad")
 PEOPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "preferences" / "answers.tsv"
 
-# Urbano (2013), Tables 3.2, 3.3 and 3.4, column Broad; Table 4.2, column Broad, where it has the measure.
+# Urbano (2013), Tables 3.2, 3.3 and 3.4, column Broad; Table 4.2, column Broad, for measures in it.
 PRINTED = {
     "CG@5": (0.1159, 0.5688, 0.0453, 0.0254),
     "CG(gain=exponential)@5": (0.1175, 0.5309, 0.0450, 0.0334),
@@ -70,7 +70,7 @@ def test_the_counts_are_those_of_the_thesis(people):
     assert found.agreeing.counts[[5, 7]].tolist() == [165, 178]
 
 
-# Brute force: one answer at a time, as the thesis tells it.
+# Brute force: one answer at a time, as in the thesis.
 
 GRADES = st.lists(st.lists(st.sampled_from([0, 20, 50, 80, 100]), min_size=3, max_size=3), min_size=2, max_size=2)
 SAID = st.lists(st.tuples(st.sampled_from(CHOICES), GRADES), min_size=1, max_size=30)
@@ -138,7 +138,7 @@ def test_two_lists_of_one_answer_are_one_opinion():
 
 @pytest.mark.slow
 def test_errors_are_what_drawing_the_answers_again_shows():
-    # The bootstrap over answers, 4,000 draws: its own error is about 1.1 %, so 5 % is far outside chance.
+    # The bootstrap over answers, 4,000 draws: its own error is about 1.1 %, so 5 % is far beyond chance.
     rng = np.random.default_rng(5)
     places = rng.integers(0, 3, size=(200, 2))
     hits = rng.random(200) < 0.3 + 0.2 * places.mean(axis=1)

@@ -151,7 +151,7 @@ def test_a_mapping_has_four_finite_coefficients(coefficients):
         SatisfactionMapping(coefficients, "made up")
 
 
-# scipy's own binomial overflows for the least probabilities that a float can hold.
+# scipy's own binomial overflows for the smallest probabilities of a float.
 SHARES = st.integers(0, 10_000).map(lambda share: share / 10_000)
 
 

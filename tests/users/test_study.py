@@ -14,7 +14,7 @@ CG, DCG, P = (parse_measure(name) for name in ("CG@5", "DCG@5", "P(min=40)@5"))
 
 
 def judged(queries=20, documents=30, seed=1):
-    """Documents graded at random on Broad and Fine: a stand-in for the judgments of a campaign."""
+    """Documents graded at random on Broad and Fine, in place of a campaign's judgments."""
     rng = np.random.default_rng(seed)
     pairs = [Pair(f"q{query}", f"d{query}-{document}") for query, document in product(range(queries), range(documents))]
     fine = rng.integers(0, 101, len(pairs))
@@ -40,7 +40,7 @@ def found():
 @pytest.mark.slow
 def test_every_bin_of_every_criterion_gets_its_examples(found):
     assert found.counts.min() >= 30
-    # Far fewer than one by one: an example counts for all of the criteria.
+    # Far fewer than one by one: an example counts for all criteria.
     assert len(found.examples) < 30 * 10 * len(CRITERIA) / 2
 
 
