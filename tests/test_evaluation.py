@@ -231,7 +231,7 @@ def test_the_report_says_what_each_piece_of_evidence_is_worth(demo):
     assert "until the confidence in the ranking is 0.9." in page
     asked = evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")}, prompts={"q1": "<i>calm</i>\npiano"})
     assert ">&lt;i&gt;calm&lt;/i&gt;\npiano</dd>" in asked
-    assert "What the evidence is worth" not in evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")})
+    assert "Worth of the evidence" not in evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")})
 
 
 def test_measures_agree_on_the_ranking_as_scipy_has_it(demo):

@@ -29,7 +29,7 @@ SUFFIXES = (
 )  # fmt: skip
 # Formats that name other files or addresses, such as playlists, and formats that libsndfile has refused are excluded.
 CONTAINERS = "aac,ac3,amr,ape,asf,caf,dsf,eac3,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpc,mpc8,ogg,tak,tta,wv"
-KNOWN = "flac,mp3,wav,aiff"  # formats that libsndfile reads; it gives up where they are damaged
+KNOWN = "flac,mp3,wav,aiff"  # formats that libsndfile reads; it gives up if a file is damaged
 SLACK = 0.02  # tolerance of a length, which containers round and coders pad
 TOGETHER = 2**17  # frames of sound handed on at a time: packets hold a thousand or so
 MOST_BAD = 10_000  # bad packets in a row: far more than in any file worth describing

@@ -149,7 +149,7 @@ def identity_of(path: Path) -> tuple[int, int] | None:
 def _set_sqlite(timeout_s: float, connection: Any, _: object) -> None:
     give_up = time.monotonic() + timeout_s
     cursor = connection.cursor()
-    # If two connections set a new file's journal to WAL at once, SQLite refuses one at once: both might wait forever.
+    # If two connections set a new file's journal to WAL, SQLite refuses one immediately, as both might wait forever.
     while not _turns_to_wal(cursor, time.monotonic() < give_up):
         time.sleep(0.01)
     cursor.execute("PRAGMA synchronous = FULL")

@@ -162,7 +162,7 @@ class Event:
         return Judgment(self.query, self.document, scale.check(grade), self.assessor, self.time)
 
     def of_aspect(self, name: str) -> "Event":
-        """The event with the grade of one aspect, which is among the details, in place of the mean."""
+        """The event with the grade of one aspect, taken from the details, in place of the mean."""
         grade = self.details.get(name)
         if self.kind not in JUDGING or isinstance(grade, str | bool | None):
             return self

@@ -130,7 +130,7 @@ class Stretch:
         return self.first.pool, self.first.expected, *_and_its_parts(self.base)
 
     def _last_compared(self, place: int, past: int) -> int:
-        """The place after consecutive comparisons from a place on, without learning between: one step counts them."""
+        """The end of consecutive comparisons from a place, without learning in between: one step counts them."""
         stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
         while place < stop and self.changes[place].comparison is not None:
             place += 1

@@ -82,15 +82,15 @@ class NumbersInMemory(NamedTuple):
     vector: Any
 
     def after(self, place: Place | int) -> "NumbersInMemory":
-        """Memory from a place on; not for whole numbers."""
+        """Memory that starts at a place; not for whole numbers."""
         return self._replace(pointer=self._at(place))
 
     def take(self, place: Place | int) -> Lanes:
-        """Read one number per lane, from a place on."""
+        """Read one number per lane, starting at a place."""
         return Lanes(self.builder, self.builder.load(self._at(place), align=4, typ=self.vector))
 
     def put(self, place: Place | int, lanes: Lanes) -> None:
-        """Write one number per lane, from a place on."""
+        """Write one number per lane, starting at a place."""
         self.builder.store(lanes.value, self._at(place), align=4)
 
     def spread(self, place: Place | int) -> Lanes:

@@ -93,7 +93,7 @@ def _changed(place: str) -> int:
 
 @lru_cache(maxsize=32)
 def _installed(group: str, _places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    """Entry points of a group, by name: to read the files of all packages takes a hundredth of a second."""
+    """Entry points of a group, by name; reading the files of all packages takes a hundredth of a second."""
     return tuple(sorted(entry_points(group=group), key=lambda point: (point.name, package_of(point))))
 
 

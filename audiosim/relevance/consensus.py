@@ -32,7 +32,7 @@ def covariates(pool: Pool) -> tuple[Array, Array, Array]:
         repetition_i = the same as consensus, for  ln (systems / teams)  that retrieved i
 
     The first distinguishes systems, the others documents within a system: between and within groups, as Mundlak
-    (1978), doi:10.2307/1913646. Agreement is 0 where all systems agree alike or there is only one; repetition is 0
+    (1978), doi:10.2307/1913646. Agreement is 0 where all systems agree equally or there is only one; repetition is 0
     where each system is its own team.
     """
     teams, repeated = log_teams(pool), log_repetition(pool)

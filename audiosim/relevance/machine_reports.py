@@ -5,10 +5,10 @@ With people's grade y and the machine's e, both standardised, and R the teams th
     e = a + b y + sum over teams t of R_it f_t + u_q + noise,   f ~ N(0, d^2),   ln d ~ N(favour)
 
 f_t, the machine's addition to all results of a team, has this posterior with d integrated out on a grid. For a pair
-that nobody judged, y is the grade expected of people, with its covariance. Such pairs carry less information the less
-is known. Still, a team shows early if a machine sets it apart by more than people's scores differ. b and the noise are
-those of the judged pairs, with favours in the regression: otherwise a large favour would count as noise and hide
-itself. Agreement and worth are based on the systems' scores by judgments without any machine.
+that nobody judged, y is the grade expected of people, with its covariance. The less is known about such pairs, the less
+information they carry. Even so, a favour is noticed early if it exceeds the differences between people's scores. b and
+the noise are those of the judged pairs, with favours in the regression: otherwise a large favour would count as noise
+and hide itself. Agreement and worth are based on the systems' scores by judgments without any machine.
 """
 
 from collections.abc import Sequence

@@ -86,7 +86,7 @@ def training_view(trained: Training) -> RenderableType:
         parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
     if findings.versions:
         rows = [row._asdict() for row in findings.versions]
-        parts.append(_titled("In sample, by the pair's own judgment", VERSIONS, VERSION_HEADS, rows))
+        parts.append(_titled("In sample, with and without the pair's own judgment", VERSIONS, VERSION_HEADS, rows))
     return Group(*parts)
 
 

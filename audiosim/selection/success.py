@@ -8,7 +8,7 @@ from audiosim.selection.stopping import Claim, assured
 
 
 def _successes(shares: Ranking, share: float) -> float:
-    """Mean over the systems of the confidence in their success or failure: to satisfy more than a share of the users.
+    """Mean confidence in the systems' success or failure; success means satisfying more than a share of the users.
 
     share  share of the users, such as .5 for most of them
 
