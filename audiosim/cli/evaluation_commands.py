@@ -181,7 +181,7 @@ def report(
     ] = 0.5,
     evidence: Annotated[
         bool,
-        typer.Option("--evidence", help="Also report what each piece of evidence is worth, as `audiosim worth` does."),
+        typer.Option("--evidence", help="Also report the worth of each piece of evidence, as `audiosim worth` does."),
     ] = False,
     hover: Annotated[
         bool,

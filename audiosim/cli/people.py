@@ -46,7 +46,12 @@ PersonName = Annotated[
 ]
 PersonBack = Annotated[
     str | None,
-    typer.Option("--take-back", metavar="NAME", help="The same for a person who is set aside.", show_default=False),
+    typer.Option(
+        "--take-back",
+        metavar="NAME",
+        help="Show the same for a person set aside earlier; with --yes, count their judgments again.",
+        show_default=False,
+    ),
 ]
 MOST_LEFT_OUT = 10
 CHECKED = {
@@ -65,7 +70,7 @@ def judges(
     judgments: options.JudgmentsFile = None,
     set_aside: PersonName = None,
     take_back: PersonBack = None,
-    reason: Annotated[str, typer.Option(help="Reason, for the log.", show_default=False)] = "",
+    reason: Annotated[str, typer.Option(help="Reason to record in the log.", show_default=False)] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Write to the log; otherwise the effect is only shown.")] = False,
     leave_one_out: Annotated[
         int,

@@ -44,7 +44,7 @@ def satisfaction(
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Scale of the grades to take, where ANSWERS has those of several: "
+            help="Scale of the grades to use, if ANSWERS has several: "
             f"{', '.join(SCALES)}; or an artificial one made of fine grades, graded-N or binary-M.",
             show_default=False,
         ),
@@ -163,7 +163,7 @@ def serve_study(
         ),
     ] = None,
     completion_code: Annotated[
-        str, typer.Option(metavar="TEXT", help="Shown to people who are done, for their platform.")
+        str, typer.Option(metavar="TEXT", help="Code shown to people who are done, for their platform.")
     ] = "",
     sounds: Annotated[
         list[Path] | None,

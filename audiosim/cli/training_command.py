@@ -89,7 +89,7 @@ def train(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model. Default: the file's.")] = None,
     date: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Date to write into the file, as 2011-10-24.")
+        str | None, typer.Option(metavar="DATE", help="Date to write into the file, such as 2011-10-24.")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="REPORT.html", help="File for the report as a page with plots.")
