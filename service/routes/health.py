@@ -17,12 +17,14 @@ router = chapter("health", "")
 
 
 @router.get("/health/live", dependencies=[PUBLIC])
+@router.head("/health/live", dependencies=[PUBLIC], include_in_schema=False)
 async def live() -> HealthOut:
     """Report that the process answers."""
     return HealthOut("alive")
 
 
 @router.get("/health/ready", dependencies=[PUBLIC])
+@router.head("/health/ready", dependencies=[PUBLIC], include_in_schema=False)
 async def ready(
     response: Response,
     keeper: Annotated[Keeper, part(lambda state: state.keeper)],
