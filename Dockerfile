@@ -16,7 +16,7 @@ RUN useradd --uid 10001 --user-group --no-log-init --home-dir /nonexistent --no-
     && install -d -o audiosim -g audiosim /data
 COPY --from=build /opt/audiosim /opt/audiosim
 
-# The root may be read-only: what is written goes to /data (a database, where it is SQLite) and /tmp.
+# The root may be read-only: the service writes only to /data (an SQLite database) and /tmp.
 ENV PATH=/opt/audiosim/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \

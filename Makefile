@@ -1,13 +1,13 @@
-# Everything a newcomer needs: `make demo` and `make test` build their own environment in .venv.
+# For newcomers: `make demo` and `make test` build their own environment in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# What checks the pages asks nobody whether there is a later version of it.
+# deno, which checks the pages, must not look for updates of itself.
 export DENO_NO_UPDATE_CHECK := 1
-# Containers like to set it; then every one of the some hundred processes that tests start would compile audiosim anew.
+# Containers often set this; each of the hundred or so processes that tests start would then compile audiosim again.
 unexport PYTHONDONTWRITEBYTECODE
-# Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
+# Tests at once, for two cores. Tests in general wait for servers and pages half of the time, fast tests rarely.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
 .PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration mutants validation links nightly soak drawing release workflows clean
@@ -16,19 +16,19 @@ help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
 	@echo "make test       every test; test-fast: those of a minute, without browser, PostgreSQL, kills and real clips"
 	@echo "make test-lowest  the same with the lowest version of every dependency that pyproject.toml allows"
-	@echo "make container  the Dockerfile's very commands without a container runtime: a fresh user, a root that is read-only"
-	@echo "make check      format, lint, types, names and the layers of docs/architecture.md; format: mend what can be mended"
+	@echo "make container  the Dockerfile's own commands without a container runtime, as a fresh user on a read-only root"
+	@echo "make check      format, lint, types, names and the layers of docs/architecture.md; format: apply automatic fixes"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
-	@echo "make calibration  is what is stated true on collections that nothing was learned from? half an hour of processor; needs ../shared/data"
+	@echo "make calibration  are statements true on collections outside the training data? half an hour of processor time; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
-	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
-	@echo "make soak       every promise of reliability tested again and again for an hour, and their table; MINUTES=5, KILLS=1000"
+	@echo "make links      do the external links of the site still work? reports a missing network"
+	@echo "make soak       every promise of reliability tested repeatedly for an hour, with a table of results; MINUTES=5, KILLS=1000"
 	@echo "make mutants    changes to the core that no test notices, drawn at random; SAMPLE=100, an hour or two"
-	@echo "make nightly    what CI runs by night: links, then validation"
-	@echo "make validation  the notebooks in validation/, which make every figure of the docs anew; hours"
+	@echo "make nightly    the nightly CI run: links, then validation"
+	@echo "make validation  the notebooks in validation/, which recompute every figure of the docs; takes hours"
 	@echo "make drawing    docs/architecture.svg, from the imports, and pictures of the pages, with Chromium"
 	@echo "make release    wheel and sdist in dist/, after check and test, installed and tried; PYTHONS='python3.11 python3.13'"
-	@echo "make workflows  linters of .github: the schema of its workflows, and what would be unsafe in them"
+	@echo "make workflows  linters of .github: the schema of its workflows, and their security"
 
 demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
@@ -119,15 +119,15 @@ drawing: $(VENV)/installed-for-docs $(VENV)/installed-for-tests
 	$(BIN)/python docs/draw_settling.py
 	$(BIN)/python docs/draw_listeners.py
 
-# Interpreters in which wheel and sdist are installed and tried; one that is not there is named.
+# Interpreters for installing and trying wheel and sdist; missing ones are reported.
 PYTHONS ?= python3.11 python3.12 python3.13
 release: check test
-	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }
+	@git diff --quiet HEAD || { echo "there are uncommitted changes: commit them before a release"; exit 1; }
 	@version=$$($(BIN)/python -c 'import audiosim; print(audiosim.__version__)'); \
 	grep -qE "^## \[$$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$$" CHANGELOG.md \
 		|| { echo "CHANGELOG.md has no dated section [$$version]"; exit 1; }; \
 	! git rev-parse -q --verify "refs/tags/v$$version" >/dev/null \
-		|| { echo "there is a tag v$$version already: raise the version"; exit 1; }
+		|| { echo "the tag v$$version exists already: raise the version"; exit 1; }
 	rm -rf dist
 	$(BIN)/python -m build --installer pip
 	$(PYTHON) .ci/installed.py dist $(PYTHONS)
@@ -141,7 +141,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit("audiosim needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; say which with make PYTHON=...") if sys.version_info < (3, 11) else 0'
+	@$(PYTHON) -c 'import sys; sys.exit("audiosim needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; choose another with make PYTHON=...") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
@@ -152,12 +152,12 @@ $(VENV)/installed-for-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	touch $@
 
-# A generator of clients, with dependencies of its own; without a package registry its test says that it was skipped.
+# A generator of clients with its own dependencies; without a package registry its test is skipped with a reason.
 $(VENV)/openapi/installed: | $(VENV)/bin/python
 	-$(PYTHON) -m venv $(VENV)/openapi && $(VENV)/openapi/bin/python -m pip install --quiet --disable-pip-version-check \
 		openapi-python-client==0.29.1 && touch $@
 
-# A linter of Compose files; where there is no npm, or no registry of its packages, its test says that it was skipped.
+# A linter of Compose files; without npm or a registry of its packages its test is skipped with a reason.
 $(VENV)/compose/installed: | $(VENV)/bin/python
 	-npm install --silent --no-audit --no-fund --prefix $(VENV)/compose dclint@3.1.0 && touch $@
 

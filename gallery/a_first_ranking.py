@@ -1,6 +1,6 @@
 """
-How do the systems rank when nobody has judged anything?
-=========================================================
+How do the systems rank before anybody has judged anything?
+===========================================================
 
 Ten systems, 24 queries, no judgment. The intervals are wide, and that is the honest answer.
 """

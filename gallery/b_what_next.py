@@ -2,7 +2,7 @@
 Which pair is worth a listener's next minute?
 =============================================
 
-The default rule draws pairs in proportion to the doubt that their judgment is expected to take away.
+The default rule draws pairs in proportion to the uncertainty that a judgment is expected to remove.
 """
 
 import audiosim

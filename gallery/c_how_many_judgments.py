@@ -2,7 +2,7 @@
 How many judgments would my campaign need?
 ==========================================
 
-Campaigns are played on to the goal with grades that the model draws: its own opinion, before anybody listens.
+Campaigns are simulated up to the goal with grades drawn from the model, before anybody listens.
 """
 
 import audiosim

@@ -2,7 +2,7 @@
 Would the campaign have been right?
 ===================================
 
-Where the truth is known a campaign can be replayed: what is stated after each judgment, beside what is true.
+If the truth is known, a campaign can be replayed: the stated confidence after each judgment, beside the truth.
 """
 
 import audiosim

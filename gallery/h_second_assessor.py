@@ -1,6 +1,6 @@
 """
-Does a second assessor pay?
-===========================
+Is a second assessor worth it?
+==============================
 
 Two assessors judged each query; the second is drawn here, 15 points off on average. More queries do more.
 """

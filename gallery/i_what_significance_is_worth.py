@@ -1,8 +1,8 @@
 """
-What is a significant difference worth on other queries?
-========================================================
+Does a significant difference hold on other queries?
+====================================================
 
-Every pair of systems is tested on a random half of the queries, and looked up on the other half.
+Every pair of systems is tested on a random half of the queries, and compared again on the other half.
 """
 
 import audiosim

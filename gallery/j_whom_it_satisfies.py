@@ -1,8 +1,9 @@
 """
-Of fifteen users, how many will be satisfied?
-=============================================
+How many of fifteen users will be satisfied?
+============================================
 
-The published mapping turns scores into the chance that a user is satisfied; the binomial distribution does the rest.
+The published mapping turns scores into the probability that a user is satisfied; the number of satisfied users
+follows a binomial distribution.
 """
 
 import numpy as np

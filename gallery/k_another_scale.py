@@ -1,8 +1,8 @@
 """
-What would four levels have said instead of a hundred?
-======================================================
+What if people had graded on four levels instead of a hundred?
+===============================================================
 
-Every coarser scale can be read off fine judgments. The ranking hardly moves; what it costs is certainty.
+Fine judgments can be converted to any coarser scale. The ranking hardly changes, but it is less certain.
 """
 
 import matplotlib.pyplot as plt

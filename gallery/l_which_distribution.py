@@ -2,7 +2,7 @@
 How are scores distributed over queries?
 ========================================
 
-Four distributions are fitted to half of the queries and held against the scores on the others; the shortest bar fits
+Four distributions are fitted to half of the queries and compared with the scores on the others; the shortest bar fits
 best.
 """
 

@@ -2,7 +2,7 @@
 Which recording sounds most like this one?
 ==========================================
 
-Two recordings are described as they are heard, and compared. Play them.
+Two recordings are described by their sound, and compared. Play them.
 """
 
 import base64
@@ -21,7 +21,7 @@ nearest = found.identifier
 print(f"{query} sounds most like {nearest}: Jensen-Shannon divergence {found.divergence:.2f}")
 
 # %%
-# The two as pictures: frequency over time, loud parts bright.
+# The two as pictures: frequency over time, with loud parts bright.
 
 figure, both = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for name, axes in zip((query, nearest), both, strict=True):

@@ -2,8 +2,8 @@
 What is my embedding worth?
 ===========================
 
-A third of the pairs is judged, the others are predicted. Vectors that know something of the sound make the predictions
-better; vectors that know nothing do little harm.
+A third of the pairs is judged, and the others are predicted. Vectors with information about the sound improve the
+predictions; vectors without any do little harm.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ truth = judged.grades()
 collection = replace(judged, judgments=judged.judgments[::3])
 rng = np.random.default_rng(4)
 
-# An embedding of how the recordings were made (tempo, register, reverb), and one of nothing at all.
+# An embedding of the settings of the recordings (tempo, register, reverb), and one of random numbers.
 columns = ("tempo_bpm", "register_midi", "reverb", "brightness", "noise", "drums", "pad", "pluck")
 made = {name: [float(one.more[column] or 0) for column in columns] for name, one in collection.documents.items()}
 spread = np.std(list(made.values()), axis=0)

@@ -1,9 +1,9 @@
 """
-What do six people say of everybody else?
-=========================================
+What do six people's judgments say about everybody else?
+========================================================
 
-Six simulated people share a campaign, a query at a time: some are stricter than others, one is careless. Scores are
-known better as those six have it than as listeners at large would, and the careless person's judgments are worth less.
+Six simulated people share a campaign, a query at a time: some are stricter than others, one is careless. Scores
+for those six are more certain than scores for listeners in general, and the careless person's judgments count less.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ for whom, stated in (("these six people", ranking), ("listeners at large", ranki
     print(f"About {whom}: confidence {stated.confidence:.3f}, intervals of scores {width:.3f} wide")
 
 # %%
-# Severity of each, beside listeners at large; ``worth`` is in judgments of somebody of the usual noise.
+# Severity of each, relative to listeners in general; ``worth`` counts judgments of a person with usual noise.
 found = audiosim.judges(replace(collection, judgments=campaign.judgments()), leave_one_out=0)
 found.plot()
 for row in found.to_dict():

@@ -3,9 +3,9 @@ Do four listeners speak for ten others?
 =======================================
 
 Fourteen people judged separated sounds in SiSEC 2008 (MUSHRA). Four are drawn, and 100 of their judgments; the others'
-mean is what listeners at large said. The intervals about listeners should hold it, those about the four need not.
-Then the four judge once more, judgment by judgment: a campaign asks, and each answers what they said in 2008.
-The data do not come with audiosim; without them, this says where they are looked for.
+mean stands for listeners in general. The intervals for listeners should contain it, those for the four need not.
+Then the four judge once more, judgment by judgment: a campaign asks, and each gives their answer of 2008.
+The data are not included in audiosim; without them, the script prints the folder where it expects them.
 """
 
 from dataclasses import replace
@@ -45,7 +45,7 @@ else:
 print(said)
 
 # %%
-# The campaign replayed: it asks each of the four in turn, also for second opinions, and hears what they said.
+# The campaign replayed: it asks each of the four in turn, also for second opinions, and gets their answers of 2008.
 moments = []
 if data.is_dir():
     answers = {(one.pair, one.assessor): one for one in theirs}

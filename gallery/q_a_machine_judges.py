@@ -2,10 +2,10 @@
 How many judgments does a machine save?
 =======================================
 
-GPT-4 graded all passages of a part of TREC 2019's deep learning track for nothing. The campaign is played again twice:
-with what people said alone, and with the machine's grades as evidence beside it. The data do not come with audiosim;
-without them, this says where they are looked for. What machines are usually worth was learned on this collection, too,
-so look at the shape of the curves; `benchmarks/machines.py` has figures without that.
+GPT-4 graded all passages of a part of TREC 2019's deep learning track, at no cost. The campaign is replayed twice: with
+people's judgments alone, and with the machine's grades as additional evidence. The data are not included in audiosim;
+without them, the script prints the folder where it expects them. The usual worth of machines was learned on this
+collection, too, so look only at the shape of the curves; `benchmarks/machines.py` has figures without this overlap.
 """
 
 from dataclasses import replace
@@ -47,7 +47,7 @@ plt.xlabel("judgments by people")
 plt.ylabel("share of pairs of systems in the right order")
 
 # %%
-# What the machine is like, by the last campaign's judgments: how lenient, how right, and whom it favours.
+# The machine according to the last campaign's judgments: its leniency, its accuracy, and the systems it favours.
 if people is not None:
     judges = audiosim.judges(replace(beside, judgments=campaign.judgments()), measure=measure, leave_one_out=0)
     (row,) = (row for row in judges.to_dict() if row["judge"] == "gpt4")
