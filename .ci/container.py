@@ -174,7 +174,7 @@ def _said(image: Image, *words: str) -> str:
 def main() -> None:
     """Build in a separate mount namespace, then serve."""
     if sys.platform != "linux" or os.geteuid() != 0:
-        raise SystemExit("this needs Linux and root: it mounts, and makes a user")
+        raise SystemExit("this needs Linux and root, to mount file systems and create a user")
     if sys.argv[1:] != ["--apart"]:
         os.execvp("unshare", ["unshare", "--mount", sys.executable, __file__, "--apart"])
     folder = Path("/mnt") / f"audiosim-{secrets.token_hex(4)}"

@@ -147,7 +147,7 @@ def heard(folder: Path, place: Path) -> Iterator[tuple[str, Collection]]:
 def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, np.ndarray, float]:
     """Stated accuracy of the ranking, nothing judged; the true accuracy, on all queries and on draws of them.
 
-    And the least confidence that a system using sound is better than a random one.
+    It also gives the lowest confidence that a system using sound is better than a random one.
     """
     expected = expected_scores(parse_measure(f"CG@{pool.cutoff}"), pool)
     ranking = estimate_pool(expected, estimator_of(pool, "joint"), np.full(len(truth), np.nan)).to_dict()

@@ -46,7 +46,7 @@ class RecordingFolders:
             name = path.relative_to(folder).as_posix()
             stems = found.setdefault(path.parent.name if path.parent != root else "", {})
             if path.stem in stems:
-                raise InputError(f"{name}: {stems[path.stem]} has the same folder and name, expected one of them")
+                raise InputError(f"{name}: {stems[path.stem]} has the same folder and name, expected only one of them")
             stems[path.stem] = name
         return cls(found)
 

@@ -36,7 +36,7 @@ def read_prompts(folder: Path) -> dict[str, str]:
     found = {} if table is None else read_prompt_table(table)
     for path in _texts(folder):
         if path.stem in found:
-            raise InputError(f"{path}: there is a prompt {path.stem} already, expected one of them")
+            raise InputError(f"{path}: there is already a prompt {path.stem}, expected only one")
         found[path.stem] = read_prompt(path)
     return found
 

@@ -65,7 +65,7 @@ class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     @property
     def texts(self) -> dict[str, str]:
-        """The texts by name; an error if anything else is to be changed, or nothing."""
+        """The texts by name; an error if other fields or no fields are to be changed."""
         said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "reason"}
         given = {name: text for name, text in said.items() if text is not UNSET}
         wrong = [name for name in OF_SCALE if name in given]

@@ -66,4 +66,4 @@ def test_an_extraction_killed_again_and_again_goes_on_and_ends_as_if_it_had_not_
     assert list(result.recordings) == list(whole.recordings)
     assert np.array_equal(result.rows, whole.rows)
     counts = [count or 0 for count in seen]
-    assert counts == sorted(counts), "what was done is never lost"
+    assert counts == sorted(counts), "finished work is never lost"

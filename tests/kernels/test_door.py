@@ -1,4 +1,4 @@
-"""Without LLVM, or if it may not make code, the array versions give the same results; tested in real processes."""
+"""Without LLVM, or without permission to generate code, the array versions give the same results; in real processes."""
 
 import ast
 import subprocess

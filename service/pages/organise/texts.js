@@ -58,7 +58,7 @@ export function changingTexts(path) {
 
 function lastChange(changed) {
   if (!changed) return [];
-  return ["Changed last ", when(changed.time), ...(changed.assessor ? [" by ", named(changed.assessor, 24)] : []), ...(changed.details.reason ? [": “", named(changed.details.reason), "”"] : []), "."];
+  return ["Last changed ", when(changed.time), ...(changed.assessor ? [" by ", named(changed.assessor, 24)] : []), ...(changed.details.reason ? [": “", named(changed.details.reason), "”"] : []), "."];
 }
 
 /** All queries, first those with a prompt if others have none; the choice stays. */
