@@ -40,8 +40,11 @@ def test_a_script_runs_in_seconds_and_shows_something(path, capsys):
     begun = time.process_time()
     try:
         runpy.run_path(str(path))
+        said = capsys.readouterr().out
+        if "not here" in said:
+            pytest.skip(f"the script needs data that are not part of the project: {said.splitlines()[0]}")
         assert pyplot.get_fignums() or isinstance(ast.parse(script).body[-1], ast.Expr)
     finally:
         pyplot.close("all")
     assert time.process_time() - begun < SECONDS
-    assert "print(" not in script or capsys.readouterr().out
+    assert "print(" not in script or said
