@@ -12,6 +12,7 @@ import pytest
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 QUICK = "listen=0.1"  # seconds to listen to each clip
+SHORT = f"{QUICK}&batch=4"  # so that no more than the clips of four pairs are fetched
 OFFLINE = "ERR_INTERNET_DISCONNECTED"
 
 
@@ -232,7 +233,7 @@ def test_another_device_goes_on_with_the_same_pair(browse):
 
 
 def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 1, 3)
@@ -261,7 +262,7 @@ def test_two_assessors_at_once_never_get_the_same_pair(browse, http):
 
 
 def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     judge(page, 0)
     shown = waves(page)
@@ -298,7 +299,7 @@ def test_an_answer_taken_back_offline_is_never_counted(browse, http, watch):
 
 
 def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(browse, http):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     judge(page, 0)
     judge(page, 1)
@@ -312,7 +313,7 @@ def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(brows
     save(page)
     saved(page)
     wait_for_pair(page)
-    assert page.inner_text("#where") == "Pair 3 of 20"
+    assert page.inner_text("#where") == "Pair 3 of 4"
     assert waves(page) == shown
     latest = {(one["query"], one["document"]): one["broad"] for one in answers(http, "Ann")}
     assert sorted(latest.values()) == [1, 2]
@@ -353,12 +354,12 @@ def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_
 
 
 def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(browse, http):
-    one = browse(f"/judge/demo?{QUICK}")
+    one = browse(f"/judge/demo?{SHORT}")
     enter(one, "Ann")
     shown = waves(one)
     judge(one, 0)
     saved(one)
-    other = browse(f"/judge/demo?{QUICK}")
+    other = browse(f"/judge/demo?{SHORT}")
     enter(other, "Ann")
     open_answers(other)
     other.click("[aria-label='Revise the answer to pair 1']")
@@ -372,20 +373,20 @@ def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(brows
 
 
 def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, http):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     page.click("#open-cannot")
     page.click("#reason-1")
     page.fill("#reason-text", "only noise")
     page.click("#cannot-form button.primary")
-    expect(page.locator("#where")).to_have_text("Pair 2 of 20")
+    expect(page.locator("#where")).to_have_text("Pair 2 of 4")
     saved(page)
     (answer,) = answers(http, "Ann")
     assert (answer["kind"], answer["details"]["reason"]) == ("cannot", "a clip is broken or silent: only noise")
 
 
 def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered(browse, http):
-    page = browse("/judge/demo?listen=1")
+    page = browse("/judge/demo?listen=1&batch=4")
     enter(page, "Ann")
     page.keyboard.press("Enter")
     assert "hear the candidate for 1 s more, choose a button, set the slider" in page.inner_text("#missing")
@@ -393,7 +394,7 @@ def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered
     hear(page, 0, 1)
     page.keyboard.press("Enter")
     assert page.inner_text("#missing") == "Hear the candidate for 1 s more"
-    assert page.inner_text("#where") == "Pair 1 of 20"
+    assert page.inner_text("#where") == "Pair 1 of 4"
     page.keyboard.press("c")
     hear(page, 1, 1)
     save(page)
@@ -402,7 +403,7 @@ def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered
 
 
 def test_grades_that_contradict_each_other_are_remarked_and_taken(browse, http):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 0)
@@ -417,7 +418,7 @@ def test_grades_that_contradict_each_other_are_remarked_and_taken(browse, http):
 
 @pytest.mark.parametrize(("ask", "expected"), [("fine", {"fine"}), ("both", {"fine", "broad"})])
 def test_the_organiser_says_whether_one_grade_or_two_are_asked_for(browse, http, ask, expected):
-    page = browse(f"/judge/demo?{QUICK}&ask={ask}")
+    page = browse(f"/judge/demo?{SHORT}&ask={ask}")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 1)
@@ -483,7 +484,7 @@ def test_a_question_that_is_one_entry_is_asked_checked_kept_and_exported(asked, 
     [('"broad"', "2", "broad", 2), ('"binary"', "1", "grade", 1), ("[0, 2, 5, 10]", "2", "grade", 5)],
 )
 def test_every_scale_is_asked_in_its_own_way(browse, http, scale, key, field, given):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     hear_both(page)
     assert page.locator("input[type=range]").count() == 0
@@ -495,7 +496,7 @@ def test_every_scale_is_asked_in_its_own_way(browse, http, scale, key, field, gi
 
 
 def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, http):
-    page = browse("/judge/demo?listen=0.1")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann", training=True)
     details_of = []
     for place in range(3):
@@ -513,12 +514,12 @@ def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, ht
     assert "there is no right answer" in details_of[1]
     assert "one recording again" in details_of[2]
     wait_for_pair(page)
-    assert page.inner_text("#where") == "Pair 1 of 20"
+    assert page.inner_text("#where") == "Pair 1 of 4"
     assert answers(http, "Ann") == []
 
 
 def test_a_break_is_suggested_when_its_time_has_come(browse):
-    page = browse(f"/judge/demo?{QUICK}&break=0.01")
+    page = browse(f"/judge/demo?{SHORT}&break=0.01")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 1)
@@ -528,14 +529,14 @@ def test_a_break_is_suggested_when_its_time_has_come(browse):
     assert "You have judged for 1 minute." in page.inner_text("#rest-text")
     page.keyboard.press("Enter")
     wait_for_pair(page)
-    assert page.inner_text("#where") == "Pair 2 of 20"
+    assert page.inner_text("#where") == "Pair 2 of 4"
 
 
 def test_an_invitation_becomes_a_cookie_and_leaves_the_address(browse, invited):
     server, token = invited
-    page = browse(f"/judge/demo?{QUICK}#token={token}")
+    page = browse(f"/judge/demo?{SHORT}#token={token}")
     begin(page)
-    assert page.evaluate("location.href") == f"{server.url}/judge/demo?{QUICK}"
+    assert page.evaluate("location.href") == f"{server.url}/judge/demo?{SHORT}"
     assert page.evaluate("document.cookie") == ""
     (cookie,) = page.context.cookies()
     assert (cookie["value"], cookie["httpOnly"], cookie["sameSite"]) == (token, True, "Strict")
@@ -543,15 +544,15 @@ def test_an_invitation_becomes_a_cookie_and_leaves_the_address(browse, invited):
     saved(page)
     page.reload()
     begin(page)
-    assert page.inner_text("#where") == "Pair 2 of 20"
+    assert page.inner_text("#where") == "Pair 2 of 4"
     found = answers_by(server, token)
     assert (found["assessor"], [one["broad"] for one in found["answers"]]) == ("Ann", [1])
 
 
 def test_where_there_are_no_tokens_an_invitation_is_a_name_that_leaves_the_address(browse, live, http):
-    page = browse(f"/judge/demo?{QUICK}#name=Zo%C3%AB%20%26%20co")
+    page = browse(f"/judge/demo?{SHORT}#name=Zo%C3%AB%20%26%20co")
     begin(page)
-    assert page.evaluate("location.href") == f"{live.url}/judge/demo?{QUICK}"
+    assert page.evaluate("location.href") == f"{live.url}/judge/demo?{SHORT}"
     judge(page, 1)
     saved(page)
     assert [answer["broad"] for answer in answers(http, "Zoë & co")] == [1]
@@ -563,7 +564,7 @@ def test_where_there_are_no_tokens_an_invitation_is_a_name_that_leaves_the_addre
 def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, invited, watch, audit):
     watch.expected.append("401 (Unauthorized)")
     _, token = invited
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     page.locator("#token:focus").wait_for()
     assert audit(page) == []
     page.keyboard.type("guess")
@@ -577,7 +578,7 @@ def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, i
 def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse, invited, watch):
     watch.expected.append("401 (Unauthorized)")
     server, token = invited
-    page = browse(f"/judge/demo?{QUICK}#token={token}")
+    page = browse(f"/judge/demo?{SHORT}#token={token}")
     begin(page)
     judge(page, 0)
     saved(page)
@@ -596,7 +597,7 @@ def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse
 
 def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch, audit):
     watch.expected.append("409 (Conflict)")
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     judge(page, 0)
     saved(page)
@@ -605,7 +606,7 @@ def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch, a
     expect(page.locator("#state")).to_have_text("On hold: 1 waiting")
     expect(page.locator("#hold")).to_contain_text("The organiser paused this listening test at ")
     expect(page.locator("#hold")).to_contain_text(": “lunch”. Your answers are safe")
-    other = browse(f"/judge/demo?{QUICK}")
+    other = browse(f"/judge/demo?{SHORT}")
     enter_name(other, "Ann", screen="held")
     assert "The organiser paused this listening test at " in other.inner_text("#held-who")
     assert other.inner_text("#held-safe") == "Your answer is safe."
@@ -620,7 +621,7 @@ def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch, a
 
 def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, http, watch):
     watch.expected.append("422 (Unprocessable Entity)")
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     # Like a page of another version, it sends a grade off the scale.
     page.route(
@@ -661,7 +662,7 @@ LISTEN = """async () => {
 
 
 def test_sound_really_plays_on_either_side_and_a_pause_is_silent(browse):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     assert page.wait_for_function(LISTEN).json_value() == "running"
 
@@ -717,7 +718,7 @@ def test_a_switch_goes_on_at_the_very_same_position(browse):
 
 
 def test_a_waveform_is_a_place_to_go_to(browse):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     page.keyboard.press(" ")
     box = page.locator("#position").bounding_box()
@@ -730,7 +731,7 @@ def test_a_waveform_is_a_place_to_go_to(browse):
 
 
 def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, audit):
-    page = browse("/judge/demo?listen=0.1")
+    page = browse(f"/judge/demo?{SHORT}")
     page.locator("#name:focus").wait_for()
     assert audit(page) == []
     page.keyboard.type("Ann")
@@ -753,7 +754,7 @@ def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, audit):
 
 
 def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
-    page = browse(f"/judge/demo?{QUICK}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page = browse(f"/judge/demo?{SHORT}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     page.fill("#name", "Ann")
     page.tap("#name-form button")
     page.tap("#skip-training")
@@ -770,7 +771,7 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
     page.touchscreen.tap(box["x"] + 0.75 * box["width"], box["y"] + box["height"] / 2)
     page.locator("#save[aria-disabled=false]").wait_for()
     page.tap("#save")
-    expect(page.locator("#where")).to_have_text("Pair 2 of 20")
+    expect(page.locator("#where")).to_have_text("Pair 2 of 4")
     saved(page)
     (answer,) = answers(http, "Ann")
     assert answer["broad"] == 2
@@ -779,14 +780,14 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
 
 def test_at_twice_the_text_size_nothing_is_cut_off(browse):
     # A window 1280 wide at 200 % zoom is like one 640 wide (WCAG 1.4.4, 1.4.10).
-    page = browse(f"/judge/demo?{QUICK}", viewport={"width": 640, "height": 450}, device_scale_factor=2)
+    page = browse(f"/judge/demo?{SHORT}", viewport={"width": 640, "height": 450}, device_scale_factor=2)
     enter(page, "Ann")
     assert page.evaluate("document.documentElement.scrollWidth") == 640
     assert page.locator("#save").is_visible()
 
 
 def test_the_question_mark_shows_the_keys_and_letters_can_be_switched_off(browse):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     page.keyboard.press("?")
     page.locator("#help[open]").wait_for()
@@ -802,7 +803,7 @@ def test_the_question_mark_shows_the_keys_and_letters_can_be_switched_off(browse
 
 
 def test_nothing_on_the_page_names_systems_scores_or_clips(browse, http):
-    page = browse(f"/judge/demo?{QUICK}")
+    page = browse(f"/judge/demo?{SHORT}")
     enter(page, "Ann")
     judge(page, 1)
     open_answers(page)
