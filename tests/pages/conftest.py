@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # Without its windows, Chromium takes two thirds of the processor time for the same pages.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI runs as root, which has no sandbox
+CALM = {"reduced_motion": "reduce"}
 PATIENCE_MS = 180_000  # limit for a page; a busy machine may be slow
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 FAULTS = "resultTypes: ['violations']"  # listing only violations saves half of the work
@@ -186,7 +187,8 @@ def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) ->
 
     They belong to the server `live`, or to `invited` or `asked` if the test uses one of those.
 
-    Named arguments are those of Playwright's `new_context`, such as viewport, color_scheme, reduced_motion.
+    Named arguments are those of Playwright's `new_context`, such as viewport, color_scheme, reduced_motion. Without the
+    last a page shows where a clip is four times a second: at every frame that takes a quarter of a processor.
     """
     if "invited" in request.fixturenames:
         url = request.getfixturevalue("invited")[0].url
@@ -196,7 +198,7 @@ def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) ->
 
     def open_page(path: str = "", context: "BrowserContext | None" = None, **options: Any) -> "Page":
         if context is None:
-            context = chromium.new_context(**{"base_url": url, "locale": "en-GB"} | options)
+            context = chromium.new_context(**CALM | {"base_url": url, "locale": "en-GB"} | options)
             context.set_default_timeout(PATIENCE_MS)
             made.append(context)
         page = context.new_page()

@@ -13,6 +13,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="playwright is not in
 
 QUICK = "listen=0.1"  # seconds to listen to each clip
 SHORT = f"{QUICK}&batch=4"  # so that no more than the clips of four pairs are fetched
+MOVING = {"reduced_motion": "no-preference"}
 OFFLINE = "ERR_INTERNET_DISCONNECTED"
 
 
@@ -662,7 +663,7 @@ LISTEN = """async () => {
 
 
 def test_sound_really_plays_on_either_side_and_a_pause_is_silent(browse):
-    page = browse(f"/judge/demo?{SHORT}")
+    page = browse(f"/judge/demo?{SHORT}", **MOVING)
     enter(page, "Ann")
     assert page.wait_for_function(LISTEN).json_value() == "running"
 
@@ -690,7 +691,7 @@ RENDER = """async (clips) => {
 
 
 def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
-    page = browse("/judge/demo")
+    page = browse("/judge/demo", **MOVING)
     made = page.evaluate(RENDER, [[0.5, 0], [-0.125, 0]])
     samples, rate = made["samples"], made["rate"]
     target = 10 ** (-20 / 20)  # both clips are constants, so their root mean square is the target
@@ -704,7 +705,7 @@ def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
 
 
 def test_a_switch_goes_on_at_the_very_same_position(browse):
-    page = browse("/judge/demo")
+    page = browse("/judge/demo", **MOVING)
     made = page.evaluate(RENDER, [[0, 0.25], [0, -0.25]])
     samples, rate = made["samples"], made["rate"]
     heard_at_s = [4 * abs(sample) for sample in samples]  # each sample gives its position in the clip
@@ -718,7 +719,7 @@ def test_a_switch_goes_on_at_the_very_same_position(browse):
 
 
 def test_a_waveform_is_a_place_to_go_to(browse):
-    page = browse(f"/judge/demo?{SHORT}")
+    page = browse(f"/judge/demo?{SHORT}", **MOVING)
     enter(page, "Ann")
     page.keyboard.press(" ")
     box = page.locator("#position").bounding_box()

@@ -11,6 +11,7 @@ import { drawWaveform } from "./waveform.js";
 const INKS = ["--accent", "--second"];
 const NUDGE_S = 1;
 const CALM_MS = 250; // between two moves of the playhead under reduced motion
+const PAUSED_MS = 50; // until the playhead moves again: a page that waits at every frame uses up a battery
 const NAMES = ["query", "candidate"];
 const HEAR = { query: m("hear the query for {seconds} s more"), candidate: m("hear the candidate for {seconds} s more") };
 const MOMENT = { query: m("hear the query for a moment more"), candidate: m("hear the candidate for a moment more") };
@@ -123,7 +124,8 @@ export class Desk extends EventTarget {
     const step = () => {
       if (this.player.playing) this.#tick();
       if (matchMedia("(prefers-reduced-motion: reduce)").matches) setTimeout(step, CALM_MS);
-      else requestAnimationFrame(step);
+      else if (this.player.playing) requestAnimationFrame(step);
+      else setTimeout(step, PAUSED_MS);
     };
     step();
   }
