@@ -185,8 +185,10 @@ def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(
         pool = build_pool(coarse)
         columns = {"query": [q for q, _ in pool.pairs], "document": [d for _, d in pool.pairs]}
         with servers[0].client() as one, servers[1].client() as two:
-            # Reads may be a moment behind the other server's writes.
-            wait_until(lambda: len({http.get(f"{COARSE}/ranking").json()["state"] for http in (one, two)}) == 1)
+            # Reads may be a moment behind the other server's writes, and both behind their own.
+            lines = len(log_of(servers[0]))
+            for http in (one, two):
+                wait_until(lambda of=http: of.get(f"{COARSE}/ranking").json()["state"] == lines)
             for path, body in (("ranking", None), ("campaign", None), ("predictions", columns)):
                 said = [
                     http.request("GET" if body is None else "POST", f"{COARSE}/{path}", json=body)
