@@ -6,7 +6,7 @@ Person a has noise c e^(u_a), ties t e^(v_a) and guesses a share e_a of the answ
 
 The shifts delta and eta of everybody's noise and ties, the spread s of ties between people, and the mean share m of
 guesses are unknown too. The shifts are normal; m has the probabilities that other collections give it, and s may be
-any of three. Whatever the documents, a guess is a tie as often as the person's other answers are, and a or b alike: if
+any of three. Whatever the documents, a guess is a tie as often as the person's answers are, and a or b alike: if
 all guesses were alike, rare preferences of somebody who mostly sees no difference would count as well considered. All
 of it is summed over grids: the answers of a person inform about that person, those of all people about the shifts, the
 spread and the mean share, and a statement about somebody new averages over all of these.
