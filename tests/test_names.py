@@ -1,10 +1,9 @@
-"""Names: each has one meaning, belongs to one module, and consists of words of the field."""
+"""Names: they consist of words of the field, and commands and functions call a thing by the same word."""
 
 import ast
 import importlib
 import inspect
 import re
-from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from audiosim import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow  # `make check` runs them, and those of layers
-COMMANDS = "audiosim.cli"  # a command may have the name of its library function
-LOCAL = {"TypeVar", "ParamSpec", "load", "chapter"}  # type variables, lazy imports, routers: local to a module
 
 
 @cache
@@ -33,62 +30,6 @@ def modules():
     found = (path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py"))
     paths = sorted(path for path in found if "migrations" not in path.parts)  # all have the names that Alembic reads
     return {".".join(path.relative_to(ROOT).with_suffix("").parts): parsed(path) for path in paths}
-
-
-def defined(tree):
-    """Public functions, classes and values defined at the top of a module, without its imports."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
-        elif isinstance(node, ast.Assign) and not is_local(node.value):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-
-
-def is_local(value):
-    made = value.func if isinstance(value, ast.Call) else None
-    return getattr(made, "attr", getattr(made, "id", None)) in LOCAL
-
-
-def imported():
-    """Module and name of everything that modules import from each other by name."""
-    return {
-        (node.module, alias.name)
-        for tree in modules().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-
-
-def twice(named):
-    places = defaultdict(list)
-    for name, module in named:
-        places[name].append(module)
-    return {name: where for name, where in places.items() if len(where) > 1}
-
-
-def test_no_module_name_stands_twice():
-    assert twice((name.split(".")[-1], name) for name in modules() if not name.endswith("__")) == {}
-
-
-def test_no_public_function_or_class_has_the_name_of_another():
-    named = [(name, module) for module, tree in modules().items() for name in defined(tree)]
-    assert (
-        twice(
-            (name, module)
-            for name, module in named
-            if not (name.startswith("_") or name.isupper() or module.startswith(COMMANDS))
-        )
-        == {}
-    )
-
-
-def test_no_constant_that_other_modules_read_has_the_name_of_another_such():
-    taken = imported()
-    named = [(name, module) for module, tree in modules().items() for name in defined(tree) if name.isupper()]
-    assert twice((name, module) for name, module in named if (module, name) in taken) == {}
 
 
 # The project's own words for terms of the field, each with the term to use.
