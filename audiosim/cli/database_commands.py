@@ -139,6 +139,7 @@ def import_judgments(
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """
     from audiosim.corpus.comparisons import has_comparisons
+    from audiosim.corpus.judgments import nameless
     from audiosim.report.screen import progress
     from audiosim.service.client import Client
     from audiosim.service.remote.address import parse_address
@@ -146,7 +147,7 @@ def import_judgments(
     root, collection, _ = parse_address(service)
     if collection is None:
         raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
-    text = whole_text(judgments).encode()
+    text = nameless(judgments.name, whole_text(judgments).encode())
     kind = "comparisons" if has_comparisons(text) else "judgments"
     with Client(root) as client, progress(kind) as show:
         send = client.import_comparisons if kind == "comparisons" else client.import_judgments

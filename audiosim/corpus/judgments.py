@@ -5,14 +5,16 @@ The form is recognised from the file's contents:
 - TREC qrels: `query 0 document grade`; lists: `query document grade`, with or without exactly these words as a header.
   The grade -1 means unjudged and is left out; -2 is junk, the lowest grade. A pair has one line.
 - CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. The grade is in `grade`, or in `fine` and
-  `broad`, of which the scale selects one; a line with only the other one is left out. A second line on a pair by the
-  same assessor is a revision: all are kept, in order. The columns CARRIED may be present too: a line with a reason in
-  `cannot` instead of a grade leaves the pair unjudged, and a line with `no` in `counts` is ignored. `defused` names
-  the columns of a line in which a leading apostrophe protects spreadsheets from the text.
+  `broad`, of which the scale selects one; a line with only the other one is left out, and `grade` may not contradict
+  the one selected. A second line on a pair by the same assessor is a revision: all are kept, in order. The columns
+  CARRIED may be present too: a line with a reason in `cannot` instead of a grade leaves the pair unjudged, and a line
+  with `no` in `counts` is ignored. `defused` names the columns of a line in which a leading apostrophe protects
+  spreadsheets from the text.
 - XML, and JSON as written by ranx: see `audiosim.corpus.nested_judgments`.
-- Groups of equal relevance, 1 the most relevant, in a column `group` of a table, or as the last column of
-  `query 0 document group` or `query document group` in a file called `groups`. The last group of the file is level 1,
-  groups before it are higher; 0 is left for documents in no group.
+- Groups of equal relevance, the lowest number the most relevant, in `group`, or as the last column of
+  `query 0 document group` or `query document group` in a file called `groups` or under a header of just these words.
+  A file has groups or grades throughout. Groups are ranks of the numbers that occur: the last one is level 1, groups
+  before it are higher; 0 is left for documents in no group. A scale with other levels is an error.
 
 A grade may be one of Evalutron's words: NS, SS, VS, or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
 """
@@ -24,11 +26,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from audiosim.corpus.coded_judgments import CodedJudgments, JudgmentSequence
-from audiosim.corpus.lines import Lines, columns_hint, csv_line, finite, read_lines, shortest, write_text
+from audiosim.corpus.lines import (
+    BYTE_ORDER_MARK,
+    Lines,
+    columns_hint,
+    csv_line,
+    finite,
+    read_lines,
+    shortest,
+    write_text,
+)
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import FINE, Judgment, Pair, Scale
 from audiosim.corpus.nested_judgments import is_xml, ranx_rows, xml_rows
@@ -57,10 +68,11 @@ CARRIED = (
 )
 GROUP, ASPECT = "group", "aspect"
 COUNTS, DEFUSED = "counts", "defused"
+VALUES = (*GRADES, GROUP)
 KNOWN = (*COLUMNS, ASPECT, COUNTS, *CARRIED, DEFUSED, GROUP)
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FORMS = "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
-LISTS = (["query", "document", "grade"], ["query", "document", GROUP])
+LISTS = [[*names, last] for names in (("query", "document"), ("query", "0", "document")) for last in ("grade", GROUP)]
 WORDS = {"ns": 0.0, "ss": 1.0, "vs": 2.0, "not similar": 0.0, "somewhat similar": 1.0, "very similar": 2.0}
 
 
@@ -84,22 +96,16 @@ def read_judgments(
     scale  scale of the grades; None: guessed from the columns and grades
     say    called with a sentence on the guess of the scale, and with one on each kind of odd grade
     """
-    path, column = Path(path), "grade"
+    path = Path(path)
     if (plain := _read_columns(path)) is not None:
         return graded_columns(path, plain, scale, say)
     statements = _read_statements(path, say)
     _check_aspects(path, statements)
-    groups = int(max((statement.grades.get(GROUP, 0) for statement in statements), default=0))
-    if groups:
-        statements, scale = (
-            _graded(statements, groups, say),
-            scale or Scale("custom", tuple(map(float, range(groups + 1)))),
-        )
-    if scale is None:
-        scale, column = _guess_scale(path, statements, say)
+    statements, scale = _without_groups(path, statements, scale, say)
+    scale, column = _guess_scale(path, statements, say) if scale is None else (scale, scale.name)
     judgments = []
     for statement in statements:
-        grade = statement.grades.get(scale.name, statement.grades.get(column))
+        grade = _grade(path, statement, column)
         if grade is not None:
             judgments.append(_judgment(path, statement, scale, scale.levels[0] if grade == JUNK else grade))
     if statements and not judgments:
@@ -114,7 +120,7 @@ def lines_of_pairs(path: Path) -> list[tuple[int, Pair, str]]:
 
 def _read_columns(path: Path) -> CodedJudgments | None:
     """The lines of a plain file of qrels; None for any other file; see `plain_judgments`."""
-    if _named_groups(path):
+    if named_groups(path):
         return None
     try:
         _, first = next(read_lines(path, FORMS))
@@ -149,15 +155,34 @@ def _judgment(path: Path, statement: Statement, scale: Scale, grade: float) -> J
     return Judgment(*statement[1:3], grade, statement.assessor, statement.time, statement.aspect)
 
 
-def _graded(statements: list[Statement], last: int, say: Say) -> list[Statement]:
-    """The statements with levels instead of groups; `last` is the number of groups."""
-    say(f"groups 1 to {last} of equal relevance: taken as levels {last} to 1, group 1 the most relevant")
-    return [
-        statement._replace(grades={"grade": last + 1 - statement.grades[GROUP]})
-        if GROUP in statement.grades
-        else statement
-        for statement in statements
-    ]
+def _without_groups(
+    path: Path, statements: list[Statement], scale: Scale | None, say: Say
+) -> tuple[list[Statement], Scale | None]:
+    """The statements with levels instead of groups, and their scale; both unchanged if there are no groups."""
+    numbers = {statement.grades[GROUP] for statement in statements if GROUP in statement.grades}
+    if not (numbers or named_groups(path)):
+        return statements, scale
+    for statement in statements:
+        if [*statement.grades] != [GROUP]:
+            found = " and ".join(statement.grades)
+            raise FormatError(path, statement.line, f"expected a group alone as on all lines, found {found}")
+    own = Scale("custom", tuple(float(level) for level in range(len(numbers) + 1)))
+    if scale is not None and scale.levels != own.levels:
+        problem = f"the file has {len(numbers)} groups of equal relevance, which are no grades of the scale {scale}"
+        raise FormatError(path, statements[0].line, f"{problem}: write the grade of each group instead")
+    say(f"{len(numbers)} groups of equal relevance: taken as levels {len(numbers)} to 1, the first the most relevant")
+    level = {number: float(place) for place, number in enumerate(sorted(numbers, reverse=True), start=1)}
+    return [one._replace(grades={"grade": level[one.grades[GROUP]]}) for one in statements], scale or own
+
+
+def _grade(path: Path, statement: Statement, column: str) -> float | None:
+    """The grade in a column, or in `grade` if it is empty; None if there is neither."""
+    general = statement.grades.get("grade")
+    grade = statement.grades.get(column, general)
+    if general is not None and grade != general:
+        problem = f"grade {general:g} contradicts {column} {grade:g}: both are on the same scale"
+        raise FormatError(path, statement.line, f"{problem}, expected one of them")
+    return grade
 
 
 def _guess_scale(path: Path, statements: Sequence[Statement], say: Say) -> tuple[Scale, str]:
@@ -205,7 +230,8 @@ def _from_braces(path: Path, number: int, first: str, lines: Lines) -> list[Stat
         record = None
     whole = first.strip().endswith("{") if record is None else any(isinstance(one, dict) for one in record.values())
     if whole and not (isinstance(record, dict) and "query" in record):
-        return [_from_row(path, number, row) for number, row in ranx_rows(path, lines)]
+        rows = ranx_rows(path, lines, GROUP if named_groups(path) else "grade")
+        return [_from_row(path, number, row) for number, row in rows]
     records = ((number, _json_record(path, number, text)) for number, text in lines)
     return [_from_json(path, number, record) for number, record in records if _rests(path, number, record)]
 
@@ -215,13 +241,18 @@ def _is_header(line: str) -> bool:
     return len(names) > 1 and ("query" in names or "document" in names)
 
 
+def _is_object(line: str) -> bool:
+    """True for a line of JSON Lines."""
+    return line.lstrip().startswith("{") and '"document"' in line
+
+
 def _names_columns(line: str) -> bool:
     return "query" in line.lower() or "document" in line.lower()
 
 
 def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Statement]:
     """The statements of TREC qrels or of a list of three columns, with one line per pair."""
-    column = GROUP if _named_groups(path) else "grade"
+    column = GROUP if named_groups(path) else "grade"
     seen: dict[Pair, int] = {}
     statements = []
     odd = Counter[float]()
@@ -245,8 +276,26 @@ def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Stateme
     return statements
 
 
-def _named_groups(path: Path) -> bool:
-    return path.name.partition(".")[0] == "groups"
+def named_groups(path: PurePath) -> bool:
+    """True if numbers without a column's name in this file are groups."""
+    return path.name.partition(".")[0].lower() == "groups"
+
+
+def nameless(name: str, body: bytes) -> bytes:
+    """The contents of a file of judgments, with a header if only its name says that it has groups.
+
+    name  of the file, which later readers of the contents do not know
+    """
+    if not named_groups(PurePath(name)):
+        return body
+    lines = body.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    if _is_header(first) or is_xml(first) or first.split() in LISTS or _is_object(first):
+        return body
+    header = {len(words): " ".join(words) for words in LISTS if words[-1] == GROUP}.get(len(first.split()))
+    if header is None:
+        raise InputError(f"{name}: expected a header with query, document and group, or lines of them")
+    return f"{header}\n".encode() + body.removeprefix(BYTE_ORDER_MARK.encode())
 
 
 def _spelled(path: Path, number: int, column: str, text: str) -> dict[str, float]:
@@ -254,10 +303,15 @@ def _spelled(path: Path, number: int, column: str, text: str) -> dict[str, float
     word = WORDS.get(" ".join(text.lower().split()))
     if word is not None and column in ("grade", "broad"):
         return {"broad": word}
+    return {column: _number(path, number, column, text)}
+
+
+def _number(path: Path, number: int, column: str, text: str) -> float:
+    """A grade, or the number of a group, exact however large."""
     value = finite(path, number, column, text)
     if column == GROUP and not (value >= 1 and value.is_integer()):
         raise FormatError(path, number, f"expected a group of 1 or more, found {text}")
-    return {column: value}
+    return int(text) if column == GROUP and text.strip().isdecimal() else value
 
 
 def _split_tabs(_: int, text: str) -> list[str]:
@@ -274,7 +328,7 @@ def _split_commas(path: Path, number: int, text: str) -> list[str]:
 
 def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
     grades: dict[str, float] = {}
-    for name in (*GRADES, GROUP):
+    for name in VALUES:
         grades |= _spelled(path, number, name, row[name]) if row.get(name) else {}
     said = (row.get(name, "") for name in ("assessor", "time", ASPECT))
     return _statement(path, number, row["query"], row["document"], grades, *said)
@@ -286,7 +340,7 @@ def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:
     counts = True if said in (None, "") else YES_NO.get(str(said).strip().lower())
     if counts is None:
         raise FormatError(path, number, f"expected yes or no for {COUNTS}, found {quoted(str(said))}")
-    return counts and (not row.get("cannot") or any(row.get(name) not in (None, "") for name in GRADES))
+    return counts and (not row.get("cannot") or any(row.get(name) not in (None, "") for name in VALUES))
 
 
 def _armed(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
@@ -314,7 +368,8 @@ def _json_record(path: Path, number: int, text: str) -> dict[str, object]:
 
 
 def _from_json(path: Path, number: int, record: dict[str, object]) -> Statement:
-    grades = {name: _json_number(path, number, name, record[name]) for name in GRADES if record.get(name) is not None}
+    given = {name: record[name] for name in VALUES if record.get(name) is not None}
+    grades = {name: _json_number(path, number, name, value) for name, value in given.items()}
     query, document, *said = (
         _json_text(path, number, record, key) for key in ("query", "document", "assessor", "time", ASPECT)
     )
@@ -324,7 +379,7 @@ def _from_json(path: Path, number: int, record: dict[str, object]) -> Statement:
 def _json_number(path: Path, number: int, name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FormatError(path, number, f"expected a finite number for {name}, found {json.dumps(value)}")
-    return finite(path, number, name, str(value))
+    return _number(path, number, name, str(value))
 
 
 def _json_text(path: Path, number: int, record: dict[str, object], key: str) -> str:

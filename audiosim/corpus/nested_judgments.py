@@ -96,10 +96,13 @@ class _Reader:
             self.open[-1][0].update(known)  # its value describes the enclosing element
 
 
-def ranx_rows(path: Path, lines: Lines) -> JudgmentRows:
-    """The judgments of a JSON file of grades by query and document; as it is one JSON value, errors name no line."""
-    for query, document, grade in ranx_values(path, lines):
-        yield 1, {"query": query, "document": document, "grade": grade}
+def ranx_rows(path: Path, lines: Lines, column: str) -> JudgmentRows:
+    """The judgments of a JSON file of numbers by query and document; as it is one JSON value, errors name no line.
+
+    column  column of the numbers: `grade`, or `group`
+    """
+    for query, document, number in ranx_values(path, lines):
+        yield 1, {"query": query, "document": document, column: number}
 
 
 def ranx_values(path: Path, lines: Lines) -> Iterator[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from audiosim.audio.decoder import SUFFIXES
 from audiosim.corpus.collection_files import COMPARISONS, JUDGMENTS
 from audiosim.corpus.comparisons import read_comparisons
 from audiosim.corpus.judge_files import JUDGES, read_judge
-from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.judgments import VALUES, named_groups, read_judgments
 from audiosim.corpus.metadata_tables import read_documents, read_queries, read_systems
 from audiosim.corpus.model import Run, queries_of
 from audiosim.corpus.prompts import prompt_text
@@ -57,7 +57,7 @@ LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and nested folders
 LONGEST_JOINED = 240  # bytes; file names may have 255, and a judge's file gets a longer one
 HEAD = 4096
 SHOWN = 4  # names listed in a sentence
-GRADES = {"grade", "fine", "broad", "relevance", "rel"}
+GRADES = {*VALUES, "relevance", "rel"}
 JUDGE_NAME = re.compile(r"[\w.-]+")
 
 
@@ -102,7 +102,8 @@ def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
         return found, f"{JUDGES}/{stem}.tsv{_packed(last)}"
     if found == "judgments":
         plain = last.removesuffix(".gz")
-        known = plain if plain in JUDGMENTS else f"judgments.{_judgment_suffix(plain)}"
+        stem = "groups" if named_groups(PurePosixPath(plain)) else "judgments"
+        known = plain if plain in JUDGMENTS else f"{stem}.{_judgment_suffix(plain, stem)}"
         return found, known + _packed(last)
     return found, TABLES[found] + _packed(last)
 
@@ -132,9 +133,9 @@ def _packed(name: str) -> str:
     return ".gz" if name.endswith(".gz") else ""
 
 
-def _judgment_suffix(name: str) -> str:
+def _judgment_suffix(name: str, stem: str) -> str:
     suffix = PurePosixPath(name).suffix[1:].lower()
-    return suffix if f"judgments.{suffix}" in JUDGMENTS else "qrels" if suffix in ("qrel", "txt", "") else "tsv"
+    return suffix if f"{stem}.{suffix}" in JUDGMENTS else "qrels" if suffix in ("qrel", "txt", "") else "tsv"
 
 
 def _kind(parts: list[str], head: bytes) -> Kind:

@@ -9,6 +9,7 @@ from typing import Annotated
 from anyio import to_thread
 from fastapi import Depends
 
+from audiosim.corpus.judgments import nameless
 from audiosim.corpus.model import Document
 from audiosim.errors import InputError
 from audiosim.messages import counted
@@ -68,9 +69,10 @@ class Dropped:
         came = self.receiver.take_document(self.collection, Document(place.stem), self.body, place.suffix.lower())
         return f"document {place.stem}{_unchanged(came.fresh)}"
 
-    def answers(self, _: PurePosixPath) -> str:
+    def answers(self, place: PurePosixPath) -> str:
         """Judgments or comparisons of people."""
-        file = take_answers(self.collection, self.caller.name, self.imports, self.body, self.key)
+        body = nameless(place.name, self.body)
+        file = take_answers(self.collection, self.caller.name, self.imports, body, self.key)
         return f"{counted(file.lines or 0, 'answer')} imported" if file.ended else "being imported: see below"
 
 
