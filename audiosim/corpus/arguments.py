@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 from audiosim.corpus.aspects import MEAN, Aspects
+from audiosim.corpus.coded_judgments import JudgmentSequence
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.in_memory import is_frame, judgments_in_memory
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.matching import check_judgments
-from audiosim.corpus.model import Judgment, Scale
+from audiosim.corpus.model import Judgment, Scale, as_scale
+from audiosim.corpus.runs import Say
 from audiosim.errors import InputError
 
 Argument = TypeVar("Argument")
@@ -34,20 +36,28 @@ def as_collection(
             return Collection.load(collection, judgments, scale=scale)
         collection = Collection.load(collection, "none", scale=scale)
     if not isinstance(collection, Collection):
+        said: list[str] = []
         if isinstance(judgments, str | Path):
-            return as_collection(Collection.from_frames(collection, scale=scale), judgments)
-        return Collection.from_frames(collection, judgments, scale=scale)
+            scale, judgments = _from_file(judgments, None if scale is None else as_scale(scale), said.append)
+        made = Collection.from_frames(collection, judgments, scale=scale)
+        return replace(made, guesses=(*said, *made.guesses))
     if judgments is None:
         return collection
     given = collection.scale if collection.aspects is None else collection.aspects.scale
     if isinstance(judgments, str | Path):
-        read = () if str(judgments) == "none" else read_judgments(Path(judgments), given)[1]
+        read = _from_file(judgments, given)[1]
         check_judgments(collection.runs, read, judgments)
         return _judged(collection, read)
-    said: list[str] = []
+    said = []
     judged = judgments_in_memory(judgments, given, said.append)
     check_judgments(collection.runs, judged, "judgments")
     return _judged(replace(collection, guesses=(*collection.guesses, *said)), judged)
+
+
+def _from_file(
+    judgments: str | Path, scale: Scale | None, say: Say = lambda _: None
+) -> tuple[Scale | None, JudgmentSequence]:
+    return (scale, ()) if str(judgments) == "none" else read_judgments(judgments, scale, say)
 
 
 def _judged(collection: Collection, judgments: Sequence[Judgment]) -> Collection:

@@ -329,9 +329,14 @@ def _split_commas(path: Path, number: int, text: str) -> list[str]:
 def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
     grades: dict[str, float] = {}
     for name in VALUES:
-        grades |= _spelled(path, number, name, row[name]) if row.get(name) else {}
-    said = (row.get(name, "") for name in ("assessor", "time", ASPECT))
-    return _statement(path, number, row["query"], row["document"], grades, *said)
+        said = _spelled(path, number, name, row[name]) if row.get(name) else {}
+        if any(grades.get(key, value) != value for key, value in said.items()):  # a word in `grade` is also `broad`
+            raise FormatError(
+                path, number, f"grade {row['grade']} contradicts {name} {row[name]}, expected one of them"
+            )
+        grades |= said
+    beside = (row.get(name, "") for name in ("assessor", "time", ASPECT))
+    return _statement(path, number, row["query"], row["document"], grades, *beside)
 
 
 def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:

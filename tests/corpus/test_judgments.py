@@ -138,6 +138,10 @@ ERRORS = {
     "query,document,grade\nq,d,\n": r":2: no grade, expected one in grade, fine, broad$",
     "query,document,grade\nq,d,-1\n": r":2: grade -1 is not on the broad scale \(0 1 2\)$",
     "query,document,fine\nq,d,50\n": r":2: expected a grade for the broad scale in broad or grade, found only fine$",
+    "query,document,broad,grade\nq,d,2,\nq,e,2,1\n": r":3: grade 1 contradicts broad 2: both are on the same scale",
+    "query,document,grade,broad\nq,d,VS,1\n": r":2: grade VS contradicts broad 1, expected one of them$",
+    '{"query": "q", "document": "d", "broad": 2, "grade": 0}\n': r":1: grade 0 contradicts broad 2",
+    '<r><j query="q" doc="d" broad="VS" grade="1"/></r>\n': r":1: grade 1 contradicts broad 2",
     "query,document,fine\nq,d,nan\n": r":2: expected a finite number for fine, found 'nan'$",
     '{"query": "q", "document": "d", "grade": 1}\n{"query"\n': r":2: not JSON: Expecting ':' delimiter: .*, "
     r"expected one object per line$",

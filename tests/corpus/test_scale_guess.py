@@ -182,24 +182,53 @@ def test_json_that_is_no_qrels_is_refused(tmp_path, text, problem):
         read(tmp_path, text)
 
 
+GROUPED = (("q", "a", 1), ("q", "b", 1), ("q", "c", 2), ("q", "d", 3), ("r", "e", 1))
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("groups.qrels", "q a 1\nq b 1\nq c 2\nq d 3\nr e 1\n"),
         ("groups.tsv", "query\tdocument\tgroup\nq\ta\t1\nq\tb\t1\nq\tc\t2\nq\td\t3\nr\te\t1\n"),
         ("judgments.csv", "query,document,group\nq,a,1\nq,b,1\nq,c,2\nq,d,3\nr,e,1\n"),
+        ("groups.tsv", "q a 1\nq b 1\nq c 1e12\nq d 1e308\nr e 1\n"),  # numbers are only ranks
+        ("judgments.csv", "query,document,group\nq,a,1\nq,b,1\nq,c,2\nq,d,9223372036854775808\nr,e,1\n"),
+        # Two numbers that are the same float.
+        ("Groups.txt", "q 0 a 1\nq 0 b 1\nq 0 c 9007199254740992\nq 0 d 9007199254740993\nr 0 e 1\n"),
+        ("x.qrels", "query 0 document group\nq 0 a 1\nq 0 b 1\nq 0 c 2\nq 0 d 3\nr 0 e 1\n"),
+        ("groups.json", '{"q": {"a": 1, "b": 1, "c": 2, "d": 7}, "r": {"e": 1}}'),
+        ("x.jsonl", "".join(f'{{"query": "{q}", "document": "{d}", "group": {n}}}\n' for q, d, n in GROUPED)),
+        ("x.xml", "".join(["<r>", *(f'<j query="{q}" doc="{d}" group="{n}"/>\n' for q, d, n in GROUPED), "</r>"])),
     ],
 )
 def test_groups_of_equal_relevance_are_levels_the_first_group_the_highest(tmp_path, name, text):
     scale, judgments, said = read(tmp_path, text, name)
     assert scale.levels == whole(0, 3)  # 0 is for documents in no group
     assert [(one.document, one.grade) for one in judgments] == [("a", 3), ("b", 3), ("c", 2), ("d", 1), ("e", 3)]
-    assert said[0] == "groups 1 to 3 of equal relevance: taken as levels 3 to 1, group 1 the most relevant"
+    assert said == ["3 groups of equal relevance: taken as levels 3 to 1, the first the most relevant"]
 
 
-def test_a_group_is_a_number_from_one(tmp_path):
-    with pytest.raises(FormatError, match=r"groups.tsv:2: expected a group of 1 or more, found 0$"):
-        read(tmp_path, "query\tdocument\tgroup\nq\ta\t0\n", "groups.tsv")
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("groups.tsv", "query\tdocument\tgroup\nq\ta\t0\n", r"groups.tsv:2: expected a group of 1 or more, found 0$"),
+        ("groups.tsv", "q a 1.5\n", r"groups.tsv:1: expected a group of 1 or more, found 1.5$"),
+        ("groups.csv", "query,document,grade\nq,a,3\n", r":2: expected a group alone as on all lines, found grade$"),
+        ("a.csv", "query,document,grade,group\nq,a,3,1\n", r":2: expected a group alone .*, found grade and group$"),
+        ("a.csv", "query,document,fine,group\nq,a,,1\nq,b,70,\n", r":3: expected a group alone .*, found fine$"),
+    ],
+)
+def test_a_file_has_groups_numbered_from_one_or_grades(tmp_path, name, text, problem):
+    with pytest.raises(FormatError, match=problem):
+        read(tmp_path, text, name)
+
+
+def test_groups_are_grades_of_their_own_levels_alone(tmp_path):
+    text = "query,document,group\nq,a,1\nq,b,7\n"
+    assert [one.grade for one in read(tmp_path, text, scale=BROAD)[1]] == [2, 1]
+    for scale in (FINE, BINARY, Scale("custom", whole(0, 3)), Scale("custom", (0.0, 50.0, 100.0))):
+        with pytest.raises(FormatError, match=r":2: the file has 2 groups of equal relevance, which are no grades of"):
+            read(tmp_path, text, scale=scale)
 
 
 def test_a_scale_may_be_said_in_words_levels_or_ends():
