@@ -1,5 +1,6 @@
 """Evaluation with full judgments: scores, people, tests between systems."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -41,9 +42,9 @@ class Evaluation:
     """Scores of fully judged systems, and statements about their differences.
 
     scores      scores of the s systems, best first
-    intervals   (s) the mean score of each and its 95 % t-interval
+    intervals   (s) the mean score of each and its 95 % interval, see `mean_interval`
     new         (s) 95 % prediction interval for the score on one new query, for normal scores; rows cut it to [0, 1]
-    satisfied   (s) the share of users that the system satisfies, and its 95 % t-interval over queries;
+    satisfied   (s) the share of users that the system satisfies, and its 95 % interval over queries;
                 None if no mapping to users is published for this measure and scale
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
     test        between systems, one of SYSTEM_TESTS
@@ -69,7 +70,8 @@ class Evaluation:
         rows = []
         for place, (system, mean, new) in enumerate(zip(self.scores.systems, self.intervals, self.new, strict=True)):
             row = {"system": system, "mean": mean.estimate, "low": mean.lower, "high": mean.upper}
-            row |= {"new_low": max(0.0, new.lower), "new_high": min(1.0, new.upper)}
+            highest = 1.0 if self.scores.measure.bounded else math.inf
+            row |= {"new_low": max(0.0, new.lower), "new_high": min(highest, new.upper)}
             if self.satisfied is not None and self.success is not None:
                 people = self.satisfied[place]
                 row |= {"satisfied": people.estimate, "satisfied_low": people.lower, "satisfied_high": people.upper}
@@ -86,19 +88,20 @@ class Evaluation:
     def pair_rows(self) -> list[dict[str, Any]]:
         """One row per pair of systems, the better one first: difference, effect size, interval, p-values.
 
-        With Friedman's test the differences are of mean ranks, and p is adjusted for all pairs already.
+        Intervals of differences end where these do: at -1 and 1, unless the scores are unbounded. With Friedman's test
+        the differences are of mean ranks, and p is adjusted for all pairs already.
         """
         if self.ranks is not None:
             return self._rank_rows(self.ranks[1])
         found = self.comparison
         if found is None:
             return []
-        names = self.scores.systems
+        names, most = self.scores.systems, 1.0 if self.scores.measure.bounded else math.inf
         columns = {
             "difference": found.difference,
             "effect_size": found.standardised,
-            "low": found.lower,
-            "high": found.upper,
+            "low": np.maximum(-most, found.lower),
+            "high": np.minimum(most, found.upper),
             "p": found.p_value,
             "p_holm": holm(found.p_value),
             "p_benjamini_hochberg": benjamini_hochberg(found.p_value),
@@ -241,7 +244,7 @@ def evaluate(
         comparison = crossed_test(_by_listener(collection, measure)[order])
     return Evaluation(
         scores=scores,
-        intervals=tuple(mean_interval(row) for row in scores.values),
+        intervals=tuple(mean_interval(row, bounded=measure.bounded) for row in scores.values),
         new=tuple(prediction_interval(row) for row in scores.values),
         satisfied=satisfied,
         success=succeeds,
@@ -291,4 +294,5 @@ def _people(measure: Measure, scale: str, values: Array) -> tuple[tuple[Interval
         return None, None
     shares = mapping.probability(values)
     distributions = [Empirical(np.sort(row)) for row in values]
-    return tuple(mean_interval(row) for row in shares), np.array([success(one, mapping) for one in distributions])
+    intervals = tuple(mean_interval(row, bounded=True) for row in shares)
+    return intervals, np.array([success(one, mapping) for one in distributions])

@@ -8,11 +8,11 @@ times, each completed collection is analysed as if judged in full, and the resul
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from audiosim.arrays import Array
 from audiosim.corpus.aspects import MEAN
@@ -34,6 +34,7 @@ from audiosim.relevance.relearning import after_grades
 from audiosim.selection.confidence_course import confidences
 from audiosim.simulation.alternatives import PooledRuns
 from audiosim.simulation.remaining_judgments import drawn_grades
+from audiosim.stats.inference.intervals import bounded_mean
 from audiosim.users.listeners import Agreement, agreement
 from audiosim.users.satisfaction import published_mapping, user_form
 
@@ -66,11 +67,9 @@ class Pooled:
         they are not reduced if much is missing, because predictions rest on other collections too. With one collection
         this is the t-interval.
         """
-        times, queries = values.shape
-        means = values.mean(axis=1)
-        within = float(np.mean(values.var(axis=1, ddof=1))) / queries
-        between = float(means.var(ddof=1)) * (1 + 1 / times) if times > 1 else 0.0
-        total, estimate = within + between, float(means.mean())
+        (times, queries), estimate = values.shape, float(values.mean())
+        within, between = _variances(values)
+        total = within + between
         if total <= 0:
             return cls(estimate, estimate, estimate, 1.0 if estimate == 0 else 0.0)
         complete, missing = queries - 1, between / total
@@ -79,9 +78,31 @@ class Pooled:
         p = 2 * float(stdtr(freedom, -abs(estimate) / math.sqrt(total)))
         return cls(estimate, estimate - reach, estimate + reach, p)
 
+    @classmethod
+    def of_shares(cls, values: Array) -> "Pooled":
+        """The mean of values (m, q) within [0, 1], with the ends of `bounded_mean`.
+
+        B counts by the squared ratio of Student's t, with m - 1 degrees of freedom, to the normal quantile.
+        """
+        (times, queries), (within, between) = values.shape, _variances(values)
+        wider = float(stdtrit(times - 1, (1 + LEVEL) / 2) / ndtri((1 + LEVEL) / 2)) ** 2 if times > 1 else 1.0
+        low, high = bounded_mean(values.mean(), within * queries, queries, between * wider, LEVEL)
+        return replace(cls.of(values), low=float(low), high=float(high))
+
+    def within(self, most: float) -> "Pooled":
+        """The same with an interval cut to [-most, most]."""
+        return replace(self, low=max(-most, self.low), high=min(most, self.high))
+
     def named(self, name: str) -> dict[str, float]:
         """The interval as columns of a table."""
         return {name: self.estimate, f"{name}_low": self.low, f"{name}_high": self.high}
+
+
+def _variances(values: Array) -> tuple[float, float]:
+    """W and (1 + 1/m) B of `Pooled`."""
+    times, queries = values.shape
+    between = float(values.mean(axis=1).var(ddof=1)) * (1 + 1 / times) if times > 1 else 0.0
+    return float(np.mean(values.var(axis=1, ddof=1))) / queries, between
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +162,12 @@ class Publication:
         satisfied_above: value that P(Sat) of 95 % of new queries exceeds
         success, ..._low, ..._high: P(Succ), the share of queries with P(Sat) above the threshold
         """
+        pooled = Pooled.of_shares if self.ranking.measure.bounded else Pooled.of
         places = {system: place for place, system in enumerate(self.ranking.systems)}
         rows = []
         for row in _rows(self.verdicts):
             place = places[row["system"]]
-            rows.append({**row, **Pooled.of(self.scores[:, place]).named("score"), **self._people(place)})
+            rows.append({**row, **pooled(self.scores[:, place]).named("score"), **self._people(place)})
         return rows
 
     def aspect_rows(self) -> list[dict[str, Any]]:
@@ -157,9 +179,9 @@ class Publication:
             return {}
         shares = self.satisfied[:, place]
         least, above, most = np.quantile(shares, [(1 - LEVEL) / 2, 1 - LEVEL, (1 + LEVEL) / 2]).tolist()
-        success = Pooled.of((shares > self.threshold).astype(np.float64))
+        success = Pooled.of_shares((shares > self.threshold).astype(np.float64))
         new = {"satisfied_least": least, "satisfied_most": most, "satisfied_above": above}
-        return Pooled.of(shares).named("satisfied") | new | success.named("success")
+        return Pooled.of_shares(shares).named("satisfied") | new | success.named("success")
 
     def pair_rows(self) -> list[dict[str, Any]]:
         """One row per pair of systems, the better one first: confidence on these queries, differences on such queries.
@@ -167,16 +189,16 @@ class Publication:
         difference, satisfied_difference and success_difference have the ends of their intervals, `_low` and `_high`;
         p is of the difference of scores.
         """
-        rows = []
+        rows, most = [], 1.0 if self.ranking.measure.bounded else math.inf
         for better, worse, known in zip(*self.ranking.pairs, self.ranking.pair_rows(), strict=True):
-            found = Pooled.of(self.scores[:, better] - self.scores[:, worse])
+            found = Pooled.of(self.scores[:, better] - self.scores[:, worse]).within(most)
             row = {"a": known["a"], "b": known["b"], "confidence": known["confidence"]}
             row |= found.named("difference") | {"p": found.p}
             if self.satisfied is not None:
                 first, second = self.satisfied[:, better], self.satisfied[:, worse]
-                row |= Pooled.of(first - second).named("satisfied_difference")
+                row |= Pooled.of(first - second).within(1.0).named("satisfied_difference")
                 succeeds = (first > self.threshold).astype(np.float64) - (second > self.threshold)
-                row |= Pooled.of(succeeds).named("success_difference")
+                row |= Pooled.of(succeeds).within(1.0).named("success_difference")
             rows.append(row)
         return rows
 

@@ -30,6 +30,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
 
 import numpy as np
+from scipy import stats
 
 from audiosim import Campaign, cli, package_files
 from audiosim.audio.index import extract
@@ -55,6 +56,22 @@ WANTED = {
     "psycopg": 'pip install "audiosim[postgres]"',
     "data": "the public data beside the checkout, see README.md",
 }
+
+
+@pytest.fixture(scope="session")
+def bounded_by_scipy() -> Callable[[np.ndarray], tuple[float, float]]:
+    """Ends of the 95 % interval for the mean of values from 0 to 1: Beta's, with each end as one more value."""
+
+    def ends(values: np.ndarray) -> tuple[float, float]:
+        found = []
+        for end, probability in ((0.0, 0.025), (1.0, 0.975)):
+            more = np.append(values, end)
+            size = more.mean() * (1 - more.mean()) / stats.sem(more) ** 2 - 1
+            found.append(stats.beta(more.mean() * size, (1 - more.mean()) * size).ppf(probability))
+        return found[0], found[1]
+
+    return ends
+
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -10,6 +10,7 @@ from scipy import stats
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
+from audiosim.expected.estimation import estimate
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
@@ -21,14 +22,44 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def test_means_and_intervals_are_those_of_scipy(demo, scores):
+def test_means_and_intervals_are_those_of_scipy(demo, scores, bounded_by_scipy):
     rows = evaluate(demo, "CG@5").system_rows()
     assert [row["mean"] for row in rows] == sorted((row["mean"] for row in rows), reverse=True)
     for row in rows:
         values = scores[row["system"]]
-        expected = stats.t.interval(0.95, 23, values.mean(), stats.sem(values))
-        assert (row["low"], row["high"]) == pytest.approx(expected)
+        assert (row["low"], row["high"]) == pytest.approx(bounded_by_scipy(values))
         assert row["mean"] == pytest.approx(values.mean())
+
+
+@pytest.mark.parametrize("test", [one for one in SYSTEM_TESTS if one not in ("listeners", "friedman")])
+@pytest.mark.parametrize("measure", ["nDCG@5", "P(min=50)@1", "RR(min=80)@5", "EDCG@5", "ADR@5"])
+def test_no_interval_of_a_bounded_measure_leaves_its_bounds_even_with_two_queries(demo, measure, test):
+    queries = list(demo.runs[0].rankings)
+    for first, second in zip(queries[:12], queries[12:], strict=True):
+        runs = tuple(replace(run, rankings={q: run.rankings[q] for q in (first, second)}) for run in demo.runs)
+        found = evaluate(replace(demo, runs=runs), measure, test=test, resamples=20)
+        for row in found.system_rows():
+            assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1
+            assert 0 <= row["new_low"] <= row["new_high"] <= 1
+            if "satisfied" in row:
+                assert 0 <= row["satisfied_low"] <= row["satisfied"] <= row["satisfied_high"] <= 1
+        for row in found.pair_rows():
+            assert -1 <= row["low"] <= row["high"] <= 1
+
+
+def test_the_original_forms_keep_the_t_interval_and_no_upper_end(demo):
+    for row in evaluate(demo, "DCG(form=original)@5").system_rows():
+        assert row["new_high"] > row["high"] > row["mean"] > 1
+
+
+@pytest.mark.parametrize("measure", ["CG@5", "P(min=50)@5", "RR(min=80)@5", "DCG(form=original)@5"])
+def test_with_everything_judged_a_ranking_about_such_queries_has_these_intervals(demo, measure):
+    evaluated = {row["system"]: row for row in evaluate(demo, measure).system_rows()}
+    for row in estimate(demo, measure=measure, about="queries").system_rows():
+        same = evaluated[row["system"]]
+        assert (row["expectation"], row["low"], row["high"]) == pytest.approx(
+            (same["mean"], same["low"], same["high"]), abs=1e-12
+        )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from audiosim.expected.choices import DifferenceDistribution, check_distribution
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
+from audiosim.stats.inference.intervals import bounded_mean
 from audiosim.stats.normal.multivariate import Moments
 
 if TYPE_CHECKING:
@@ -242,10 +243,15 @@ class Ranking:
 
             E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to [0, 1] where scores are bounded
 
-        Urbano (2013), equation 8.19, for these queries; see `of_this_kind` for others.
+        Urbano (2013), equation 8.19, for these queries. For queries of this kind and bounded scores see `bounded_mean`:
+        with everything judged the intervals are those of `evaluate`.
         """
+        if self.sampling is not None and self.measure.bounded:
+            sampled = np.diagonal(self.sampling)
+            further = np.maximum(0, self.scores.variance - sampled)
+            return bounded_mean(self.scores.mean, sampled * self.queries, self.queries, further, level)
         half = self.quantile(level) * np.sqrt(self.scores.variance)
-        highest = np.inf if self.measure.word("form") == "original" else 1.0
+        highest = 1.0 if self.measure.bounded else np.inf
         return np.maximum(0, self.scores.mean - half), np.minimum(highest, self.scores.mean + half)
 
     @property

@@ -120,9 +120,10 @@ class TwoSystems:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Central interval of the difference at the level."""
+        """Central interval of the difference at the level, cut to [-1, 1] where scores are bounded."""
         half = self.ranking.quantile(self.level) * math.sqrt(self._moments[1])
-        return self.expectation - half, self.expectation + half
+        most = 1.0 if self.ranking.measure.bounded else math.inf
+        return max(-most, self.expectation - half), min(most, self.expectation + half)
 
     def above(self, size: float) -> float:
         """P(`a` is better than `b` by more than `size`), in [0, 1]; 1/2 if the difference is known to equal it."""

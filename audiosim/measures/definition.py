@@ -196,6 +196,11 @@ class Measure:
         """True if the weighted sum of gains is divided by that of the ideal ranking of the judged documents."""
         return self.definition.relative is not None and self.definition.relative(self)
 
+    @property
+    def bounded(self) -> bool:
+        """True if no score lies outside [0, 1]: in all forms but the first published ones."""
+        return self.word("form") != "original"
+
     def _checked(self, written: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
         """The parameters that are not at their default, checked."""
         known = {parameter.name: parameter for parameter in self.definition.parameters}

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.stats.inference.intervals import mean_interval, prediction_interval
+from audiosim.stats.inference.intervals import bounded_mean, mean_interval, prediction_interval
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "distributions.csv"
 
@@ -52,6 +53,49 @@ def test_intervals_hold_what_they_are_about_as_often_as_they_say():
         mean, prediction = mean_interval(scores, 0.9), prediction_interval(scores, 0.9)
         held += [mean.lower <= 0.5 <= mean.upper, prediction.lower <= new <= prediction.upper]
     np.testing.assert_allclose(held / 4000, 0.9, atol=0.02)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 40])
+def test_bounded_means_have_the_beta_intervals_of_scipy(count, bounded_by_scipy):
+    scores = np.random.default_rng(count).beta(0.5, 1, count)
+    found = mean_interval(scores, bounded=True)
+    assert (found.lower, found.upper) == pytest.approx(bounded_by_scipy(scores), rel=1e-9)
+    mirrored = mean_interval(1 - scores, bounded=True)
+    assert (1 - mirrored.upper, 1 - mirrored.lower) == pytest.approx((found.lower, found.upper), rel=1e-9)
+    assert 0 <= found.lower <= scores.mean() <= found.upper <= 1
+    mean, variance = scores.mean(), scores.var(ddof=1) if count > 1 else 0.0
+    assert np.diff(bounded_mean(mean, variance, count, 0.01), axis=0) > found.upper - found.lower
+
+
+@pytest.mark.parametrize("queries", [2, 5, 20])
+def test_the_interval_of_a_share_contains_that_of_clopper_and_pearson(queries):
+    for successes in range(queries + 1):
+        found = mean_interval(np.arange(queries) < successes, bounded=True)
+        exact = stats.binomtest(successes, queries).proportion_ci(0.95)
+        assert found.lower <= exact.low + 1e-12
+        assert exact.high - 1e-12 <= found.upper
+
+
+def test_of_many_scores_the_bounded_interval_is_that_of_t():
+    scores = np.random.default_rng(0).beta(2, 3, 100_000)
+    found, expected = mean_interval(scores, bounded=True), mean_interval(scores)
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), abs=2e-5)
+
+
+@pytest.mark.parametrize("queries", [2, 3, 5, 10, 20])
+def test_bounded_intervals_hold_the_mean_of_any_three_scores_as_often_as_they_say(queries):
+    # Exact coverage: all samples of random populations, often with an end of the scale among the scores.
+    rng = np.random.default_rng(queries)
+    samples = np.array([(a, b, queries - a - b) for a in range(queries + 1) for b in range(queries + 1 - a)])
+    for place in range(300):
+        values = np.sort(rng.random(3)) * [place % 2, 1, 1]
+        values[2] = values[2] if place % 4 < 2 else 1.0
+        shares = rng.dirichlet(np.full(3, rng.choice([0.2, 1.0, 3.0])))
+        mean = samples @ values / queries
+        variance = np.maximum(0, samples @ values**2 - queries * mean**2) / (queries - 1)
+        low, high = bounded_mean(mean, variance, queries)
+        inside = (low <= shares @ values + 1e-12) & (shares @ values <= high + 1e-12)
+        assert stats.multinomial.pmf(samples, queries, shares) @ inside >= 0.95
 
 
 def test_scores_that_are_all_the_same_have_an_interval_without_width():
