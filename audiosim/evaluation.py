@@ -268,8 +268,12 @@ def _by_listener(collection: Collection, measure: Measure) -> Array:
             f"the test listeners needs two people or more who all judged every retrieved document; {len(complete)} of "
             f"{len(theirs)} did. `audiosim compare` with --about queries --about listeners needs some judgments of each"
         )
-    found = [judged_runs(replace(collection, judgments=tuple(own)), measure.cutoff, "error") for own in complete]
-    return np.stack([runs.scores(measure).values for runs in found], axis=2)
+    every = judged_runs(collection, measure.cutoff)
+    found = np.zeros((len(every.systems), len(every.queries), len(complete)))
+    for number, own in enumerate(complete):
+        runs = judged_runs(replace(collection, judgments=tuple(own)), measure.cutoff)
+        found[:, [every.queries.index(query) for query in runs.queries], number] = runs.scores(measure).values
+    return found
 
 
 def _of_users(measure: Measure, scale: str, values: Array, users: int) -> Array:

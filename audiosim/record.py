@@ -32,7 +32,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection.confidence_course import confidences
-from audiosim.simulation.alternatives import PooledRuns
+from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.remaining_judgments import drawn_grades
 from audiosim.stats.inference.intervals import bounded_mean
 from audiosim.users.listeners import Agreement, agreement
@@ -332,12 +332,12 @@ def _completed(
         mapping = published_mapping(people, collection.scale.name)
     except InputError:
         mapping = None
-    scores, shares, runs = [], [], PooledRuns.of(collection, pool, measure.cutoff)
+    scores, shares = [], []
     for _ in range(times):
         grades = belief.grades if times == 1 else drawn_grades(belief, rng)
-        scores.append(runs.scores(measure, grades))
+        scores.append(scores_of(pool, measure, grades))
         if mapping is not None:
-            shares.append(mapping.probability(runs.scores(people, grades)))
+            shares.append(mapping.probability(scores_of(pool, people, grades)))
     return np.array(scores), np.array(shares) if mapping is not None else None
 
 

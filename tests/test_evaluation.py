@@ -179,7 +179,8 @@ def test_what_cannot_be_evaluated_is_refused(demo, tiny):
         InputError, match="tiny: 7 retrieved pairs are not judged, the first is document a for query q1"
     ):
         evaluate(tiny, "CG@2")
-    one = replace(demo, runs=tuple(replace(run, rankings={"q01": run.rankings["q01"]}) for run in demo.runs))
+    runs = tuple(replace(run, rankings={"q01": run.rankings["q01"]}) for run in demo.runs)
+    one = replace(demo, runs=runs, judgments=tuple(judgment for judgment in demo.judgments if judgment.query == "q01"))
     with pytest.raises(InputError, match="an evaluation needs at least two queries, collection demo has one"):
         evaluate(one, "CG@5")
 

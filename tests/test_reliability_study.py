@@ -53,7 +53,9 @@ def test_while_judging_a_query_counts_once_all_of_it_is_judged(demo, scores):
     growth = reliability(part, "CG@5", while_judging=True).growth
     assert [row["queries"] for row in growth] == [2, 3, 4, 5, 6, 7]
     seven = {run.system: {query: run.rankings[query] for query in list(order)[:7]} for run in demo.runs}
-    alone = replace(demo, runs=tuple(replace(run, rankings=seven[run.system]) for run in demo.runs))
+    judged = tuple(one for one in demo.judgments if one.query in list(order)[:7])
+    runs = tuple(replace(run, rankings=seven[run.system]) for run in demo.runs)
+    alone = replace(demo, runs=runs, judgments=judged)
     expected = reliability(alone, "CG@5").to_dict()
     assert growth[-1]["generalizability"] == pytest.approx(expected["generalizability"])
     assert growth[-1]["queries_for_dependability"] == expected["queries_for_dependability"]

@@ -37,6 +37,14 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
     return ledger.judgments({ledger.name(name) for name in back})
 
 
+def judgments_after(records: Iterable[Record], collection: Collection) -> tuple[Judgment, ...]:
+    """The valid judgments of a collection after the lines of a log: its own, changed by the log."""
+    ledger = Ledger(collection.scale, collection.judgments)
+    for number, event, _ in records:
+        ledger.apply(number, event)
+    return ledger.judgments()
+
+
 def with_log(url: str, collection: Collection) -> Collection:
     """The collection with the valid judgments, comparisons and texts of its campaign's log, aspect by aspect."""
     collection, _ = reworded_by(collection, log_in(url, collection))

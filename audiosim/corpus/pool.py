@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from scipy import sparse
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import Evidence
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judge_files import MachineJudge
-from audiosim.corpus.model import Pair, PairedComparison, Scale
+from audiosim.corpus.model import Judgment, Pair, PairedComparison, Scale
 from audiosim.corpus.rankings import Results
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
@@ -41,14 +42,15 @@ class Pool:
     """The distinct pairs down to a cutoff in any run, in order of first appearance in the runs; then further ones.
 
     Further pairs were requested without being retrieved by any system; they do not change the statements about the
-    others. n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
+    others. Judged pairs that no system retrieved down to the cutoff count only in the ideal ranking of their query. n
+    is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
 
     collection       identifier of the collection
     scale            scale of its judgments
     pairs            (n) pairs
     systems          (s) names
     teams            (s,) code of each system's team
-    queries          names, in the order of their codes
+    queries          names, in the order of their codes: those of the runs, then others that are judged
     query_documents  document of each query, in the same order
     cutoff           last rank that counts
     ranks            (s, n) sparse: the rank, from 1, at which a system retrieved a pair's document
@@ -64,6 +66,7 @@ class Pool:
     team_names       team of each system
     edition_of       collection that this one is an edition of; empty: unspecified
     comparisons      comparisons of its pairs, and of others
+    beyond           grades of the judged pairs that it does not have, of its queries
     """
 
     collection: str
@@ -88,6 +91,7 @@ class Pool:
     team_names: tuple[str, ...] = ()
     edition_of: str = ""
     comparisons: tuple[PairedComparison, ...] = field(default=(), repr=False)
+    beyond: Mapping[Pair, float] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         sizes = f"{len(self.queries):,} queries, {len(self.systems):,} systems, {len(self.pairs):,} pairs"
@@ -102,6 +106,15 @@ class Pool:
     def found(self) -> Booleans:
         """(n,) True where any system retrieved the pair's document."""
         return np.asarray(np.bincount(self.ranks.indices, minlength=len(self.pairs)) > 0)
+
+    @cached_property
+    def ranked(self) -> Integers:
+        """(s, q, k) the pair at each rank, down to the last rank with any; the number of pairs where there is none."""
+        deepest = int(self.ranks.data.max(initial=1))
+        ranked = np.full((len(self.systems), len(self.queries), deepest), len(self.pairs))
+        cells = self.ranks.tocoo()
+        ranked[cells.row, self.query[cells.col], cells.data - 1] = cells.col
+        return ranked
 
     @cached_property
     def answered(self) -> int:
@@ -143,6 +156,20 @@ class Pool:
         key = self.query * (code.max() + 2) + code + 1
         codes, group = np.unique(key, return_inverse=True)
         return Groups(group, np.bincount(group[self.found], minlength=len(codes)), code != UNKNOWN)
+
+    @cached_property
+    def coded_beyond(self) -> tuple[Integers, Array]:
+        """(b,) query codes and (b,) grades of the judged pairs beyond the pool."""
+        codes = {query: code for code, query in enumerate(self.queries)}
+        query = np.array([codes[pair.query] for pair in self.beyond], dtype=np.int64)
+        return query, np.array(list(self.beyond.values()), dtype=np.float64)
+
+    def beside(self, judgments: Iterable[Judgment]) -> "Pool":
+        """The pool with other judgments beyond it, of its queries; itself if these are the same."""
+        known = set(self.queries)
+        others = (one for one in judgments if one.pair not in self.positions and one.query in known)
+        beyond = mean_grades(others)
+        return self if beyond == self.beyond else replace(self, beyond=beyond)
 
     def locate_judged(self, grades: Mapping[Pair, float]) -> Integers:
         """(k,) places of the judged pairs, in their order; those outside the pool are left out."""
@@ -190,6 +217,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         positions.setdefault(pair, len(positions))
     ranks = sparse.csr_array((ranks.data, ranks.indices, ranks.indptr), shape=(len(collection.runs), len(positions)))
     pairs = tuple(positions)
+    beyond = mean_grades(one for one in collection.judgments if one.pair not in positions)
     (genre, query_genre), genre_names = _codes(
         [collection.genre(pair.document) for pair in pairs],
         [collection.genre(collection.query_document(pair.query)) for pair in pairs],
@@ -197,7 +225,8 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
     (artist,), artist_names = _codes([collection.artist(pair.document) for pair in pairs])
     (teams,), _ = _codes([collection.team(run.system) for run in collection.runs])
     asked = (query for run in collection.runs for query in run.rankings)
-    queries = {query: code for code, query in enumerate(dict.fromkeys(chain(asked, (pair.query for pair in pairs))))}
+    named = dict.fromkeys(chain(asked, (pair.query for pair in chain(pairs, beyond))))
+    queries = {query: code for code, query in enumerate(named)}
     return Pool(
         collection=collection.identifier,
         scale=collection.scale,
@@ -221,6 +250,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
         team_names=tuple(collection.team(run.system) for run in collection.runs),
         edition_of=collection.edition_of,
         comparisons=collection.comparisons,
+        beyond=beyond,
     )
 
 

@@ -7,9 +7,16 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.relevance.belief import Belief
 
+NOTHING: tuple[Integers, Array] = np.empty(0, dtype=np.int64), np.empty(0)
+
 
 def expected_ideal(
-    belief: Belief, gain: Callable[[Array], Array], rows: Integers, query: Integers, discounts: Array
+    belief: Belief,
+    gain: Callable[[Array], Array],
+    rows: Integers,
+    query: Integers,
+    discounts: Array,
+    beyond: tuple[Integers, Array] = NOTHING,
 ) -> Array:
     """(q,) expected discounted sum over the best documents of each query, as a share of the highest gain.
 
@@ -19,6 +26,7 @@ def expected_ideal(
     rows       (m,) all pairs of the q queries
     query      (m,) query of each pair
     discounts  (k,) discounts of the ranks
+    beyond     (b,) query and (b,) grade of each judged document that is not among the pairs
 
     Exact for independent gains. The number of unjudged documents that reach a level is a sum of independent Bernoulli
     variables (Poisson binomial); its distribution is built up document by document, k + 1 numbers per level. The
@@ -29,7 +37,8 @@ def expected_ideal(
     judged = belief.judged[rows]
     count, k = int(query.max()) + 1, len(discounts)
     tails = _tails(belief.probabilities[rows[~judged]], query[~judged], count, k)
-    known = _best(gain(belief.grades[rows[judged]]) / highest, query[judged], count, k)
+    of, grades = np.concatenate([query[judged], beyond[0]]), np.concatenate([belief.grades[rows[judged]], beyond[1]])
+    known = _best(gain(grades) / highest, of, count, k)
     lengths = _lengths(known, levels)
     # If c judged documents and at least j others gain more than t, the ranks up to c + j are filled.
     filled = np.zeros((k + 1, k + 1))

@@ -54,7 +54,12 @@ class QueryRatio:
 
 
 def ratios_by_query(
-    gains: Iterator[tuple[Integers, Array]], mean: Array, query: Integers, weights: Array, discounts: Array
+    gains: Iterator[tuple[Integers, Array]],
+    mean: Array,
+    query: Integers,
+    weights: Array,
+    discounts: Array,
+    beyond: tuple[Integers, Array],
 ) -> Iterator[QueryRatio]:
     """Ratios of drawn gains, query by query.
 
@@ -63,6 +68,7 @@ def ratios_by_query(
     query      (n,) index of each pair's query
     weights    (s, n) the discount of each pair in each system, 0 where not retrieved
     discounts  (k,) discounts of the ideal ranking
+    beyond     (b,) query and (b,) known gain of each judged document that is not among the pairs
 
     A query without any document of positive gain scores 0.
     """
@@ -70,7 +76,7 @@ def ratios_by_query(
         for code in np.unique(query[rows]).tolist():
             own = query[rows] == code
             part, values = rows[own], every[:, own]
-            ratio, slope = _of_query(weights[:, part], values, discounts)
+            ratio, slope = _of_query(weights[:, part], values, discounts, beyond[1][beyond[0] == code])
             yield QueryRatio(code, part, ratio, slope, ratio - slope @ (values - mean[part]).T)
 
 
@@ -91,12 +97,16 @@ def drawn_ratios(parts: Iterator[QueryRatio], systems: int, pairs: int, count: i
     return Ratios(scores.mean(axis=1), slopes, np.atleast_2d(np.cov(scores)), squares, totals)
 
 
-def _of_query(weights: Array, gains: Array, discounts: Array) -> tuple[Array, Array]:
+def _of_query(weights: Array, gains: Array, discounts: Array, beyond: Array) -> tuple[Array, Array]:
     """(s, draws) the scores for one query, and (s, m) their mean derivatives.
 
     weights  (s, m)
     gains    (draws, m)
+    beyond   (b,) known gains that also count in the ideal ranking
     """
+    retrieved = gains.shape[1]
+    weights = np.pad(weights, [(0, 0), (0, len(beyond))])
+    gains = np.hstack([gains, np.tile(beyond, (len(gains), 1))])
     draws, pairs = gains.shape
     k = min(len(discounts), pairs)
     best = np.argpartition(-gains, k - 1, axis=1)[:, :k] if k < pairs else np.tile(np.arange(pairs), (draws, 1))
@@ -108,4 +118,4 @@ def _of_query(weights: Array, gains: Array, discounts: Array) -> tuple[Array, Ar
     place = np.zeros(gains.shape)
     np.put_along_axis(place, best, np.broadcast_to(discounts[:k], best.shape), axis=1)
     slope = weights * inverse.mean() - (ratio * inverse) @ place / draws
-    return ratio, slope
+    return ratio, slope[:, :retrieved]

@@ -189,7 +189,7 @@ class RatioScores:
 
     def _drawn(self, belief: Belief) -> Ratios:
         if not self._last or self._last[0][0] is not belief:
-            size = len(self.pool.systems), len(self.pool.pairs), int(self.pool.query.max()) + 1
+            size = len(self.pool.systems), len(self.pool.pairs), len(self.pool.queries)
             self._last[:] = [(belief, drawn_ratios(self._drawn_by_query(belief), *size))]
         return self._last[0][1]
 
@@ -201,7 +201,9 @@ class RatioScores:
         values = gain(belief.level_grades) / highest
         mean = np.where(belief.judged, gain(belief.grades) / highest, belief.drawn_mean(values))
         weights = np.asarray(self._weights.toarray())
-        return ratios_by_query(gains, mean, self.pool.query, weights, self._discounts)
+        of, grades = self.pool.coded_beyond
+        beyond = of, gain(grades) / highest
+        return ratios_by_query(gains, mean, self.pool.query, weights, self._discounts, beyond)
 
     def _slopes(self, found: _Expansion) -> sparse.csc_array:
         """The slopes of an expansion of all queries."""
@@ -224,14 +226,18 @@ class RatioScores:
     def _expand(self, belief: Belief, rows: Integers) -> _Expansion:
         """Numerators and ideals of some queries, given by their pairs; `rows` holds all pairs of a query or none."""
         codes, query = np.unique(self.pool.query[rows], return_inverse=True)
-        every = gains_of(self.measure, belief)
+        every, gain = gains_of(self.measure, belief), gain_of(self.measure)
         gains = IndependentNormal(every.mean[rows], every.variance[rows])
-        place = self._place(gains.mean, query)
+        of, grades = self.pool.coded_beyond
+        own = np.isin(of, codes)
+        of, grades = np.searchsorted(codes, of[own]), grades[own]
+        means = np.concatenate([gains.mean, gain(grades) / gain(np.array(belief.maximum))])
+        place = self._place(means, of_all := np.concatenate([query, of]))
         if self.ideal == "ordered":
-            ideal = expected_ideal(belief, gain_of(self.measure), rows, query, self._discounts)
+            ideal = expected_ideal(belief, gain, rows, query, self._discounts, (of, grades))
         else:
-            ideal = np.asarray(np.bincount(query, place * gains.mean, len(codes)), dtype=np.float64)
-        return _Expansion(sparse.csc_array(self._weights[:, rows]), gains, query, place, ideal)
+            ideal = np.asarray(np.bincount(of_all, place * means, len(codes)), dtype=np.float64)
+        return _Expansion(sparse.csc_array(self._weights[:, rows]), gains, query, place[: len(rows)], ideal)
 
     def _place(self, mean: Array, query: Integers) -> Array:
         """(m,) the discount of each pair in its query's ranking by expected gain, 0 below the cutoff."""

@@ -39,8 +39,8 @@ class SampledScores:
     draws  number of draws of all grades; the standard error of a mean score is sqrt(Var / draws)
     seed   seed of the draws; every state of the judgments uses the same random numbers, so that states can be compared
 
-    Grades are drawn from the belief, independent or correlated. Every retrieved document counts as judged in the ideal
-    ranking.
+    Grades are drawn from the belief, independent or correlated. The ideal ranking is that of all retrieved and all
+    judged documents.
     """
 
     measure: Measure
@@ -52,16 +52,6 @@ class SampledScores:
         if not isinstance(self.draws, Integral) or self.draws < 2:
             raise InputError(f"the number of draws must be a whole number of at least 2, got {self.draws!r}")
         check_cutoff(self.pool, self.measure.cutoff)
-
-    @cached_property
-    def _ranked(self) -> Integers:
-        """(s, q, k) the pair at each rank, down to the last rank with any; the number of pairs where there is none."""
-        pool = self.pool
-        deepest = int(pool.ranks.data.max(initial=1))
-        ranked = np.full((len(pool.systems), len(pool.queries), deepest), len(pool.pairs))
-        cells = pool.ranks.tocoo()
-        ranked[cells.row, pool.query[cells.col], cells.data - 1] = cells.col
-        return ranked
 
     @cached_property
     def _rows(self) -> list[Integers]:
@@ -187,9 +177,11 @@ class SampledScores:
         rows    (m,) its pairs, rising
         grades  (draws, m)
         """
-        ranked = self._ranked[:, code]
+        ranked = self.pool.ranked[:, code]
         lists = np.column_stack([grades, np.full(len(grades), np.nan)])[:, np.searchsorted(rows, ranked)]
-        return score(self.measure, self.pool.scale, lists.transpose(1, 0, 2), -np.sort(-grades, axis=1))
+        of, beyond = self.pool.coded_beyond
+        every = np.hstack([grades, np.tile(beyond[of == code], (len(grades), 1))])
+        return score(self.measure, self.pool.scale, lists.transpose(1, 0, 2), -np.sort(-every, axis=1))
 
 
 def _moments(scores: Array) -> tuple[Array, Array]:

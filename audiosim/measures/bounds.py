@@ -1,5 +1,6 @@
 """Lower and upper bounds of scores over all possible values of the missing judgments."""
 
+from collections.abc import Set
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,7 @@ def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array,
         unknown = np.full(judged_runs(collection, measure.cutoff, "zero").grades.shape[:2], np.nan)
         return unknown, unknown
     least = judged_runs(collection, measure.cutoff, "zero")
-    most = judged_runs(_filled(collection, measure.cutoff), measure.cutoff)
+    most = judged_runs(_filled(collection, measure.cutoff, set(least.queries)), measure.cutoff, "zero")
     low = score(measure, collection.scale, least.grades, most.judged)
     fully = score(measure, collection.scale, most.grades, most.judged)
     # A score above 0 implies a relevant document; each measure decides the grade that counts as relevant.
@@ -40,15 +41,15 @@ def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array,
     return low, np.minimum(np.maximum.reduce([fully, *high]), np.maximum(fully, 1.0))
 
 
-def _filled(collection: Collection, cutoff: int) -> Collection:
-    """The collection with the highest grade for every unjudged document down to the cutoff."""
+def _filled(collection: Collection, cutoff: int, queries: Set[str]) -> Collection:
+    """The collection with the highest grade for every unjudged document of these queries down to the cutoff."""
     judged = {judgment.pair for judgment in collection.judgments}
     missing = dict.fromkeys(
         (query, document)
         for run in collection.runs
         for query, documents in run.rankings.items()
         for document in documents[:cutoff]
-        if (query, document) not in judged
+        if query in queries and (query, document) not in judged
     )
     more = tuple(Judgment(*pair, collection.scale.maximum) for pair in missing)
     return replace(collection, judgments=collection.judgments + more)

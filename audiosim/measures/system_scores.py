@@ -1,6 +1,6 @@
 """Scores of every system for every query, if all documents are judged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -73,6 +73,7 @@ class JudgedRuns:
     queries  q names
     grades   (s, q, n) grade at each rank, best rank first; NaN where nothing was retrieved
     judged   (q, m) grades of all judged documents of each query, best first, 0 after the last
+    notes    one sentence for each way in which the queries of runs and judgments differ
     """
 
     scale: Scale
@@ -80,6 +81,7 @@ class JudgedRuns:
     queries: tuple[str, ...]
     grades: Array
     judged: Array
+    notes: tuple[str, ...] = ()
 
     def scores(self, measure: str | Measure) -> Scores:
         """Score of each system for each query, down to at most the depth of the rankings."""
@@ -94,24 +96,25 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
     unjudged  treatment of documents without judgment: `error`; `zero`, they gain 0; `skip`, lower ones move up, as in
               the condensed lists of Sakai (2007)
 
-    Queries are those of all runs, in order of first appearance; a system that retrieves nothing for a query gains
-    nothing there.
+    Queries are the judged ones, as in trec_eval: those of the runs in order of first appearance, then others. A system
+    that retrieves nothing for a query gains nothing there.
     """
     judgments = collection.judgments
     given = judgments if isinstance(judgments, CodedJudgments) else collection.grades()
-    return graded_runs(collection, given, cutoff, unjudged)
-
-
-def graded_runs(
-    collection: Collection, given: Mapping[Pair, float] | CodedJudgments, cutoff: int, unjudged: Unjudged = "error"
-) -> JudgedRuns:
-    """The rankings of a collection with grades other than its own judgments, such as drawn ones; see `judged_runs`.
-
-    given  grades by pair, from 0 to the highest of the scale
-    """
     rankings = [run.rankings for run in collection.runs]
     queries, grades, judged = grades_of(collection.identifier, rankings, given, cutoff, unjudged)
-    return JudgedRuns(collection.scale, tuple(run.system for run in collection.runs), queries, grades, judged)
+    systems = tuple(run.system for run in collection.runs)
+    return JudgedRuns(collection.scale, systems, queries, grades, judged, tuple(_query_notes(collection, queries)))
+
+
+def _query_notes(collection: Collection, queries: Sequence[str]) -> Iterator[str]:
+    """Sentences on queries that some system does not answer, and on answered ones that do not count."""
+    counted, runs = set(queries), collection.runs
+    missing = {run.system: len(counted - run.rankings.keys()) for run in runs}
+    if some := [f"{system} {count}" for system, count in missing.items() if count]:
+        yield f"queries that a system does not answer count 0 for it: {', '.join(some)} of {len(queries)}"
+    if left := {query for run in runs for query in run.rankings} - counted:
+        yield f"{len(left)} queries of the runs are not judged at all, such as {min(left)}: they do not count"
 
 
 def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Unjudged = "error") -> Scores:
@@ -133,12 +136,16 @@ def grades_of(
 ) -> tuple[tuple[str, ...], Array, Array]:
     """Queries; (s, q, n) grades of the documents of each system, NaN after the last; (q, m) as in `JudgedRuns`.
 
+    Queries are the judged ones; with unjudged=error, or without any judgment, those of the runs too.
+
     name      name of the collection, for error messages
     rankings  documents of each system for each query, best first
     """
     check_unjudged(unjudged)
     runs = on_one_table([coded(one) for one in rankings])
-    queries = {query: code for code, query in enumerate(dict.fromkeys(query for run in runs for query in run.queries))}
+    answered, asked = dict.fromkeys(query for run in runs for query in run.queries), _judged_queries(given)
+    both = [query for query in answered if query in asked or unjudged == "error" or not asked]
+    queries = {query: code for code, query in enumerate(dict.fromkeys((*both, *asked)))}
     known = _Known.of(given, queries, runs)
     depth = None if unjudged == "skip" else cutoff
     longest = max((int(run.lengths.max(initial=0)) for run in runs), default=0)
@@ -157,6 +164,12 @@ def grades_of(
     if missing:
         raise _incomplete(name, tuple(queries), runs, missing)
     return tuple(queries), table[:, :, :deepest], known.best_first()
+
+
+def _judged_queries(given: Mapping[Pair, float] | CodedJudgments) -> dict[str, None]:
+    if isinstance(given, CodedJudgments):
+        return dict.fromkeys(given.judged_queries)
+    return dict.fromkeys(query for query, _ in given)
 
 
 class _Graded(NamedTuple):
@@ -247,9 +260,10 @@ class _Known:
 def _graded(run: CodedRankings, queries: Mapping[str, int], known: _Known, depth: int | None) -> _Graded:
     """The results of a system down to a depth."""
     rank = _places(run.lengths) + 1
-    kept = np.arange(len(rank)) if depth is None else np.flatnonzero(rank <= depth)
-    own = np.array([queries[query] for query in run.queries], dtype=np.int64)
-    query, document = np.repeat(own, run.lengths)[kept], run.documents[kept].astype(np.int64)
+    own = np.array([queries.get(query, -1) for query in run.queries], dtype=np.int64)
+    query = np.repeat(own, run.lengths)
+    kept = np.flatnonzero((query >= 0) & (rank <= (rank.max(initial=0) if depth is None else depth)))
+    query, document = query[kept], run.documents[kept].astype(np.int64)
     return _Graded(query, document, rank[kept], known.find(query * known.names + document))
 
 

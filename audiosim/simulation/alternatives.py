@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from audiosim.arrays import Array, Integers
+from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.pool import Pool
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
-from audiosim.measures.system_scores import graded_runs
 from audiosim.relevance.belief import Belief
 from audiosim.selection import Selection
 
@@ -54,40 +53,16 @@ class DesignChoice:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass(frozen=True, eq=False)
-class PooledRuns:
-    """Rankings as places of pairs in a pool, for scoring by many sets of grades.
-
-    collection  collection with the scale and the runs
-    place       (s, q, k) place of the pair at each rank, -1 where nothing was retrieved
-    query       (n,) number of each pair's query, as in `place`
-    """
-
-    collection: Collection
-    place: Integers
-    query: Integers
-
-    @classmethod
-    def of(cls, collection: Collection, pool: Pool, cutoff: int) -> "PooledRuns":
-        """Rankings of a collection down to a cutoff, with all pairs in the pool."""
-        found = graded_runs(collection, dict(zip(pool.pairs, map(float, range(len(pool.pairs))), strict=True)), cutoff)
-        code = {query: number for number, query in enumerate(found.queries)}
-        query = np.array([code[query] for query in pool.queries], dtype=np.int64)[pool.query]
-        return cls(collection, np.nan_to_num(found.grades, nan=-1).astype(np.int64), query)
-
-    def scores(self, measure: Measure, grades: Array) -> Array:
-        """(s, q) scores of the systems by these grades (n,) of the pool's pairs."""
-        order = np.lexsort((-grades, self.query))
-        query = self.query[order]
-        sizes = np.bincount(query, minlength=self.place.shape[1])
-        judged = np.zeros((len(sizes), int(sizes.max(initial=0))))
-        judged[query, np.arange(len(query)) - (np.cumsum(sizes) - sizes)[query]] = grades[order]
-        return score(measure, self.collection.scale, np.append(grades, np.nan)[self.place], judged)
-
-
-def scores_of(collection: Collection, pool: Pool, measure: Measure, grades: Array) -> Array:
+def scores_of(pool: Pool, measure: Measure, grades: Array) -> Array:
     """(s, q) scores of the systems by these grades (n,) of the pool's pairs."""
-    return PooledRuns.of(collection, pool, measure.cutoff).scores(measure, grades)
+    of, beyond = pool.coded_beyond
+    every, codes = np.concatenate([grades, beyond]), np.concatenate([pool.query, of])
+    order = np.lexsort((-every, codes))
+    query = codes[order]
+    sizes = np.bincount(query, minlength=len(pool.queries))
+    judged = np.zeros((len(sizes), int(sizes.max(initial=0))))
+    judged[query, np.arange(len(query)) - (np.cumsum(sizes) - sizes)[query]] = every[order]
+    return score(measure, pool.scale, np.append(grades, np.nan)[pool.ranked], judged)
 
 
 def mean_differences(scores: Array) -> tuple[Array, Array]:

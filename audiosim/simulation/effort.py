@@ -27,7 +27,7 @@ from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
-from audiosim.simulation.alternatives import DesignChoice, PooledRuns, alternatives, mean_differences
+from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.further_judging import FurtherJudging, further_judging
 from audiosim.simulation.remaining_judgments import OFF, drawn_grades, interval_of, off_of, played
 
@@ -239,10 +239,10 @@ def effort_from(
     pool, measure, selection = selection.pool, selection.measure, selection.in_thought
     drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
     counts, confidences, worlds = [], [], []
-    cut, unmet, runs = None, 0, PooledRuns.of(collection, pool, measure.cutoff)
+    cut, unmet = None, 0
     plays = workers.each(_Campaigns(selection, drawn, stopping_rule, proceed), campaigns)
     for grades, ended in zip(drawn, plays, strict=False):  # the first unfinished one is the last
-        worlds.append(runs.scores(measure, grades))
+        worlds.append(scores_of(pool, measure, grades))
         if not ended.finished:
             cut = ended.judged
             break
@@ -297,8 +297,7 @@ def _deeper(
     further = replace(measure, cutoff=cutoff)
     pool, grades = build_pool(collection, cutoff), collection.grades()
     belief = after_grades(pool, make(pool), grades).predict(pool.spread(grades))
-    runs = PooledRuns.of(collection, pool, cutoff)
-    worlds = [runs.scores(further, drawn_grades(belief, rng)) for _ in range(count)]
+    worlds = [scores_of(pool, further, drawn_grades(belief, rng)) for _ in range(count)]
     return cutoff, len(pool.pairs), worlds
 
 

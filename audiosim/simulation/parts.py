@@ -32,10 +32,7 @@ class Part:
         return part_of(collection, self.queries, self.teams)
 
     def rest(self, collection: Collection) -> Collection:
-        """Data that a model may learn from: the other queries, with all systems or only with those of the other teams.
-
-        Judgments of documents retrieved only by held-out systems are left out too.
-        """
+        """Data that a model may learn from: the other queries, with all systems or only with those of other teams."""
         queries, teams = frozenset(queries_of(collection.runs)), frozenset(teams_of(collection))
         if not queries - self.queries:
             raise InputError(f"a part of all {len(queries)} queries leaves none to learn from; draw fewer queries")
@@ -43,9 +40,7 @@ class Part:
             return part_of(collection, queries - self.queries, teams)
         if not teams - self.teams:
             raise InputError(f"a part of all {len(teams)} teams leaves none to learn from; draw fewer teams")
-        rest = part_of(collection, queries - self.queries, teams - self.teams)
-        found = {(query, document) for run in rest.runs for query, top in run.rankings.items() for document in top}
-        return replace(rest, judgments=tuple(judgment for judgment in rest.judgments if judgment.pair in found))
+        return part_of(collection, queries - self.queries, teams - self.teams)
 
 
 def draw_parts(
@@ -100,12 +95,16 @@ def _check_pairs(collection: Collection, teams: int) -> None:
 
 
 def part_of(collection: Collection, queries: Set[str], teams: Set[str]) -> Collection:
-    """The collection with only some of its queries and teams, as an edition of it."""
+    """The collection with only some of its queries and teams, as an edition of it.
+
+    Judgments of documents that none of these teams retrieved are left out too.
+    """
     runs = tuple(
         Run(run.system, {query: documents for query, documents in run.rankings.items() if query in queries})
         for run in collection.runs
         if collection.team(run.system) in teams
     )
-    judgments = tuple(judgment for judgment in collection.judgments if judgment.query in queries)
+    found = {(query, document) for run in runs for query, top in run.rankings.items() for document in top}
+    judgments = tuple(judgment for judgment in collection.judgments if judgment.pair in found)
     series = collection.edition_of or f"parts of {collection.identifier}"
     return replace(collection, runs=runs, judgments=judgments, edition_of=series)

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from audiosim.campaign import DatabaseStore, Record, Store
-from audiosim.campaign.log_reader import judged_aspects
+from audiosim.campaign.log_reader import judged_aspects, judgments_after
 from audiosim.campaign.model_choices import last_choice
 from audiosim.campaign.words import reworded_by
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
@@ -18,7 +18,7 @@ from audiosim.corpus.model import Judgment, Pair, PairedComparison
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import About
-from audiosim.expected.estimation import ExpectedScores, expected_scores
+from audiosim.expected.estimation import expected_scores
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
@@ -83,6 +83,7 @@ class ServedCollection:
         self.model, self.lost_model = JOINT if model is None else model, lost_model
         cutoff = judging.measure_of(collection).cutoff
         pool = build_pool(collection, cutoff)
+        pool = pool.beside(judgments_after(known, collection)) if known else pool
         self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
         estimator = make_estimator(pool, self.model)
         self.campaign = judging.open(collection, estimator, self.store, self.mute, known, pool)
@@ -91,7 +92,6 @@ class ServedCollection:
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
         self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
-        self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._grounded = lru_cache(maxsize=FEW)(self._rank)
         self._grounded_by_aspect = lru_cache(maxsize=FEW)(self._rank_by_aspect)
         self._own_grounded = lru_cache(maxsize=1)(GroundedRanking.of_selection)
@@ -273,9 +273,8 @@ class ServedCollection:
         """Ranking after judgments and comparisons; the predictor already has the campaign's comparisons."""
         predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
         learned = hearing(predictor.learned(grades).plain, Panel.of(predictor.pool, judgments))
-        return GroundedRanking.of_pool(
-            self._expected(measure), learned, judgments, self.campaign.selection.distribution
-        )
+        expected = expected_scores(measure, predictor.pool.beside(judgments))
+        return GroundedRanking.of_pool(expected, learned, judgments, self.campaign.selection.distribution)
 
     def _rank_by_aspect(
         self,
@@ -292,9 +291,6 @@ class ServedCollection:
         learned = after_judgments(pool, make_estimator(pool, self.model), own.judgments)
         distribution = self.campaign.selection.distribution
         return GroundedRanking.of_pool(expected_scores(measure, pool), learned, own.judgments, distribution)
-
-    def _expect(self, measure: Measure) -> ExpectedScores:
-        return expected_scores(measure, self.predictor(None, measure.cutoff).pool)
 
     def _build_pool(self, cutoff: int) -> Pool:
         return build_pool(self.collection, cutoff)

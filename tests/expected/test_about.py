@@ -36,7 +36,7 @@ def test_with_everything_judged_a_statement_about_queries_of_this_kind_is_the_pa
     measure = parse_measure(written)
     ranking = estimate(demo, model, measure, about="queries")
     pool = build_pool(demo, measure.cutoff)
-    scores = scores_of(demo, pool, measure, pool.spread(demo.grades()))
+    scores = scores_of(pool, measure, pool.spread(demo.grades()))
     for place, (a, b) in enumerate(zip(*ranking.pairs, strict=True)):
         test = stats.ttest_rel(scores[a], scores[b])
         assert ranking.confidences[place] == pytest.approx(1 - test.pvalue / 2, abs=1e-9)

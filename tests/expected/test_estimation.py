@@ -105,8 +105,8 @@ def test_of_a_single_system_there_is_nothing_to_order(tiny, written):
     assert ranking.pair_rows() == []
 
 
-def test_judgments_outside_the_pool_change_nothing(tiny):
-    elsewhere = replace(tiny, judgments=(Judgment("q1", "z", 100.0), Judgment("q9", "a", 100.0)))
+def test_judgments_of_documents_that_no_system_retrieved_change_nothing_without_an_ideal_ranking(tiny):
+    elsewhere = replace(tiny, judgments=(Judgment("q1", "z", 100.0), Judgment("q2", "y", 100.0)))
     assert ranking_of(elsewhere).to_dict() == ranking_of(tiny).to_dict()
 
 

@@ -42,6 +42,8 @@ def by_brute_force(levels, probabilities, grades, maximum, discounts, gain):
 def queries(draw):
     """Levels, and for some queries of up to four documents the level probabilities and the grades, NaN if unjudged.
 
+    Then the queries and the grades of judged documents beside these.
+
     Judged grades need not be levels of the model: models may know the scale only in steps of ten.
     """
     levels = sorted(draw(st.lists(st.integers(0, 8), min_size=2, max_size=4, unique=True)))
@@ -49,13 +51,15 @@ def queries(draw):
     shares = st.lists(st.integers(0, 5), min_size=len(levels), max_size=len(levels)).filter(any)
     grade = st.one_of(st.just(np.nan), st.integers(0, 2 * maximum).map(lambda half: half / 2))
     documents = st.lists(st.tuples(shares, grade), min_size=1, max_size=4)
-    return levels, float(maximum), draw(st.lists(documents, min_size=1, max_size=3))
+    of_queries = draw(st.lists(documents, min_size=1, max_size=3))
+    more = st.tuples(st.integers(0, len(of_queries) - 1), st.integers(0, 2 * maximum).map(lambda half: half / 2))
+    return levels, float(maximum), of_queries, draw(st.lists(more, max_size=4))
 
 
 @pytest.mark.slow
 @given(queries(), st.integers(1, 6), st.sampled_from([LINEAR, EXPONENTIAL]), st.randoms(use_true_random=False))
 def test_the_expected_ideal_is_that_over_every_assignment_of_grades(drawn, cutoff, gain, random):
-    levels, maximum, documents = drawn
+    levels, maximum, documents, more = drawn
     discounts = [1 / log2(rank + 1) for rank in range(1, cutoff + 1)]
     rows = [(code, shares, grade) for code, of_query in enumerate(documents) for shares, grade in of_query]
     random.shuffle(rows)
@@ -63,7 +67,11 @@ def test_the_expected_ideal_is_that_over_every_assignment_of_grades(drawn, cutof
     probabilities = np.array([np.array(shares) / sum(shares) for _, shares, _ in rows])
     grades = np.array([grade for _, _, grade in rows])
     belief = belief_of(levels, probabilities, grades, maximum)
-    found = expected_ideal(belief, gain[0], np.arange(len(rows)), query, np.array(discounts))
+    beyond = np.array([code for code, _ in more], dtype=np.int64), np.array([grade for _, grade in more])
+    found = expected_ideal(belief, gain[0], np.arange(len(rows)), query, np.array(discounts), beyond)
+    beside = np.full((len(more), len(levels)), np.nan)
+    query, grades = np.append(query, beyond[0]), np.append(grades, beyond[1])
+    probabilities = np.concatenate([probabilities, beside])
     expected = [
         by_brute_force(levels, probabilities[query == code], grades[query == code], maximum, discounts, gain[1])
         for code in range(len(documents))

@@ -15,12 +15,12 @@ from audiosim.selection import Selection
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation.alternatives import (
     TWICE,
-    PooledRuns,
     after_queries,
     after_second_opinions,
     found_different,
     mean_differences,
     noise_of,
+    scores_of,
     taste,
 )
 from audiosim.simulation.effort import plan
@@ -118,12 +118,11 @@ def test_scores_of_one_set_of_grades_after_the_other_are_those_worked_out_by_han
     runs = (Run("a", {"r": ("x", "y"), "q": ("z",)}), Run("b", {"q": ("y", "z", "x")}))
     collection = Collection("hand", "hand", Scale("three", (0, 1, 2)), 3, runs)
     pool = build_pool(collection, 3)
-    pooled = PooledRuns.of(collection, pool, 3)
     first = {"rx": 2.0, "ry": 1.0, "qx": 0.0, "qy": 2.0, "qz": 1.0}
     for given in (first, dict.fromkeys(first, 1.0)):
         grades = np.array([given[pair.query + pair.document] for pair in pool.pairs])
         lists = {"r": [["x", "y"], []], "q": [["z"], ["y", "z", "x"]]}
-        found = pooled.scores(parse_measure(measure), grades)
+        found = scores_of(pool, parse_measure(measure), grades)
         for column, query in enumerate(("r", "q")):
             best = sorted((grade for name, grade in given.items() if name[0] == query), reverse=True)[:3]
             for row, documents in enumerate(lists[query]):

@@ -83,7 +83,7 @@ def test_queries_needed_are_those_of_the_paired_t_test_of_statsmodels():
     drawn = np.array([float(given[pair]) for pair in pool.pairs])
     difference = np.array([given[q, f"A{q}"] - given[q, f"B{q}"] for q in queries])
     expected = TTestPower().solve_power(difference.mean() / difference.std(ddof=1), power=0.8, alpha=0.05)
-    (found,) = queries_needed(scores_of(collection, pool, parse_measure("CG@1"), drawn))
+    (found,) = queries_needed(scores_of(pool, parse_measure("CG@1"), drawn))
     # The normal approximation needs about two queries less, z^2 / 2 of them: Cohen (1988), chapter 2.
     assert found == pytest.approx(expected - 1.96**2 / 2, rel=0.02)
 
