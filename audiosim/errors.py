@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
+from audiosim.messages import brief
+
 
 class AudiosimError(Exception):
     """The base class: catch this to catch everything that audiosim raises on purpose.
 
-    Its message is one line whatever it quotes: an unprintable character appears as its code.
+    Its message is one short line whatever it quotes: see `messages.brief`.
     """
 
     def __str__(self) -> str:
-        words = super().__str__()
-        return words if words.isprintable() else "".join(map(_shown, words))
+        return brief(super().__str__())
 
 
 class InputError(AudiosimError, ValueError):
@@ -69,7 +70,3 @@ class LeaseError(InputError):
 
 class ClosedError(InputError):
     """A campaign is paused or closed."""
-
-
-def _shown(letter: str) -> str:
-    return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")

@@ -1,22 +1,37 @@
-"""Parts of messages: quoted and shortened texts, the name that was probably meant, the first repeated name."""
+"""Messages and their parts: shortened texts, the name that was probably meant, the first repeated name."""
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
 ALIKE = 0.78  # threshold of difflib's ratio: gnere is like genre, part is not like path
 LONGEST_QUOTE = 40
-MOST_COMPARED = 2000  # names; comparing more would take too long, at microseconds each
+LONGEST_WORD = 255  # as long as a file's name may be
+LONGEST_MESSAGE = 1000
+# Longer names, or more of them, are not compared: likeness takes time by the square of a name's length, 0.2 ms for 60.
+LONGEST_COMPARED, MOST_COMPARED = 60, 2000
 
 
 def printable(text: str) -> str:
     """Text with escapes for unprintable characters and those that UTF-8 cannot encode."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def brief(message: str) -> str:
+    """A message on one line, of at most LONGEST_MESSAGE characters; what is too long loses its middle."""
+    text = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: _ends(word[0], LONGEST_WORD, "..."), printable(message))
+    return _ends(text, LONGEST_MESSAGE, " ... ")
+
+
+def _ends(text: str, longest: int, between: str) -> str:
+    half = (longest - len(between)) // 2
+    return text if len(text) <= longest else f"{text[:half]}{between}{text[-half:]}"
 
 
 def one_line(error: Exception) -> str:
     """Kind and message of a foreign exception."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    return brief(" ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":"))
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
@@ -36,9 +51,12 @@ def repeated(names: Iterable[Name]) -> Name | None:
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Known name that was probably meant: equal but for case or two swapped letters, or similar."""
+    if len(name) > LONGEST_COMPARED:
+        return None
     folded: dict[str, str] = {}
     for other in known:
-        folded.setdefault(other.strip().casefold(), other)
+        if len(other) <= LONGEST_COMPARED:
+            folded.setdefault(other.strip().casefold(), other)
     wanted = name.strip().casefold()
     if wanted in folded or len(folded) > MOST_COMPARED:
         return folded.get(wanted)

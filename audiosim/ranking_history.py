@@ -1,26 +1,28 @@
 """History of rankings: a campaign in the course of its judgments, or several releases; each look has a date."""
 
-import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.log_reader import log_in
 from audiosim.corpus.arguments import as_collection
+from audiosim.corpus.array_files import check_regular
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.lines import parse_json
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.display import frame_of, notebook_html
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import estimate_after, expected_scores
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
+from audiosim.messages import one_line
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.screen import progress
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 LOOKS = 10
 RECORD = "record.json"  # name in a bundle, beside its page
+MOST_BYTES = 2**26  # of a saved result
+WANTED = "a result of audiosim estimate --format json, or the record.json of a bundle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,35 +216,51 @@ def _saved(source: object) -> Look | None:
         return None
     path = Path(source)
     if path.is_dir():
-        return _read(path / RECORD, path.name) if (path / RECORD).is_file() else None
-    if path.suffix == ".zip":
-        return _read_zipped(path)
-    return _read(path, path.stem)
+        record = path / RECORD
+        return _parsed(record, _whole(record), path.name) if record.exists() else None
+    return _parsed(path, _unzipped(path) if path.suffix == ".zip" else _whole(path), path.stem)
 
 
-def _read(path: Path, name: str) -> Look:
-    return _parsed(path, path.read_bytes(), name)
+def _whole(path: Path) -> bytes:
+    if path.exists():
+        check_regular(path)
+    with path.open("rb") as file:
+        return _bounded(path, file)
 
 
-def _read_zipped(path: Path) -> Look:
+def _unzipped(path: Path) -> bytes:
+    """The record in a bundle."""
+    if path.exists():
+        check_regular(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            name = next((one for one in archive.namelist() if Path(one).name == RECORD), None)
-            if name is None:
-                raise InputError(f"{path}: expected a bundle of audiosim report, found no {RECORD} in it")
-            return _parsed(path, archive.read(name), path.stem)
-    except zipfile.BadZipFile:
-        raise InputError(f"{path}: this is not a zip file") from None
+        with zipfile.ZipFile(path) as archive, archive.open(_record_in(path, archive.namelist())) as file:
+            return _bounded(path, file)
+    except (AudiosimError, FileNotFoundError):
+        raise
+    except Exception as error:  # encrypted, packed in an unknown way, damaged: each has its own error
+        raise InputError(f"{path}: cannot be read as a zip file: {one_line(error)}") from None
+
+
+def _record_in(path: Path, names: Sequence[str]) -> str:
+    records = [one for one in names if Path(one).name == RECORD]
+    if len(records) != 1:
+        raise InputError(f"{path}: expected a bundle of audiosim report, found {len(records) or 'no'} {RECORD} in it")
+    return records[0]
+
+
+def _bounded(path: Path, file: IO[bytes]) -> bytes:
+    found = file.read(MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise InputError(f"{path}: the result has more than {MOST_BYTES:,} bytes, expected up to that")
+    return found
 
 
 def _parsed(path: Path, text: bytes, name: str) -> Look:
-    wanted = "expected a result of audiosim estimate --format json, or the record.json of a bundle"
+    value = parse_json(path, 1, text, WANTED)
     try:
-        return Look.of_saved(json.loads(text), name)
-    except json.JSONDecodeError as error:
-        raise FormatError(path, error.lineno, f"{wanted}; this is not JSON: {error.msg}") from None
-    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError):
-        raise InputError(f"{path}: {wanted}") from None
+        return Look.of_saved(value, name)
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(f"{path}: expected {WANTED}") from None
 
 
 def _looks_at(

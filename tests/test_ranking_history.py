@@ -1,7 +1,9 @@
 """History of rankings: each moment equals `estimate` with the judgments valid then."""
 
 import json
+import os
 import shutil
+import zipfile
 from dataclasses import replace
 from itertools import combinations
 
@@ -132,8 +134,10 @@ def test_systems_of_one_release_only_have_their_row_and_an_empty_cell(run, tmp_p
     ("text", "complaint"),
     [
         ("[]", "expected a result of audiosim estimate --format json, or the record.json of a bundle"),
-        ("{", "this is not JSON"),
+        ("{", "not JSON: .*, expected a result of audiosim estimate"),
         ('{"measure": "CG@5"}', "expected a result of audiosim estimate"),
+        ('{"measure": "CG@5", "measure": "CG@9"}', ":1: measure occurs twice, expected it once"),
+        ('{"a":' * 100_000, "not JSON: nested too deeply"),
     ],
 )
 def test_a_file_that_is_no_result_is_named(tmp_path, text, complaint):
@@ -144,13 +148,55 @@ def test_a_file_that_is_no_result_is_named(tmp_path, text, complaint):
     assert str(path) in str(found.value)
 
 
+def _bundle(path, text, method=None, flags=0):
+    """A bundle whose record claims another method of compression, or other flags, such as 1 for encryption."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("out/record.json", text)
+    data = bytearray(path.read_bytes())
+    for start, at in ((data.find(b"PK\x03\x04"), 6), (data.find(b"PK\x01\x02"), 8)):
+        data[start + at] |= flags
+        data[start + at + 2] = method or data[start + at + 2]
+    path.write_bytes(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "how", "complaint"),
+    [
+        (2**26 + 1, {}, r"the result has more than 67,108,864 bytes"),
+        (9, {"flags": 1}, r"cannot be read as a zip file: RuntimeError: File 'out/record.json' is encrypted"),
+        (9, {"method": 99}, r"cannot be read as a zip file: NotImplementedError: That compression method"),
+        (9, {"method": 14}, r"cannot be read as a zip file: "),
+    ],
+    ids=["a bomb", "encrypted", "an unknown method", "another method"],
+)
+def test_bundles_that_cannot_be_read_are_refused(tmp_path, size, how, complaint):
+    path = tmp_path / "bundle.zip"
+    _bundle(path, " " * size, **how)
+    with pytest.raises(InputError, match=complaint) as found:
+        audiosim.history(path)
+    assert str(path) in str(found.value)
+
+
+@pytest.mark.parametrize("name", ["result.json", "bundle.zip"])
+def test_a_pipe_is_refused_and_two_records_in_one_bundle(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match="is a pipe or a device, expected a file"):
+        audiosim.history(tmp_path / name)
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a/record.json", "{}")
+        archive.writestr("b/record.json", "{}")
+    with pytest.raises(InputError, match=r"expected a bundle of audiosim report, found 2 record.json in it"):
+        audiosim.history(tmp_path / "two.zip")
+
+
 def test_other_inputs_that_are_none_are_refused(tmp_path, collection):
     with pytest.raises(InputError, match="at least one collection or saved result"):
         audiosim.history()
     with pytest.raises(InputError, match="number of looks must be at least 1, got 0"):
         audiosim.history(collection, looks=0)
     (tmp_path / "odd.zip").write_bytes(b"no archive")
-    with pytest.raises(InputError, match="this is not a zip file"):
+    with pytest.raises(InputError, match="cannot be read as a zip file: BadZipFile: File is not a zip file"):
         audiosim.history(tmp_path / "odd.zip")
     saved = {"measure": "nDCG@5", "judged": 0, "pool": 9, "confidence": None}
     saved["systems"] = [{"system": "A", "expectation": 0.5, "low": 0.4, "high": 0.6}]

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, cast
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
+from audiosim.messages import repeated
 
 UNPACKED = 2**28  # size in bytes to which any packed file of arrays may unpack
 EXPANSION = 20  # limit for larger files, as a multiple of the packed size; embeddings hardly compress
@@ -50,7 +51,7 @@ def read_npz(path: Path, wanted: Names[str]) -> tuple[dict[str, Array], list[str
     """The requested arrays of an npz file, by name, and the names of all its arrays."""
     try:
         with ZipFile(path) as archive:
-            entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            entries = _entries(archive)
             some = {name: entry for name, entry in entries.items() if name in wanted}
             _check_unpacked(path, sum(entry.file_size for entry in some.values()))
             found = {}
@@ -60,6 +61,13 @@ def read_npz(path: Path, wanted: Names[str]) -> tuple[dict[str, Array], list[str
             return found, sorted(entries)
     except Exception as error:  # the header is a Python expression: a broken one can raise anything
         raise _broken(path, error) from None
+
+
+def _entries(archive: ZipFile) -> dict[str, ZipInfo]:
+    entries = [(entry.filename.removesuffix(".npy"), entry) for entry in archive.infolist()]
+    if (twice := repeated(name for name, _ in entries)) is not None:
+        raise InputError(f"it holds {twice} twice, expected it once")
+    return dict(entries)
 
 
 def _check_unpacked(path: Path, unpacked: int) -> None:

@@ -49,7 +49,7 @@ def _comparison(path: Path, number: int, row: dict[str, str]) -> PairedCompariso
             row["query"],
             row["document_a"],
             row["document_b"],
-            row["answer"].strip(),
+            row["answer"],
             row.get("assessor", ""),
             seconds,
         )

@@ -35,7 +35,7 @@ EVIDENCE = "evidence"
 VECTORS = "vectors"  # name of a folder inside an index
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
 PIECE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-NUMBERED = re.compile(r"(.*?)(\d+)")
+LONGEST_NUMBER = 9  # digits of the number of a vector's column
 KEYS: Mapping[tuple[str, ...], EvidenceOf] = {
     ("query", "document"): "pair",
     ("document",): "document",
@@ -114,7 +114,7 @@ class Evidence:
         if about == "pair":  # plain tuples compare equal to Pairs
             keys = tuple((key[0], key[1]) for key in keys)
         try:
-            return cls(name, about, keys, np.array(rows, dtype=np.float64))
+            return cls(name, about, tuple(map(_trimmed, keys)), np.array(rows, dtype=np.float64))
         except (ValueError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -122,18 +122,21 @@ class Evidence:
 
 
 def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
-    """The first faulty row and its fault: values not finite, a vector of length 0, or a repeated key; or None."""
+    """The first faulty row and its fault: values not finite, a vector of length 0, a key empty or repeated; or None."""
     rows = values.reshape(len(keys), -1)
     infinite = np.asarray(~np.isfinite(rows).all(axis=1))
     empty = np.asarray((values == 0).all(axis=1)) if values.ndim == 2 else np.zeros(len(keys), dtype=np.bool_)
     first: dict[Key, int] = {}
     twice = np.array([first.setdefault(key, row) != row for row, key in enumerate(keys)], dtype=np.bool_)
-    wrong = infinite | empty | twice
+    nameless = np.array([not all(key) or "\0" in "".join(key) for key in keys], dtype=np.bool_)
+    wrong = infinite | empty | twice | nameless
     if not wrong.any():
         return None
     row = int(np.argmax(wrong))
     if infinite[row]:
         return row, "has a number that is not finite"
+    if nameless[row]:
+        return row, "has an empty name, or one with a byte 0"
     return row, "is a vector of length 0" if empty[row] else "occurs twice, expected it once"
 
 
@@ -228,8 +231,8 @@ def _read_npy(path: Path) -> Iterator[Evidence]:
     ids = path.with_suffix(".ids")
     if not ids.is_file():
         raise InputError(f"{path}: expected its documents, one per line, in {ids.name} beside it")
-    keys = [text.strip() for _, text in read_lines(ids, "a document per line")]
-    yield _made(path, path.stem, "document", keys, read_npy(path))
+    keys = [text for _, text in read_lines(ids, "a document per line")]
+    yield _made(path, path.stem, "document", _joined([keys]), read_npy(path))
 
 
 def _read_npz(path: Path) -> Iterator[Evidence]:
@@ -248,7 +251,12 @@ def _read_npz(path: Path) -> Iterator[Evidence]:
 
 
 def _joined(columns: Sequence[Sequence[str]]) -> list[Key]:
-    return list(columns[0]) if len(columns) == 1 else list(zip(columns[0], columns[1], strict=True))
+    return list(map(_trimmed, columns[0] if len(columns) == 1 else zip(*columns, strict=True)))
+
+
+def _trimmed(key: Key) -> Key:
+    """A key without white space around its names, as in every file of a collection."""
+    return key.strip() if isinstance(key, str) else (key[0].strip(), key[1].strip())
 
 
 def _read_table(path: Path) -> Iterator[Evidence]:
@@ -272,7 +280,7 @@ def _read_table(path: Path) -> Iterator[Evidence]:
         for column, name in enumerate(header)
         if name not in named
     }
-    keys = _joined([[row[header.index(name)].strip() for row in rows[1:]] for name in named])
+    keys = _joined([[row[header.index(name)] for row in rows[1:]] for name in named])
     yield from _pieces(path, about, keys, table, lines[1:])
 
 
@@ -316,10 +324,11 @@ def _pieces(
 
 def _numbered(names: Sequence[str]) -> bool:
     """True if the columns form one vector: x0, x1, ... in order."""
-    parts = [NUMBERED.fullmatch(name) for name in names]
-    prefixes = {part[1] for part in parts if part}
-    counts = [int(part[2]) for part in parts if part]
-    return len(names) > 1 and len(counts) == len(names) and len(prefixes) == 1 and bool(np.all(np.diff(counts) == 1))
+    prefixes = [name.rstrip("0123456789") for name in names]
+    digits = [name[len(prefix) :] for name, prefix in zip(names, prefixes, strict=True)]
+    if len(names) < 2 or len(set(prefixes)) > 1 or not all(0 < len(one) <= LONGEST_NUMBER for one in digits):
+        return False
+    return bool(np.all(np.diff(list(map(int, digits))) == 1))
 
 
 def _read_parquet(path: Path) -> Iterator[Evidence]:

@@ -25,7 +25,7 @@ from audiosim.corpus.model import Document, Judgment, Pair, Run, Scale
 from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
 from audiosim.corpus.runs import Say
 from audiosim.errors import InputError
-from audiosim.messages import did_you_mean
+from audiosim.messages import nearest_name, repeated
 
 # Names used by pandas users, PyTerrier, ranx and ir_measures for the same thing; audiosim's own name comes first.
 SYSTEM = ("system", "run", "tag", "name")
@@ -46,7 +46,7 @@ def runs_in_memory(given: object) -> tuple[Run, ...]:
     if is_frame(given):
         return tuple(Run(system, _ranked(rows)) for system, rows in _by_system(given).items())
     if isinstance(given, Mapping):
-        return tuple(Run(_text(system, "system"), _rankings(one, system)) for system, one in given.items())
+        return tuple(Run(system, _rankings(one, system)) for system, one in _named(given.items(), "system").items())
     several = [given] if _is_ranx(given) else _listed(given, RUNS)
     return tuple(one if isinstance(one, Run) else Run(_name(one), _rankings(one, _name(one))) for one in several)
 
@@ -92,7 +92,12 @@ def grades_in_memory(given: object) -> dict[Pair, float]:
         rows += [(query, document, grade) for query, some in nested for document, grade in _items(some, query)]
     else:
         raise InputError(f"expected a data frame or a dict of pairs and grades, got {type(given).__name__}")
-    return {Pair(_text(query, "query"), _text(one, "document")): _number(grade, "grade") for query, one, grade in rows}
+    pairs = [
+        (Pair(_text(query, "query"), _text(one, "document")), _number(grade, "grade")) for query, one, grade in rows
+    ]
+    if (twice := repeated(pair for pair, _ in pairs)) is not None:
+        raise InputError(f"query {twice.query}, document {twice.document} occurs twice, expected it once")
+    return dict(pairs)
 
 
 def pairs_in_memory(given: object) -> list[Pair]:
@@ -148,7 +153,7 @@ def names_in_memory(given: object, key: Sequence[str], value: Sequence[str]) -> 
         rows = given.items()
     else:
         raise InputError(f"expected a data frame or a dict of {key[0]} -> {value[0]}, got {type(given).__name__}")
-    return {_text(one, key[0]): named for one, name in rows if (named := _known(name)) is not None}
+    return {one: named for one, name in _named(rows, key[0]).items() if (named := _known(name)) is not None}
 
 
 def is_frame(given: object) -> bool:
@@ -198,7 +203,7 @@ def _rankings(one: object, system: object) -> dict[str, tuple[str, ...]]:
         return _ranked(_rows(one))
     plain = one.to_dict() if _is_ranx(one) else one  # type: ignore[attr-defined]
     if isinstance(plain, Mapping):
-        return {_text(query, "query"): _best_first(some, query) for query, some in plain.items()}
+        return {query: _best_first(some, query) for query, some in _named(plain.items(), "query").items()}
     scored = _listed(plain, f"query -> documents for system {system}, a data frame or ScoredDocs")
     return _ranked(
         (_text(_field(row, "query_id"), "query"), _text(_field(row, "doc_id"), "document"), _number(row.score, "score"))
@@ -290,7 +295,7 @@ def _found(columns: Sequence[str], names: Sequence[str]) -> str | None:
 def _column(columns: Sequence[str], names: Sequence[str]) -> str:
     name = _found(columns, names)
     if name is None:
-        hint = next((said for column in columns if (said := did_you_mean(column, names))), "")
+        hint = next((f"; did you mean {own}?" for own in names if nearest_name(own, columns)), "")
         raise InputError(f"expected a column {names[0]}, found {', '.join(columns) or 'none'}{hint}")
     return name
 
@@ -308,18 +313,28 @@ def _field(row: object, name: str) -> object:
 
 
 def _text(value: object, what: str) -> str:
-    """An identifier: a non-blank text, or a whole number."""
+    """An identifier: a whole number, or a text, without white space around it."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise InputError(f"expected a text or a whole number as identifier of a {what}, got {value!r}")
-    return str(value)
+    return str(value).strip()
+
+
+def _named(pairs: Iterable[tuple[object, Any]], what: str) -> dict[str, Any]:
+    """Values by identifier; an identifier that occurs twice, such as 1 and "1", is an error."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if (identifier := _text(name, what)) in found:
+            raise InputError(f"{what} {identifier} occurs twice, expected it once")
+        found[identifier] = value
+    return found
 
 
 def _known(value: object) -> str | None:
-    """A table value as text; None where missing."""
-    missing = value is None or value == "" or value != value or type(value).__name__ in ("NAType", "NaTType")
-    return None if missing else str(value)
+    """A table value as text, without white space around it; None where missing."""
+    missing = value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    return None if missing else str(value).strip() or None
 
 
 def _number(value: object, what: str) -> float:

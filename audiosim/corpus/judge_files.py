@@ -121,14 +121,14 @@ def read_judge(path: Path, name: str, maker: str = "") -> MachineJudge:
         column = next((one for one in GRADE_COLUMNS if one in row), None)
         if column is None:
             raise FormatError(path, 1, f"expected a column grade or score in the header, found {', '.join(row)}")
-        if not row[column].strip():
+        if not row[column]:
             continue
-        pair = Pair(row["query"].strip(), row["document"].strip())
+        pair = Pair(row["query"], row["document"])
         for kind, identifier in zip(("query", "document"), pair, strict=True):
             check_identifier(path, number, kind, identifier)
         if pair in grades:
             raise FormatError(path, number, f"{spelled(pair)} occurs twice, expected it once")
-        grades[pair] = finite(path, number, column, row[column].strip())
+        grades[pair] = finite(path, number, column, row[column])
     if not grades:
         raise FormatError(path, 1, "no pair has a grade, expected some")
     try:

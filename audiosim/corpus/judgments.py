@@ -36,6 +36,7 @@ from audiosim.corpus.lines import (
     columns_hint,
     csv_line,
     finite,
+    parse_json,
     read_lines,
     shortest,
     write_text,
@@ -358,11 +359,7 @@ def _armed(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
 
 
 def _json_record(path: Path, number: int, text: str) -> dict[str, object]:
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        problem = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise FormatError(path, number, f"not JSON: {problem}, expected one object per line") from None
+    record = parse_json(path, number, text, "one object per line")
     if not isinstance(record, dict):
         raise FormatError(path, number, f"expected a JSON object with query and document, found {text[:40]}")
     for key in record:
@@ -392,6 +389,8 @@ def _json_text(path: Path, number: int, record: dict[str, object], key: str) -> 
     value = record.get(key)
     if isinstance(value, bool) or not isinstance(value, str | int | None):
         raise FormatError(path, number, f"expected text for {key}, found {json.dumps(value)}")
+    if isinstance(value, str) and "\0" in value:
+        raise FormatError(path, number, f"{key} has a byte 0, expected text")
     return "" if value is None else str(value)
 
 
@@ -402,7 +401,7 @@ def _statement(
     check_identifier(path, number, "document", document)
     if not grades:
         raise FormatError(path, number, f"no grade, expected one in {', '.join(GRADES)}")
-    return Statement(number, query, document, grades, assessor, time, aspect)
+    return Statement(number, query.strip(), document.strip(), grades, assessor.strip(), time, aspect)
 
 
 def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
@@ -435,7 +434,9 @@ def _check_written(judgment: Judgment) -> None:
     for value in (judgment.query, judgment.document, judgment.assessor, judgment.time):
         if "\n" in value or "\r" in value:
             raise InputError(f"{value!r} cannot be written: it contains a line end")
-    if not judgment.query.strip() or not judgment.document.strip():
+        if value != value.strip():
+            raise InputError(f"{value!r} cannot be written: readers would trim it")
+    if not judgment.query or not judgment.document:
         raise InputError(f"query {judgment.query!r} and document {judgment.document!r} cannot be written: one is empty")
 
 

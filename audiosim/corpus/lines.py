@@ -3,18 +3,19 @@
 import csv
 import gzip
 import io
+import json
 import math
 import os
 import re
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from audiosim.errors import FormatError, InputError
-from audiosim.messages import quoted
+from audiosim.messages import quoted, repeated, shortened
 
 Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
@@ -71,6 +72,41 @@ def finite(path: Path, number: int, kind: str, text: str) -> float:
     return value
 
 
+def whole(path: Path, number: int, kind: str, text: str) -> int:
+    """The whole number in a field; anything else is an error."""
+    try:
+        if "_" not in text:
+            return int(text)
+    except ValueError:
+        pass
+    raise FormatError(path, number, f"expected a whole number for the {kind}, found {quoted(text)}")
+
+
+def parse_json(
+    path: Path, number: int, text: str | bytes, expected: str, digits: Callable[[str], object] | None = None
+) -> Any:
+    """The value of a JSON text; an error if it is not JSON, is nested too deeply, or has a key twice.
+
+    number  line on which the text starts
+    digits  reads a number; None: as usual
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_float=digits, parse_int=digits)
+    except RecursionError:
+        raise FormatError(path, number, f"not JSON: nested too deeply, expected {expected}") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise FormatError(path, number, str(error)) from None
+        line, problem = getattr(error, "lineno", 1), getattr(error, "msg", error)
+        raise FormatError(path, number + line - 1, f"not JSON: {problem}, expected {expected}") from None
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if (twice := repeated(name for name, _ in pairs)) is not None:
+        raise InputError(f"{shortened(twice)} occurs twice, expected it once")
+    return dict(pairs)
+
+
 def _decimal_comma(text: str) -> str:
     comma = re.fullmatch(r"\s*([+-]?\d{0,30}),(\d{1,30})\s*", text)
     return f", which looks like a decimal comma: write {comma[1]}.{comma[2]}" if comma else ""
@@ -104,6 +140,8 @@ def _too_much(path: Path, number: int, length: int) -> FormatError:
 def _decode(path: Path, number: int, raw: bytes) -> str:
     if number == 1 and _is_utf16(raw):
         raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
+    if b"\0" in raw:
+        raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -167,6 +205,8 @@ def _encode(path: Path, lines: Iterable[str]) -> bytes:
         data = "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: {error.object[error.start]!r} cannot be written as UTF-8") from None
+    if b"\0" in data:
+        raise InputError(f"{path}: a name with a byte 0 cannot be written")
     # No time stamp in the header: the same lines give the same bytes.
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from audiosim.corpus.lines import BYTE_ORDER_MARK, columns_hint, read_lines
 from audiosim.corpus.model import Document
 from audiosim.errors import FormatError, InputError
-from audiosim.messages import did_you_mean, nearest_name
+from audiosim.messages import did_you_mean, nearest_name, quoted, repeated
 
 TableRow = tuple[int, dict[str, str]]
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
@@ -66,7 +66,7 @@ def read_rows(
     allowed: Sequence[str] | None,
     known: Sequence[str] = (),
 ) -> Iterator[TableRow]:
-    """The lines after the header, each as its number and its fields by column.
+    """The lines after the header, each as its number and its fields by column; all but paths are trimmed.
 
     split     splits a line, given with its number, into fields
     required  columns that must be present
@@ -74,7 +74,7 @@ def read_rows(
     known     columns with a meaning, if any are allowed
     """
     number, text = next(lines)
-    header = split(number, text)
+    header = [name.strip() for name in split(number, text)]
     _check_header(path, number, header)
     _check_columns(path, number, header, required, allowed)
     _check_misspelt(path, number, header, known)
@@ -82,15 +82,16 @@ def read_rows(
         fields = split(number, text)
         if len(fields) != len(header):
             raise FormatError(path, number, f"expected {len(header)} columns as in the header, found {len(fields)}")
-        yield number, dict(zip(header, fields, strict=True))
+        row = zip(header, fields, strict=True)
+        yield number, {column: text if column == "path" else text.strip() for column, text in row}
 
 
 def _check_header(path: Path, number: int, header: list[str]) -> None:
     for position, column in enumerate(header, start=1):
         if not column.strip():
             raise FormatError(path, number, f"column {position} of the header has no name, expected one")
-        if header.index(column) + 1 < position:
-            raise FormatError(path, number, f"the header names column {column} twice, expected it once")
+    if (twice := repeated(header)) is not None:
+        raise FormatError(path, number, f"the header names column {twice} twice, expected it once")
 
 
 def _check_columns(
@@ -116,19 +117,22 @@ def _header_hint(column: str, header: list[str]) -> str:
 
 def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[str]) -> None:
     """Raise an error if a column's name resembles that of a missing known one: its values would go unnoticed."""
-    for column in header:
-        near = None if column in known else nearest_name(column, [name for name in known if name not in header])
+    others = [column for column in header if column not in known]
+    for name in known:
+        near = None if name in header else nearest_name(name, others)
         if near:
             problem = (
-                f"unknown column {column}, did you mean {near}? Rename it to {near}, or to something clearly different"
+                f"unknown column {near}, did you mean {name}? Rename it to {name}, or to something clearly different"
             )
             raise FormatError(path, number, problem)
 
 
 def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:
-    """Check that an identifier has a character other than white space."""
+    """Check that an identifier has a character other than white space, and no byte 0."""
     if not identifier.strip():
         raise FormatError(path, number, f"the {kind} is empty, expected an identifier")
+    if "\0" in identifier:
+        raise FormatError(path, number, f"the {kind} {quoted(identifier)} has a byte 0, expected text")
 
 
 def document_lines(documents: Iterable[Document]) -> list[str]:
@@ -163,7 +167,7 @@ def tsv_line(values: Sequence[str]) -> str:
     for value in values:
         if "\t" in value or "\n" in value or "\r" in value:
             raise InputError(f"{value!r} cannot be written to a table: it contains a tab or a line end")
-    if not values[0].strip() or values[0].startswith(BYTE_ORDER_MARK):
+    if not values[0] or values[0] != values[0].strip() or values[0].startswith(BYTE_ORDER_MARK):
         raise InputError(f"{values[0]!r} cannot be written to a table: expected an identifier")
     return "\t".join(values)
 

@@ -34,7 +34,6 @@ from audiosim.errors import FormatError
 from audiosim.messages import repeated
 
 MirexResult = tuple[int, str, list[str]]
-ADDRESS = re.compile(r"\s*\([^()]*@[^()]*\)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,14 @@ def _run(path: Path, header: str, results: Iterator[MirexResult], exclusions: Ex
             rankings[query] = admitted
     if not rankings:
         raise FormatError(path, 1, "the file holds no result for any query of the collection, expected some")
-    return Run(ADDRESS.sub("", header).strip() or header.strip(), rankings)
+    return Run(_system(header), rankings)
+
+
+def _system(header: str) -> str:
+    """The name of a system, without the address in brackets at its end; an address alone is the name."""
+    name, _, address = header.strip().rpartition("(")
+    is_address = address.endswith(")") and "@" in address and ")" not in address[:-1]
+    return (is_address and name.strip()) or header.strip()
 
 
 def _check_once(path: Path, number: int, query: str, documents: list[str]) -> None:
@@ -186,4 +192,4 @@ def file_identifier(name: str) -> str:
     """The document of a file: its name without folder and suffix."""
     base = re.split(r"[/\\]", name.strip())[-1]
     stem, _, _ = base.rpartition(".")
-    return stem or base
+    return (stem or base).strip()

@@ -78,11 +78,13 @@ def parse_scale(value: str | Sequence[float]) -> Scale:
     """The scale with a name (`fine`, `broad`, `binary`), or with levels: a list, or text such as "0,1,2,3" or "0-3"."""
     if not isinstance(value, str):
         if not isinstance(value, Iterable):
-            raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels")
+            raise _unknown_scale(value)
         return Scale("custom", tuple(float(level) for level in value))
     if value in SCALES:
         return SCALES[value]
-    ends = re.fullmatch(r"(\d{1,3})-(\d{1,3})", value.strip())
+    if "_" in value:  # Python reads 1_0 as ten
+        raise _unknown_scale(value)
+    ends = re.fullmatch(r"([0-9]{1,3})-([0-9]{1,3})", value.strip())
     if ends and int(ends[1]) >= int(ends[2]):
         raise InputError(f"the levels of scale {value} must rise, expected the lowest first, such as 0-3")
     try:
@@ -91,7 +93,11 @@ def parse_scale(value: str | Sequence[float]) -> Scale:
     except InputError:
         raise
     except ValueError:
-        raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels") from None
+        raise _unknown_scale(value) from None
+
+
+def _unknown_scale(value: object) -> InputError:
+    return InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels")
 
 
 def as_scale(value: Scale | str | Sequence[float]) -> Scale:

@@ -16,10 +16,10 @@ def read_pairs(path: str | Path) -> dict[Pair, int]:
     """
     path, pairs = Path(path), dict[Pair, int]()
     for number, text in read_lines(path, "a query and a document per line"):
-        fields = text.split("\t") if "\t" in text else text.split()
+        fields = [field.strip() for field in text.split("\t")] if "\t" in text else text.split()
         if not pairs and fields == HEADER:
             continue
-        if len(fields) != 2 or not all(field.strip() for field in fields):
+        if len(fields) != 2 or not all(fields):
             raise FormatError(path, number, f"expected 2 fields (query, document), found {len(fields)}")
         pair = Pair(*fields)
         if pair in pairs:

@@ -21,7 +21,7 @@ from pathlib import Path
 from sys import intern
 from typing import Literal, get_args
 
-from audiosim.corpus.lines import BYTE_ORDER_MARK, Lines, columns_hint, finite, read_lines, write_text
+from audiosim.corpus.lines import BYTE_ORDER_MARK, Lines, columns_hint, finite, read_lines, whole, write_text
 from audiosim.corpus.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.corpus.model import Run
 from audiosim.corpus.nested_judgments import ranx_values
@@ -51,10 +51,7 @@ class _Ranking:
 
     def add(self, path: Path, number: int, document: str, rank: str, score: str) -> bool:
         """Add a line; True if its rank is new."""
-        try:
-            place = int(rank)
-        except ValueError:
-            raise FormatError(path, number, f"expected a whole number for the rank, found {quoted(rank)}") from None
+        place = whole(path, number, "rank", rank)
         if document in self.scores:
             raise _twice(path, number, self.system, self.query, document)
         value = self.scores[intern(document)] = finite(path, number, "score", score)
@@ -199,8 +196,6 @@ def _read_trec(path: Path, lines: Lines, say: Say) -> list[tuple[int, Run]]:
             query, _, document, rank, score, system = text.split()
         except ValueError:
             raise _wrong_columns(path, number, TREC, text) from None
-        if "\0" in text:
-            raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
         ranking = rankings.get((system, query))
         if ranking is None:
             # Interned, because millions of lines repeat a few thousand names.

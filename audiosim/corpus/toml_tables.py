@@ -9,6 +9,8 @@ from audiosim.corpus.lines import every_line
 from audiosim.errors import FormatError
 from audiosim.messages import did_you_mean
 
+MOST_DOTS = 1000  # more than any text has between two commas or brackets
+
 
 def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]:
     """The text of a TOML file and its table; an unknown key is an error."""
@@ -22,6 +24,10 @@ def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]
 
 
 def _parse(path: Path, text: str) -> dict[str, object]:
+    # tomllib takes time by the square of the number of parts of a key.
+    for at, words in enumerate(text.split("\n"), start=1):
+        if len(words) > MOST_DOTS and max(part.count(".") for part in re.split(r"[=,{}\[\]]", words)) > MOST_DOTS:
+            raise FormatError(path, at, f"expected keys of up to {MOST_DOTS:,} parts, found more dots together")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -38,5 +44,11 @@ def _parse(path: Path, text: str) -> dict[str, object]:
 
 def line_of(text: str, key: str) -> int:
     """The line of a key; 1 if it cannot be found."""
-    start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
-    return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)
+    named = (number for number, line in enumerate(text.split("\n"), start=1) if _names(line, key))
+    return next(named, 1)
+
+
+def _names(line: str, key: str) -> bool:
+    """True if a line begins with a key or the name of a table; a regular expression would take quadratic time."""
+    rest = line.lstrip(" \t[\"'")
+    return rest.startswith(key) and rest[len(key) :].lstrip(" \t\"'")[:1] in ("=", ".", "]")

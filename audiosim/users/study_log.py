@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from audiosim.corpus.lines import read_lines, write_text
+from audiosim.corpus.lines import parse_json, read_lines, write_text
 from audiosim.errors import FormatError, InputError, StoreError
 from audiosim.users.answers import CHOICES, ListPair, read_list_pairs
 from audiosim.users.invitations import read_invited
@@ -76,7 +76,7 @@ def read_study_log(path: str | Path) -> tuple[ListStudy, list[StudyAnswer]]:
     lines = read_lines(path, "the log of a study, which `audiosim study serve` writes")
     number, first = next(lines)
     try:
-        study = _study(json.loads(first))
+        study = _study(parse_json(path, number, first, "an object"))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise FormatError(path, number, "not the log of a study, which `audiosim study serve` writes") from None
     return study, [_answer(path, line, text, study) for line, text in lines]
@@ -118,7 +118,7 @@ def _study(spelled: dict[str, Any]) -> ListStudy:
 
 def _answer(path: Path, number: int, text: str, study: ListStudy) -> StudyAnswer:
     try:
-        found = json.loads(text)
+        found = parse_json(path, number, text, "an object")
         one = StudyAnswer(**{**found, "showing": Showing(**found["showing"])})
     except (ValueError, KeyError, TypeError):
         raise FormatError(path, number, NO_ANSWER) from None

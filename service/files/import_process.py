@@ -17,7 +17,7 @@ from audiosim.corpus.comparisons import has_comparisons, numbered_comparisons
 from audiosim.corpus.judgments import lines_of_pairs, read_judgments
 from audiosim.corpus.model import Judgment, PairedComparison
 from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
-from audiosim.messages import one_line, printable
+from audiosim.messages import one_line
 from audiosim.service.files.import_store import DONE, FAILED, Import, ImportStore
 from audiosim.service.shelf.served_collection import ServedCollection
 
@@ -39,7 +39,7 @@ def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[fl
         events = events_of(file, body, one)
         _write(one, imports, file, events, pause)
     except InputError as error:
-        imports.end(file.number, FAILED, printable(str(error)))
+        imports.end(file.number, FAILED, str(error))
     except StoreError:
         raise  # continued once the database answers
     except Exception as error:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from audiosim.errors import ClosedError, InputError, LeaseError, MissingPackageError, ServiceError, StoreError
-from audiosim.messages import printable
+from audiosim.messages import brief
 from audiosim.service.callers.caller import scopes_of
 from audiosim.service.entrance.limits import Lingering, doors_of
 from audiosim.service.shelf.served_collection import NotServedError
@@ -82,7 +82,7 @@ async def _of_ours(request: Request, error: Exception) -> Response:
 
 def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer for an error."""
-    detail = printable(detail)  # it may quote a body with arbitrary characters
+    detail = brief(detail)  # it may quote a whole body
     if scope["path"].startswith(OPEN_INFERENCE):
         # The protocol uses 400 where we use 422.
         status = 400 if status == 422 else status

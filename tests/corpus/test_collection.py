@@ -186,7 +186,7 @@ def test_a_collection_that_is_saved_is_loaded_again(tmp_path):
 
 
 WORDS = st.text("abc\u00e9", min_size=1, max_size=3)
-TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=5)
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=5).map(str.strip)
 UNKNOWN = st.none() | TEXTS.filter(bool)
 RANKINGS = st.lists(WORDS, min_size=1, max_size=5, unique=True).map(tuple)
 HALVES = Scale("custom", (0.0, 0.5, 1.0))

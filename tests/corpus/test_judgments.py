@@ -143,7 +143,7 @@ ERRORS = {
     '{"query": "q", "document": "d", "broad": 2, "grade": 0}\n': r":1: grade 0 contradicts broad 2",
     '<r><j query="q" doc="d" broad="VS" grade="1"/></r>\n': r":1: grade 1 contradicts broad 2",
     "query,document,fine\nq,d,nan\n": r":2: expected a finite number for fine, found 'nan'$",
-    '{"query": "q", "document": "d", "grade": 1}\n{"query"\n': r":2: not JSON: Expecting ':' delimiter: .*, "
+    '{"query": "q", "document": "d", "grade": 1}\n{"query"\n': r":2: not JSON: Expecting ':' delimiter, "
     r"expected one object per line$",
     '{"query": "q", "document": "d", "grade": 1}\n[1]\n': r":2: expected a JSON object with query and "
     r"document, found \[1\]$",
@@ -170,7 +170,7 @@ def test_a_scale_of_ones_own_has_its_grades_in_the_column_grade(tmp_path):
 WORDS = st.text(
     st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=4
 )
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=6)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0"), max_size=6).map(str.strip)
 IDENTIFIERS = TEXTS.filter(str.strip)
 GRADES = st.sampled_from(HALVES.levels)
 NAMED = st.lists(st.builds(Judgment, IDENTIFIERS, IDENTIFIERS, GRADES, TEXTS, TEXTS), max_size=6).map(tuple)
@@ -224,5 +224,7 @@ def test_identifiers_that_a_form_cannot_hold_are_refused():
         qrels_lines([Judgment("q", "d 1", 1)])
     with pytest.raises(InputError, match=r"^'d\\n1' cannot be written: it contains a line end$"):
         judgments_csv_lines([Judgment("q", "d\n1", 1)])
+    with pytest.raises(InputError, match=r"^' d' cannot be written: readers would trim it$"):
+        judgments_csv_lines([Judgment("q", " d", 1)])
     with pytest.raises(InputError, match=r"^query 'q' and document '' cannot be written: one is empty$"):
         judgments_csv_lines([Judgment("q", "", 1)])

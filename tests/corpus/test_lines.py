@@ -135,7 +135,7 @@ def test_a_file_that_is_not_there_is_an_error_of_one_line(tmp_path):
 
 @pytest.mark.slow
 @given(
-    lines=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))),
+    lines=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff\0"))),
     packed=st.booleans(),
 )
 def test_what_is_written_is_read_again(tmp_path_factory, lines, packed):

@@ -17,7 +17,7 @@ from audiosim.corpus.model import Document
 from audiosim.errors import FormatError, InputError
 
 # A field of a table may contain anything except tabs and line ends.
-VALUES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"))
+VALUES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n\0")).map(str.strip)
 IDENTIFIERS = VALUES.filter(lambda text: text.strip() and not text.startswith("\ufeff"))
 UNKNOWN = st.none() | VALUES.filter(bool)
 

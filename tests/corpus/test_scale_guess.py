@@ -170,11 +170,14 @@ def test_qrels_that_ranx_wrote_are_read(tmp_path, ranx):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{"q": {"a": 1, "a": 2}}', r"judgments: 'a' occurs twice|judgments: a occurs twice, expected it once$"),
+        ('{"q": {"a": 1, "a": 2}}', r"judgments:1: a occurs twice, expected it once$"),
         ('{"q": {"a": "x"}}', r"judgments:1: expected a finite number for grade, found 'x'$"),
         ('{"q": {"a": [1]}}', r"judgments: expected a number for query q, document a$"),
         ('{\n"q": {"a": 1},\n"r": 2}', r"judgments: expected numbers by query and document, found 2$"),
-        ('{\n"q": {"a": 1}\n"r": {}}', r"judgments:3: not JSON: Expecting ',' delimiter$"),
+        (
+            '{\n"q": {"a": 1}\n"r": {}}',
+            r"judgments:3: not JSON: Expecting ',' delimiter, expected numbers by query and document$",
+        ),
     ],
 )
 def test_json_that_is_no_qrels_is_refused(tmp_path, text, problem):

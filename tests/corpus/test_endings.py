@@ -1,0 +1,176 @@
+"""Whatever is read has an end: in time, in depth, and in the length of what is said about it."""
+
+import signal
+from contextlib import contextmanager
+
+import pytest
+
+from audiosim.corpus.collection_toml import read_settings
+from audiosim.corpus.comparisons import read_comparisons
+from audiosim.corpus.evidence_files import read_pieces
+from audiosim.corpus.feature_files import read_feature_rows
+from audiosim.corpus.in_memory import documents_in_memory, judgments_in_memory, runs_in_memory
+from audiosim.corpus.judge_files import read_judge
+from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.metadata_tables import read_documents, read_queries, read_systems
+from audiosim.corpus.pairs import read_pairs
+from audiosim.corpus.runs import read_runs
+from audiosim.corpus.task_file import read_task
+from audiosim.errors import AudiosimError, FormatError
+from audiosim.messages import LONGEST_MESSAGE, brief, nearest_name
+from audiosim.ranking_history import history
+from audiosim.relevance.model_files import load_model
+from audiosim.users.answers import read_list_pairs
+from audiosim.users.study_log import read_study_log
+
+LONG = 300_000  # characters: work by the square of it takes hours
+MOST_S = 4.0  # of processor time; most cases take a hundredth of it
+READERS = {
+    "runs": lambda path: read_runs([path]),
+    "judgments": read_judgments,
+    "judgments of groups": read_judgments,
+    "documents": read_documents,
+    "queries": read_queries,
+    "systems": read_systems,
+    "comparisons": read_comparisons,
+    "judge": lambda path: read_judge(path, "m"),
+    "evidence.csv": lambda path: list(read_pieces(path)),
+    "evidence.tsv": lambda path: list(read_pieces(path)),
+    "features.csv": lambda path: list(read_feature_rows(path, ["fSYS"], 1000)),
+    "pairs": read_pairs,
+    "settings": read_settings,
+    "task": read_task,
+    "lists": lambda path: read_list_pairs(path, known=True),
+    "study": read_study_log,
+    "model.json": load_model,
+    "record.json": history,
+}
+HEADS = {
+    "comparisons": "query\tdocument_a\tdocument_b\tanswer",
+    "documents": "document\tartist",
+    "queries": "query\tdocument",
+    "systems": "system\tteam",
+    "judge": "query\tdocument\tgrade",
+    "evidence.csv": "document,x0,x1",
+    "evidence.tsv": "query\tdocument\tclicks",
+    "features.csv": "query,document,fSYS",
+    "judgments": "query,document,grade,assessor",
+    "lists": "answer\tquery\tA1\tB1",
+}
+LETTERS = ("ab" * LONG)[:LONG]
+SHAPES = {
+    "one name": LETTERS,
+    "a name with one dot": f"{LETTERS}.{LETTERS}",
+    "blanks": " " * LONG + "x",
+    "tabs": "\t" * LONG + "x",
+    "digits and a letter": "1" * LONG + "x",
+    "brackets": "(" * LONG + "@" * LONG,
+    "addresses": "(@" * LONG + ")",
+    "lists": "[" * LONG,
+    "objects": '{"a":' * LONG,
+    "a list as a value": '{"query": ' + "[" * LONG + "\n",
+    "a long key": f'{{"{LETTERS}": 1}}\n',
+    "many keys": "{" + ",".join(f'"k{n}": 1' for n in range(LONG // 8)) + "}",
+    "elements": "<a>" * LONG,
+    "elements that end": "<?xml version='1.0'?>\n" + "<query>" * LONG + "</query>" * LONG,
+    "attributes": "<a " + " ".join(f"a{n}='1'" for n in range(LONG // 8)) + "/>",
+    "columns by commas": ",".join(f"c{n}" for n in range(LONG // 8)),
+    "columns by tabs": "\t".join(f"c{n}" for n in range(LONG // 8)),
+    "columns of one name": "\t".join(["artits"] * (LONG // 8)),
+    "a key of many parts": "a." * LONG + "a = 1",
+    "a table of many parts": "[" + "a." * LONG + "a]",
+    "a key after blanks": " " * LONG + "scales = 1",
+    "a long key of TOML": f"{LETTERS} = 1",
+    "lists of TOML": "scale = " + "[" * LONG,
+    "tables of TOML": "\n".join(f"[a{n}]" for n in range(LONG // 8)),
+    "a file of MIREX": "name" + " " * LONG + "(@\nq\td,1\n",
+    "a file of MIREX with an address": "name (" + "@" * LONG + "\n1\tb\nQ/R\t1\n1\t0\n",
+    "quotes": '"' * LONG,
+    "lines": "a\tb\n" * (LONG // 8),
+}
+
+
+@contextmanager
+def ended():
+    """End the `with` after MOST_S of processor time, even within a regular expression, and fail."""
+
+    def late(number, frame):
+        pytest.fail(f"it has no end within {MOST_S:.0f} s")
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, MOST_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def read(reader, path):
+    """What a reader says about a file that it refuses; empty if it takes the file."""
+    try:
+        with ended():
+            READERS[reader](path)
+    except AudiosimError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_ends_soon_with_a_short_line_whatever_the_shape_of_a_file(tmp_path, reader):
+    head = HEADS.get(reader, "")
+    separator = "\t" if "\t" in head else ","
+    path = tmp_path / ("groups.qrel" if "groups" in reader else reader)
+    for shape, text in SHAPES.items():
+        wide = [f"{head}{separator}{text}\n", f"{head}\n{text}{separator}{text}\n", f"{head}\n{text}\n"]
+        for tried in [text, *(wide if head else ())]:
+            path.write_text(tried)
+            said = read(reader, path)
+            assert len(said) <= LONGEST_MESSAGE, (shape, len(said))
+            assert not said or str(path) in said, shape
+
+
+@pytest.mark.parametrize("name", [LETTERS, "x" * LONG], ids=["of two letters", "of one letter"])
+def test_values_in_memory_end_soon_with_a_short_line(name):
+    class Frame:
+        def __init__(self, *columns):
+            self.columns = columns
+
+        def __getitem__(self, column):
+            return [column]
+
+    for read_in, given in [
+        (runs_in_memory, {name: 1}),
+        (runs_in_memory, {name: {name: {name: name}}}),
+        (judgments_in_memory, {name: {name: name}}),
+        (judgments_in_memory, Frame(name)),
+        (documents_in_memory, Frame(*(f"{name}{n}" for n in range(9)))),
+    ]:
+        with ended(), pytest.raises(AudiosimError) as found:
+            read_in(given)
+        assert len(str(found.value)) <= LONGEST_MESSAGE
+
+
+def test_a_long_message_keeps_its_ends_and_one_line():
+    words = brief(f"a.tsv:1: unknown column {LETTERS}\n{LETTERS}, expected document" + 1000 * " or" + " artist")
+    assert len(words) <= LONGEST_MESSAGE
+    assert words.startswith("a.tsv:1: unknown column abab")
+    assert words.endswith(" or artist")
+    assert words.isprintable()
+    usual = "a.tsv:1: unknown column colour, expected document"
+    assert brief(usual) == usual
+
+
+def test_an_error_is_short_in_whatever_way_it_is_made():
+    error = FormatError("a.tsv", 3, f"unknown column {LETTERS}")
+    assert str(error).startswith("a.tsv:3: unknown column abab")
+    assert len(str(error)) <= LONGEST_MESSAGE
+
+
+def test_long_names_and_many_names_are_not_compared():
+    known = [f"{n:06d}{'ab' * 27}" for n in range(2000)]
+    with ended():
+        assert nearest_name(LETTERS, [LETTERS[1:]]) is None
+        assert nearest_name("artits", [LETTERS, "artist"]) == "artist"
+        nearest_name("ab" * 30, known)
