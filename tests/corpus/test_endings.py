@@ -107,7 +107,7 @@ def ended():
 
 
 def read(reader, path):
-    """What a reader says about a file that it refuses; empty if it takes the file."""
+    """The message of a reader that refuses a file; empty if it takes the file."""
     try:
         with ended():
             READERS[reader](path)
