@@ -29,9 +29,9 @@ class _State:
 class OrdinalEstimator:
     """Ordinal models in order of preference: the first with all features known predicts a pair.
 
-    The last model must not need any feature, so that every pair is predicted. The estimator remembers its last
-    prediction and recomputes only rows affected by later judgments; its answers do not depend on earlier requests, and
-    threads may share it.
+    The last model must not need any feature, so that every pair is predicted. The estimator remembers its prediction
+    without judgments and its last one, and recomputes only rows affected by later judgments; its answers do not depend
+    on earlier requests, and threads may share it.
     """
 
     def __init__(self, pool: Pool, models: tuple[Model, ...], features: Mapping[str, Feature] = FEATURES) -> None:
@@ -55,7 +55,8 @@ class OrdinalEstimator:
         }
         self._evidence = tuple(evidence_of(features[name] for name in model.features) for model in models)
         shape = (len(pool.pairs), len(models[0].levels))
-        self._last = _State(table, self._predict(table, nothing, np.empty(shape), np.empty(shape[0], dtype=np.int64)))
+        self._first = self._predict(table, nothing, np.empty(shape), np.empty(shape[0], dtype=np.int64))
+        self._last = _State(table, self._first)
 
     @property
     def name(self) -> str:
@@ -67,6 +68,8 @@ class OrdinalEstimator:
         return self._models[0].version
 
     def predict(self, grades: Array) -> Belief:
+        if np.isnan(grades).all():  # asked by every check of the model, between two states of a campaign
+            return self._first
         last = self._last  # read once and replaced in one step: other threads see a whole state
         table, before = last.table.after(grades), last.belief
         if len(table.computed) == 0:

@@ -176,6 +176,8 @@ def test_after_a_judgment_only_the_rows_that_it_touches_are_computed(pool, count
     grades[4] = 20
     first = estimator.predict(grades)
     assert estimator.predict(grades.copy()).prior is first.prior
+    assert not estimator.predict(nothing_judged(pool)).judged.any()  # as every check of the model asks
+    assert estimator.predict(grades.copy()).prior is first.prior
     assert counter.rows == [list(range(7)), [0, 1, 5]]
 
 
