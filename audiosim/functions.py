@@ -139,7 +139,7 @@ class PoolPredictions:
     def __call__(self, _: int = 0) -> tuple[Predictions, list[str]]:
         pool = build_pool(self.collection, self.cutoff)
         estimator = _learned(pool, self.model, self.collection)
-        lacks = what_lacks(estimator.predict(pool.spread({})), [piece.name for piece in pool.evidence])
+        lacks = what_lacks(estimator.predict(pool.spread({})), pool)
         return predict_by(estimator, self.collection, pool), list(lacks)
 
 

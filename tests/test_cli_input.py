@@ -77,8 +77,19 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     path = folder / "documents.tsv"
     misspelt = f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
     shallow = "note: cutoff 5 is deeper than the runs, which have 3 results a query\n"
-    lacking = "no genre, artist or sound is known for these 6 pairs"  # the queries have no lines either
-    assert (code, err) == (0, f"{misspelt}{shallow}note: {lacking}; predictions use the systems' results alone\n")
+    lacking = "note: the genre of every query is unknown: there is no recording to compare the documents' genres with\n"
+    lacking += "note: genre is unknown for 2 of the 6 pairs, artist for all, sound for all\n"
+    assert (code, err) == (0, f"{misspelt}{shallow}{lacking}")
+
+
+def test_of_queries_that_are_no_recordings_it_is_said_that_there_is_nothing_to_compare_with(run, folder):
+    known = "".join(f"d{n}\tX{n}\tjazz\n" for n in (1, 2, 3))
+    (folder / "documents.tsv").write_text(f"document\tartist\tgenre\n{known}")
+    code, _, err = run("estimate", folder)
+    assert code == 0
+    assert "genre of every query is unknown: there is no recording to compare the documents' genres with\n" in err
+    assert "note: sound is unknown for all 6 pairs\n" in err
+    assert "no genre" not in err
 
 
 @pytest.mark.slow

@@ -318,8 +318,7 @@ def open_collection(
         say_deep(collection, [cutoff])
     pool = build_pool(collection, cutoff)
     estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
-    brought = [piece.name for piece in pool.evidence]
-    sys.stderr.writelines(f"note: {line}\n" for line in what_lacks(estimator.predict(pool.spread({})), brought))
+    sys.stderr.writelines(f"note: {line}\n" for line in what_lacks(estimator.predict(pool.spread({})), pool))
     return collection, pool, estimator
 
 

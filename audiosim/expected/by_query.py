@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
+from audiosim.expected.reach import reach_by_query
 from audiosim.relevance.belief import Belief
 from audiosim.stats.normal.multivariate import Moments
 
@@ -24,7 +26,9 @@ def rankings_by_query(
     """
     whole, pool = ranking.of_these, expected.pool
     own = [pool.systems.index(system) for system in systems]
+    low, high = reach_by_query(expected.measure, pool, belief)
     for code, moments in expected.by_query(belief):
         scores = Moments(moments.mean[own], moments.covariance[np.ix_(own, own)])
-        alone = replace(whole, systems=tuple(systems), scores=scores, others=None)
+        reach = partial(tuple, (low[own, code], high[own, code]))
+        alone = replace(whole, systems=tuple(systems), scores=scores, reach=reach, others=None)
         yield pool.queries[code], alone.wider(ranking.check.factor)

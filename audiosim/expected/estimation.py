@@ -19,6 +19,7 @@ from audiosim.expected.choices import DifferenceDistribution, Ideal, check_ideal
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.ratio import RatioScores
+from audiosim.expected.reach import mean_reach
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
@@ -211,6 +212,7 @@ def unchecked_ranking(
     scores  scores expected by the belief
     """
     found = rank(expected, model, scores, int(belief.judged.sum()), distribution, belief.prior.correlated)
+    found = replace(found, reach=partial(mean_reach, expected.measure, expected.pool, belief))
     return found if belief.answers is None else replace(found, comparisons=len(belief.answers.model.compared))
 
 
@@ -255,7 +257,8 @@ class Grounds:
         belief = self.belief.about(about.whose)
         scores = expected.scores(belief)
         subject = replace(self.ranking.about, listeners=about.listeners)
-        ranking = replace(self.ranking, scores=scores, about=subject).wider(self.ranking.check.factor)
+        reach = partial(mean_reach, expected.measure, expected.pool, belief)
+        ranking = replace(self.ranking, scores=scores, about=subject, reach=reach).wider(self.ranking.check.factor)
         return Grounds(ranking, belief, scores)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, stdtrit
 
 from audiosim.corpus.model import PairedComparison
-from audiosim.relevance.judge_reports import REACH, JudgeReport
+from audiosim.relevance.judge_reports import REACH, JudgeReport, within_scale
 
 FEWEST_PEOPLE = 2
 FEWEST_COMPARISONS = 10  # fewest comparisons that prefer one of the two documents
@@ -85,6 +85,7 @@ def mean_of_people(effect: Literal["drift", "position"], estimates: ArrayLike, e
     The weights are 1 / (e^2 + T), where T is the variance between people by DerSimonian & Laird (1986), eq. 8. The
     interval is that of Hartung & Knapp (2001), with Student's t, as the normal one is too narrow for few people. It is
     never based on a smaller standard error than that of the weights: Röver, Knapp & Friede (2015).
+    It ends at -1 and 1, as differences of grades do.
     """
     values, variances = np.asarray(estimates, dtype=np.float64), np.asarray(errors, dtype=np.float64) ** 2
     freedom = len(values) - 1
@@ -95,7 +96,8 @@ def mean_of_people(effect: Literal["drift", "position"], estimates: ArrayLike, e
     mean = float(np.average(values, weights=weights))
     spread = max(1.0, float(weights @ (values - mean) ** 2) / freedom)
     reach = float(stdtrit(freedom, 1 - OUTSIDE / 2) * np.sqrt(spread / weights.sum()))
-    return OrderEffect(effect, mean, mean - reach, mean + reach, freedom + 1, abs(mean) <= reach, between**0.5)
+    value, low, high = within_scale(mean, mean - reach, mean + reach)
+    return OrderEffect(effect, value, low, high, freedom + 1, abs(mean) <= reach, between**0.5)
 
 
 def first_preferred(preferred: int, count: int) -> OrderEffect:

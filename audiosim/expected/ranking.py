@@ -45,6 +45,8 @@ class Ranking:
                   about these queries
     judges        number of people who judged; 0 if the model does not distinguish them
     comparisons   number of comparisons of two documents that were used
+    reach         makes the lowest and the highest score that each system can have, (s,) each; None: 0 to 1, or any
+                  score above 0 if the measure is unbounded
     others        makes the ranking about listeners at large, if several judged and this one is about the panel
     """
 
@@ -63,6 +65,7 @@ class Ranking:
     sampling: Array | None = None
     judges: int = 0
     comparisons: int = 0
+    reach: Callable[[], tuple[Array, Array]] | None = field(default=None, repr=False)
     others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -101,7 +104,8 @@ class Ranking:
         """
         sampling = between / self.queries
         scores = Moments(self.scores.mean, self.scores.covariance + sampling)
-        return replace(self, scores=scores, about=replace(self.about, queries="queries"), sampling=sampling)
+        about = replace(self.about, queries="queries")
+        return replace(self, scores=scores, about=about, sampling=sampling, reach=None)
 
     @property
     def of_these(self) -> "Ranking":
@@ -241,7 +245,7 @@ class Ranking:
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """(s,) low and (s,) high end of each system's score, in the order of `systems`.
 
-            E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to [0, 1] where scores are bounded
+            E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to `bounds`
 
         Urbano (2013), equation 8.19, for these queries. For queries of this kind and bounded scores see `bounded_mean`:
         with everything judged the intervals are those of `evaluate`.
@@ -250,9 +254,17 @@ class Ranking:
             sampled = np.diagonal(self.sampling)
             further = np.maximum(0, self.scores.variance - sampled)
             return bounded_mean(self.scores.mean, sampled * self.queries, self.queries, further, level)
-        half = self.quantile(level) * np.sqrt(self.scores.variance)
-        highest = 1.0 if self.measure.bounded else np.inf
-        return np.maximum(0, self.scores.mean - half), np.minimum(highest, self.scores.mean + half)
+        half, mean, (least, most) = self.quantile(level) * np.sqrt(self.scores.variance), self.scores.mean, self.bounds
+        # An approximate mean may lie outside; its interval contains it all the same.
+        return np.minimum(mean, np.maximum(least, mean - half)), np.maximum(mean, np.minimum(most, mean + half))
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """(s,) the lowest and (s,) the highest score that each system can have, given the judgments."""
+        if self.reach is not None:
+            return self.reach()
+        none = np.zeros(len(self.systems))
+        return none, none + (1.0 if self.measure.bounded else np.inf)
 
     @property
     def errors(self) -> Array | None:

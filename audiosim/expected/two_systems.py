@@ -120,10 +120,14 @@ class TwoSystems:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Central interval of the difference at the level, cut to [-1, 1] where scores are bounded."""
+        """Central interval of the difference at the level, cut to the differences that the systems can have."""
         half = self.ranking.quantile(self.level) * math.sqrt(self._moments[1])
-        most = 1.0 if self.ranking.measure.bounded else math.inf
-        return max(-most, self.expectation - half), min(most, self.expectation + half)
+        (low, high), a, b = self.ranking.bounds, *map(self.ranking.systems.index, (self.a, self.b))
+        least, most = float(low[a] - high[b]), float(high[a] - low[b])
+        return (
+            min(self.expectation, max(least, self.expectation - half)),
+            max(self.expectation, min(most, self.expectation + half)),
+        )
 
     def above(self, size: float) -> float:
         """P(`a` is better than `b` by more than `size`), in [0, 1]; 1/2 if the difference is known to equal it."""

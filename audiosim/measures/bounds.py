@@ -7,7 +7,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
+from audiosim.corpus.model import Judgment, Scale
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import score
 from audiosim.measures.system_scores import judged_runs
@@ -28,16 +28,31 @@ def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array,
     ranks.
     """
     measure = as_measure(measure)
-    if measure.rank_weights is None and measure.name not in RISING:
+    if not has_bounds(measure):
         unknown = np.full(judged_runs(collection, measure.cutoff, "zero").grades.shape[:2], np.nan)
         return unknown, unknown
     least = judged_runs(collection, measure.cutoff, "zero")
     most = judged_runs(_filled(collection, measure.cutoff, set(least.queries)), measure.cutoff, "zero")
-    low = score(measure, collection.scale, least.grades, most.judged)
-    fully = score(measure, collection.scale, most.grades, most.judged)
+    return bounds_of_grades(measure, collection.scale, (least.grades, least.judged), (most.grades, most.judged))
+
+
+def has_bounds(measure: Measure) -> bool:
+    """True if scores never fall when a document in the ranking gets a higher grade: see `score_bounds`."""
+    return measure.rank_weights is not None or measure.name in RISING
+
+
+def bounds_of_grades(
+    measure: Measure, scale: Scale, least: tuple[Array, Array], most: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """`score_bounds` of grades of results (s, q, n) and of all judged documents (q, m), each at the lowest and highest.
+
+    least  grades of both with the lowest grade where unjudged
+    most   the same with the highest
+    """
+    low, fully = (score(measure, scale, grades, most[1]) for grades in (least[0], most[0]))
     # A score above 0 implies a relevant document; each measure decides the grade that counts as relevant.
-    some = (collection.scale.levels[1], collection.scale.maximum)
-    high = [score(measure, collection.scale, most.grades, _at_least(least.judged, level)) for level in some]
+    some = (scale.levels[1], scale.maximum)
+    high = [score(measure, scale, most[0], _at_least(least[1], level)) for level in some]
     return low, np.minimum(np.maximum.reduce([fully, *high]), np.maximum(fully, 1.0))
 
 

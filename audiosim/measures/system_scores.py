@@ -249,12 +249,20 @@ class _Known:
 
     def best_first(self) -> Array:
         """(q, m) grades of each query's documents, best first, 0 after the last."""
-        order = np.lexsort((-self.every, self.query))
-        query = self.query[order]
-        sizes = np.bincount(query, minlength=self.queries)
-        table = np.zeros((self.queries, int(sizes.max(initial=0))))
-        table[query, _places(sizes)] = self.every[order]
-        return table
+        return best_first(self.every, self.query, self.queries)
+
+
+def best_first(grades: Array, query: Integers, queries: int) -> Array:
+    """(q, m) the grades (n,) of each query, best first, 0 after the last.
+
+    query  (n,) code of the query of each grade
+    """
+    order = np.lexsort((-grades, query))
+    query = query[order]
+    sizes = np.bincount(query, minlength=queries)
+    table = np.zeros((queries, int(sizes.max(initial=0))))
+    table[query, _places(sizes)] = grades[order]
+    return table
 
 
 def _graded(run: CodedRankings, queries: Mapping[str, int], known: _Known, depth: int | None) -> _Graded:

@@ -42,11 +42,11 @@ class JudgeReport:
     worth: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values, ready for JSON."""
+        """The report as plain values, ready for JSON; intervals end where differences of grades do, at -1 and 1."""
         found: dict[str, Any] = {"judge": self.judge, "kind": "person", "judgments": self.judgments}
         for name in ("severity", "noise", "taste", "drift"):
-            values = getattr(self, name) or (None, None, None)
-            found |= {name: values[0], f"{name}_low": values[1], f"{name}_high": values[2]}
+            value, low, high = within_scale(*values) if (values := getattr(self, name)) else (None, None, None)
+            found |= {name: value, f"{name}_low": low, f"{name}_high": high}
             if name == "noise":
                 found["favours"] = self.favours
         return found | {"worth": self.worth}
@@ -101,6 +101,11 @@ def _effects(inverse: BlockInverse, solved: Array, loadings: Array, deviation: f
     """
     explained = np.einsum("jq,jq->q", loadings, inverse.solve(loadings))
     return deviation**2 * (loadings.T @ solved), np.sqrt(np.maximum(0, deviation**2 - deviation**4 * explained))
+
+
+def within_scale(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """A value and its interval, as shares of the scale, with the ends cut to [-1, 1]; the value stays inside."""
+    return value, min(value, max(-1.0, low)), max(value, min(1.0, high))
 
 
 def _interval(middle: float, deviation: float) -> tuple[float, float, float]:

@@ -1,10 +1,11 @@
 """Evidence used for a pair: output, genre, artist, sound, judgments, or the user's own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from audiosim.arrays import Booleans, Integers
+from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.feature import Feature
 from audiosim.relevance.belief import Belief
 
@@ -48,35 +49,42 @@ def evidence_counts(belief: Belief) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
-    """Sentences on missing evidence of a joint model, and on evidence that it has but cannot use.
-
-    brought  names of the user's own evidence
-    """
+def what_lacks(belief: Belief, pool: Pool) -> tuple[str, ...]:
+    """Sentences on missing evidence of a joint model, and on evidence of the user's own that it has but cannot use."""
     if belief.spoke is None or not belief.prior.correlated:
         return ()
-    count, counts = len(belief.spoke), evidence_counts(belief)
-    without = {kind: count - counts.get(kind, 0) for kind in ("genre", "artist", "sound")}
+    counts = evidence_counts(belief)
     silent = (
-        f"evidence {name} is not informative: it is known for fewer than two of the pairs, or is the same for all"
-        for name in brought
-        if name not in counts
+        f"evidence {piece.name} is not informative: it is known for fewer than two of the pairs, or is the same for all"
+        for piece in pool.evidence
+        if piece.name not in counts
     )
-    return (*_lacking(without, count), *silent)
+    return (*_lacking(pool, counts.get("sound", 0)), *silent)
 
 
-def _lacking(without: Mapping[str, int], count: int) -> tuple[str, ...]:
-    """Sentence on the number of pairs, out of `count`, without each kind of evidence; none if nothing is missing."""
+def _lacking(pool: Pool, sounds: int) -> Iterator[str]:
+    """Sentences on what is unknown of the pairs; none if nothing is.
+
+    sounds  number of pairs with known sound
+    """
+    count, genre, of_query = len(pool.pairs), pool.genre == UNKNOWN, pool.query_genre == UNKNOWN
+    compared = of_query.all() and not genre.all()
+    without = {
+        "genre": int((genre if compared else genre | of_query).sum()),
+        "artist": int((pool.artist == UNKNOWN).sum()),
+        "sound": count - sounds,
+    }
     if all(number == count for number in without.values()):
-        return (
-            f"no genre, artist or sound is known for these {count:,} pairs; predictions use the systems' results alone",
-        )
+        lacking = f"no genre, artist or sound is known for these {count:,} pairs"
+        yield f"{lacking}; predictions use the systems' results alone"
+        return
+    if compared:
+        yield "the genre of every query is unknown: there is no recording to compare the documents' genres with"
     parts = [(kind, "all" if number == count else f"{number:,}") for kind, number in without.items() if number]
-    if not parts:
-        return ()
-    (kind, number), *others = parts
-    pairs = f"{number} {count:,} pairs" if number == "all" else f"{number} of the {count:,} pairs"
-    return (", ".join([f"{kind} is unknown for {pairs}", *(f"{kind} for {number}" for kind, number in others)]),)
+    if parts:
+        (kind, number), *others = parts
+        pairs = f"{number} {count:,} pairs" if number == "all" else f"{number} of the {count:,} pairs"
+        yield ", ".join([f"{kind} is unknown for {pairs}", *(f"{kind} for {number}" for kind, number in others)])
 
 
 def combinations(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[Kinds, ...], Integers]:

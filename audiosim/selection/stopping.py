@@ -269,7 +269,7 @@ def satisfied_users(state: LoopState, ranking: Ranking | None = None) -> Ranking
     shares = expected.satisfied(belief, mapping)
     doubt = float(expected.scores(belief).variance.sum())
     wider = np.sqrt(float(ranking.of_these.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
-    found = replace(ranking.of_these, scores=shares).wider(float(wider))
+    found = replace(ranking.of_these, scores=shares, reach=None).wider(float(wider))
     if ranking.sampling is None:
         return found
     return found.of_this_kind(expected.between_queries(belief, shares, mapping))

@@ -15,6 +15,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.expected.estimation import rank
 from audiosim.expected.ranking import Ranking
+from audiosim.expected.reach import mean_reach
 from audiosim.relevance.judges import Listeners, Panel, Who
 from audiosim.selection import Selection
 from audiosim.stats.normal.multivariate import Moments
@@ -117,9 +118,9 @@ def _ranked(
         selection.distribution,
         correlated=True,
     )
-    return expected_confidence(ranking, now - then, rng), float(
-        2 * ranking.quantile(0.95) * np.sqrt(ranking.scores.variance).mean()
-    )
+    ranking = replace(ranking, reach=partial(mean_reach, expected.measure, expected.pool))
+    low, high = ranking.interval()
+    return expected_confidence(ranking, now - then, rng), float(np.mean(high - low))
 
 
 def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator) -> float | None:

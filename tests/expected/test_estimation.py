@@ -9,7 +9,7 @@ from audiosim import estimate
 from audiosim.corpus.model import Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import estimate_pool, expected_scores, rank
+from audiosim.expected.estimation import estimate_pool, expected_scores, unchecked_ranking
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
@@ -138,8 +138,9 @@ def test_a_pool_is_ranked_as_its_collection(tiny, tiny_truth):
     expected, grades = expected_scores(CG, pool), pool.spread(judged.grades())
     of_pool = estimate_pool(expected, uniform(pool), grades)
     assert of_pool.to_dict() == ranking_of(judged).to_dict()
-    scores = expected.scores(uniform(pool).predict(grades))
-    assert rank(expected, "uniform", scores, 3).with_check(of_pool.check).to_dict() == of_pool.to_dict()
+    belief = uniform(pool).predict(grades)
+    unchecked = unchecked_ranking(expected, "uniform", belief, expected.scores(belief), "t")
+    assert unchecked.with_check(of_pool.check).to_dict() == of_pool.to_dict()
 
 
 @pytest.mark.slow

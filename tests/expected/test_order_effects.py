@@ -41,7 +41,9 @@ def test_the_mean_drift_of_people_who_differ_is_that_of_statsmodels(drifts):
     assert found.value == pytest.approx(expected.mean_effect_re, rel=1e-12)
     error = np.sqrt(max(expected.var_hksj_re, expected.sd_eff_w_re**2))
     reach = t.ppf(0.975, len(drifts) - 1) * error
-    assert [found.low, found.high] == pytest.approx([found.value - reach, found.value + reach], rel=1e-9)
+    assert [found.low, found.high] == pytest.approx(
+        np.clip([found.value - reach, found.value + reach], -1, 1), rel=1e-9
+    )
     assert found.by_chance
 
 
@@ -125,3 +127,9 @@ def test_comparisons_alone_are_enough_for_a_report(collection):
     assert reports.to_dict() == []
     with pytest.raises(InputError, match="no person and no machine has judged a pair of two"):
         judges(collection)
+
+
+def test_of_two_people_who_differ_much_the_interval_ends_where_grades_do():
+    found = mean_of_people("drift", [0.3, -0.7], [0.1, 0.1])
+    assert (found.low, found.high) == (-1, 1)
+    assert found.by_chance
