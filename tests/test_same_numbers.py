@@ -83,6 +83,18 @@ def test_with_everything_judged_estimate_and_evaluate_state_the_same_score(seed,
         assert_same(by_system(estimate(collection, model, written, draws=2).system_rows(), "expectation"), expected)
 
 
+def test_with_everything_judged_intervals_about_queries_of_this_kind_are_those_of_evaluate():
+    collection = drawn(4)
+    for written in written_at(3):
+        evaluated = evaluate(collection, written).system_rows()
+        stated = estimate(collection, "uniform", written, draws=2, about="queries").system_rows()
+        for end in ("low", "high"):
+            expected, found = (by_system(rows, end) for rows in (evaluated, stated))
+            if "form=original" in written:  # the t-interval, cut at 0
+                expected = {system: max(0.0, value) for system, value in expected.items()}
+            np.testing.assert_allclose([found[name] for name in expected], list(expected.values()), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("ideal", ["ordered", "correlated", "independent"])
 @pytest.mark.parametrize(("written", "theirs"), SAME.items())
 def test_with_everything_judged_the_score_is_that_of_ir_measures(written, theirs, ideal):
