@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from audiosim.arrays import Array
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.reach import reach_by_query
@@ -29,6 +30,10 @@ def rankings_by_query(
     low, high = reach_by_query(expected.measure, pool, belief)
     for code, moments in expected.by_query(belief):
         scores = Moments(moments.mean[own], moments.covariance[np.ix_(own, own)])
-        reach = partial(tuple, (low[own, code], high[own, code]))
+        reach = partial(_ends, low[own, code], high[own, code])
         alone = replace(whole, systems=tuple(systems), scores=scores, reach=reach, others=None)
         yield pool.queries[code], alone.wider(ranking.check.factor)
+
+
+def _ends(low: Array, high: Array) -> tuple[Array, Array]:
+    return low, high
