@@ -1,6 +1,6 @@
 """Display for people: long texts shortened in the middle, results in notebooks."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS = 60  # most rows of a table in a notebook
+NAMED = 4  # most things named one by one in a sentence, if there are more than one further
 
 
 def shortened_to(text: str, width: int) -> str:
@@ -18,6 +19,13 @@ def shortened_to(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """A, B and C; for many names the first few and the number of others."""
+    if len(names) > NAMED + 1:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def notebook_html(sentence: str, to_frame: "Callable[[], pd.DataFrame]", columns: list[str] | None = None) -> str:

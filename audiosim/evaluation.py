@@ -13,7 +13,7 @@ from audiosim.corpus.arguments import judgments_second
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, listed, notebook_html
 from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.measure import Measure, as_measure
@@ -67,9 +67,9 @@ class Evaluation:
 
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first."""
-        rows = []
+        rows, means = [], self.scores.means.tolist()
         for place, (system, mean, new) in enumerate(zip(self.scores.systems, self.intervals, self.new, strict=True)):
-            row = {"system": system, "mean": mean.estimate, "low": mean.lower, "high": mean.upper}
+            row = {"system": system, "mean": means[place], "low": mean.lower, "high": mean.upper}
             highest = 1.0 if self.scores.measure.bounded else math.inf
             row |= {"new_low": max(0.0, new.lower), "new_high": min(highest, new.upper)}
             if self.satisfied is not None and self.success is not None:
@@ -131,16 +131,16 @@ class Evaluation:
 
     def agreement(self, other: "Evaluation") -> RankAgreement:
         """Agreement with the ranking of the same systems by another measure."""
-        theirs = dict(zip(other.scores.systems, other.scores.values.mean(axis=1), strict=True))
-        mine = self.scores.values.mean(axis=1)
-        return rank_agreement(mine, np.array([theirs[system] for system in self.scores.systems]))
+        theirs = dict(zip(other.scores.systems, other.scores.means, strict=True))
+        return rank_agreement(self.scores.means, np.array([theirs[system] for system in self.scores.systems]))
 
     def __repr__(self) -> str:
-        best = self.system_rows()[0]
+        means = self.scores.means
+        best = [system for system, mean in zip(self.scores.systems, means, strict=True) if mean == means.max()]
         pairs = len(self.pair_rows())
         differing = f"; {self.significant} of {pairs} pairs of systems differ at .05 ({self.test})" if pairs else ""
         shape = f"{len(self.scores.systems)} systems on {len(self.scores.queries)} queries"
-        return f"{self.scores.measure} of {shape}: best {best['system']} at {best['mean']:.3f}{differing}"
+        return f"{self.scores.measure} of {shape}: best {listed(best)} at {means.max():.3f}{differing}"
 
     def _repr_html_(self) -> str:
         """Notebook display of the evaluation: one line, and the systems as a table."""

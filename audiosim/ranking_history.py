@@ -7,6 +7,8 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.log_reader import log_in
 from audiosim.corpus.arguments import as_collection
@@ -15,7 +17,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import parse_json
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, listed, notebook_html
 from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.choices import DifferenceDistribution
@@ -26,6 +28,7 @@ from audiosim.messages import one_line
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.screen import progress
+from audiosim.stats.inference.ties import shared_ranks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +42,7 @@ WANTED = "a result of audiosim estimate --format json, or the record.json of a b
 
 @dataclass(frozen=True, slots=True)
 class RankedScore:
-    """Rank of one system at one look, and its score with the 95 % interval."""
+    """Rank of one system at one look, shared by equal ones, and its score with the 95 % interval."""
 
     system: str
     rank: int
@@ -137,7 +140,7 @@ class RankingHistory:
                 "pool": look.pool,
                 "confidence": look.confidence,
                 "about": look.about,
-                "best": look.ranked[0].system,
+                "best": listed([one.system for one in look.ranked if one.rank == 1]),
                 "swapped": count,
             }
             for look, count in zip(self.looks, swapped, strict=True)
@@ -319,17 +322,18 @@ def _places(count: int, looks: int) -> list[int]:
 
 
 def _ranked(rows: Sequence[Mapping[str, Any]]) -> tuple[RankedScore, ...]:
+    ranks = shared_ranks(np.array([row["expectation"] for row in rows], dtype=np.float64)).tolist()
     return tuple(
         RankedScore(row["system"], rank, row["expectation"], row["low"], row["high"])
-        for rank, row in enumerate(rows, start=1)
+        for rank, row in zip(ranks, rows, strict=True)
     )
 
 
 def _swapped(before: Look, after: Look) -> int:
-    """Number of pairs of systems, in both looks, that changed their order."""
-    ranks = [{one.system: one.rank for one in look.ranked} for look in (before, after)]
-    both = [system for system in ranks[0] if system in ranks[1]]
-    return sum(ranks[1][a] > ranks[1][b] for a, b in combinations(both, 2))
+    """Number of pairs of systems, in both looks, that changed their order; one that is equal in either did not."""
+    ranks, later = ({one.system: one.rank for one in look.ranked} for look in (before, after))
+    both = [system for system in ranks if system in later]
+    return sum((ranks[a] - ranks[b]) * (later[a] - later[b]) < 0 for a, b in combinations(both, 2))
 
 
 def _label(look: Look, named: bool) -> str:

@@ -40,7 +40,7 @@ def on_another_sample(ranking: Ranking) -> Array:
     deviation = np.sqrt(np.where(variance > 0, variance, 1))
     standard = shrunken * expectation / deviation
     below = ndtr(standard) if ranking.distribution == "normal" else stdtr(ranking.freedom, standard)
-    return np.where(variance > 0, below, (1 + np.sign(expectation)) / 2)
+    return np.where(variance > 0, below, np.where(expectation == 0, 0.5, expectation > 0))
 
 
 def _carried(ranking: Ranking, expectation: Array, known: Array, chance: Array) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from audiosim.corpus.model import Judgment
+from audiosim.display import listed
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
 from audiosim.expected.choices import DifferenceDistribution
@@ -62,7 +63,7 @@ class JudgeEffect:
         system, change = self.most_changed
         return {
             "turned": len(self.turned),
-            "best_without": self.lacking.systems[self.lacking.order[0]],
+            "best_without": listed(self.lacking.leaders),
             "moved_most": system,
             "moved_by": -change,
             "confidence_without": self.lacking.confidence,

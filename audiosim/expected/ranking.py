@@ -8,13 +8,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, listed, notebook_html
 from audiosim.expected.about import THESE, About
 from audiosim.expected.choices import DifferenceDistribution, check_distribution
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
 from audiosim.stats.inference.intervals import bounded_mean
+from audiosim.stats.inference.ties import equalised, nearness, shared_ranks
 from audiosim.stats.normal.multivariate import Moments
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Ranking:
     measure       measure of the scores
     model         name of the estimator
     systems       s names, in the order of the moments
-    scores        moments of the s mean scores, over the queries that the ranking is about, with their covariance
+    scores        moments of the s mean scores, over the queries that the ranking is about, with their covariance;
+                  means that differ by rounding alone become equal
     queries       number of queries
     judged        number of judged pairs in the pool
     pool          number of pairs in the pool
@@ -70,6 +72,8 @@ class Ranking:
 
     def __post_init__(self) -> None:
         check_distribution(self.distribution)
+        mean = equalised(self.scores.mean, self.measure.bounded)
+        object.__setattr__(self, "scores", Moments(mean, self.scores.covariance))
 
     @cached_property
     def at_large(self) -> "Ranking | None":
@@ -116,10 +120,9 @@ class Ranking:
         return replace(self, scores=scores, about=replace(self.about, queries="these"), sampling=None)
 
     def __repr__(self) -> str:
-        best = self.order[0]
         return (
             f"{self.measure} of {len(self.systems)} systems, {self.resting}: {self.sureness}, "
-            f"best {self.systems[best]} at {self.scores.mean[best]:.3f}"
+            f"best {listed(self.leaders)} at {self.scores.mean.max():.3f}"
         )
 
     def _repr_html_(self) -> str:
@@ -138,6 +141,16 @@ class Ranking:
     def order(self) -> Integers:
         """(s,) the systems by expected score, best first; equal ones in the order of the runs."""
         return np.argsort(-self.scores.mean, kind="stable")
+
+    @property
+    def ranks(self) -> Integers:
+        """(s,) rank of each system by expected score, 1 for the best; equal ones share it."""
+        return shared_ranks(self.scores.mean)
+
+    @property
+    def leaders(self) -> tuple[str, ...]:
+        """The systems with the highest expected score: several if they are equal."""
+        return tuple(np.array(self.systems, dtype=object)[self.ranks == 1].tolist())
 
     @cached_property
     def pairs(self) -> tuple[Integers, Integers]:
@@ -168,8 +181,14 @@ class Ranking:
     def tied(self) -> Booleans:
         """(p,) pairs of systems known to be equal, such as one run under two names; these have no order."""
         expectation, variance = self.differences
-        size = np.abs(self.scores.mean[self.pairs[0]]) + np.abs(self.scores.mean[self.pairs[1]])
-        return np.asarray((variance == 0) & (np.abs(expectation) <= size * self.pool * np.finfo(float).eps))
+        return np.asarray((variance == 0) & (expectation == 0))
+
+    @cached_property
+    def firsts(self) -> Integers:
+        """(s,) place of the first system known to be equal to each one, which may be itself."""
+        places, tied = np.arange(len(self.systems)), self.tied
+        np.minimum.at(places, self.pairs[1][tied], self.pairs[0][tied])
+        return places
 
     @cached_property
     def confidences(self) -> Array:
@@ -204,7 +223,7 @@ class Ranking:
     def cumulative(self, expectation: float, variance: float) -> float:
         """P(a difference > 0) by its expectation and variance; a known tie gives 1/2."""
         if variance <= 0:
-            return float((1 + np.sign(expectation)) / 2)
+            return float(self._known(np.array(expectation)))
         return self.cumulated(expectation / np.sqrt(variance))
 
     def cumulated(self, deviations: float) -> float:
@@ -214,9 +233,12 @@ class Ranking:
     def _positive(self, expectation: Array) -> Array:
         """(p,) P(value > 0) for values with these expectations and the variances of the differences."""
         variance = self.differences[1]
-        known = (1 + np.sign(expectation)) / 2
         deviation = np.sqrt(np.where(variance > 0, variance, 1))
-        return np.where(variance > 0, self._cumulative(expectation / deviation), known)
+        return np.where(variance > 0, self._cumulative(expectation / deviation), self._known(expectation))
+
+    def _known(self, values: Array) -> Array:
+        """Whether known values are above 0: 0 or 1, and 1/2 for those that are 0 but for rounding."""
+        return np.where(np.abs(values) <= nearness(self.scores.mean), 0.5, values > 0)
 
     def _cumulative(self, deviations: Array) -> Array:
         if self.distribution == "normal":

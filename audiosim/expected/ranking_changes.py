@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from audiosim.display import listed
 from audiosim.expected.ranking import Ranking
 
 
@@ -35,8 +36,10 @@ class RankingChange:
         system, change = self.most_changed
         count = len(self.turned)
         turned = f"{count} {'pair of systems changes' if count == 1 else 'pairs of systems change'} places"
-        best = [ranking.systems[ranking.order[0]] for ranking in (self.before, self.after)]
-        first = f"{best[1]} is best in place of {best[0]}" if best[0] != best[1] else f"{best[0]} stays best"
+        best = [listed(ranking.leaders) for ranking in (self.before, self.after)]
+        words = ["is" if len(ranking.leaders) == 1 else "are" for ranking in (self.before, self.after)]
+        stays = f"{best[0]} {'stays' if words[0] == 'is' else 'stay'} best"
+        first = f"{best[1]} {words[1]} best in place of {best[0]}" if best[0] != best[1] else stays
         both = self.before.confidence, self.after.confidence
         sure = " -> ".join("-" if one is None else f"{one:.3f}" for one in both)
         return (
@@ -49,19 +52,19 @@ class RankingChange:
 
         word  end of the names of columns about the later ranking
         """
-        rank = np.argsort(self.after.order)
+        rank, rank_after = self.before.ranks, self.after.ranks
         (low, high), (low_after, high_after) = self.before.interval(), self.after.interval()
         return [
             {
                 "system": self.before.systems[place],
-                "rank": number,
+                "rank": int(rank[place]),
                 "score": float(self.before.scores.mean[place]),
                 "low": float(low[place]),
                 "high": float(high[place]),
-                f"rank_{word}": int(rank[place]) + 1,
+                f"rank_{word}": int(rank_after[place]),
                 f"score_{word}": float(self.after.scores.mean[place]),
                 f"low_{word}": float(low_after[place]),
                 f"high_{word}": float(high_after[place]),
             }
-            for number, place in enumerate(self.before.order.tolist(), start=1)
+            for place in self.before.order.tolist()
         ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.display import listed
 from audiosim.errors import InputError
 from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
@@ -16,7 +17,6 @@ from audiosim.stats.inference.largest_difference import FEW_NUMBERS, largest_dif
 from audiosim.stats.normal.covariance_roots import root_of
 
 DRAWS = 10_000  # standard error of a 95 % quantile's level: .002
-SHOWN = 4  # most systems named one by one in a sentence
 TOP = 3  # default number of systems at the top
 
 
@@ -74,7 +74,8 @@ class Verdicts:
         if self.ranking.distribution == "t":
             freedom = self.ranking.freedom
             drawn /= np.sqrt(rng.chisquare(freedom, DRAWS) / freedom).astype(kind)
-        return drawn
+        # Systems known to be equal have equal scores in every draw.
+        return drawn[self.ranking.firsts] if self.ranking.tied.any() else drawn
 
     @cached_property
     def critical(self) -> float:
@@ -176,7 +177,7 @@ class Verdicts:
         tied = max((group for group in self._tied if not set(group) & set(leaders)), key=len, default=())
         said = self._leading([names[system] for system in leaders])
         if len(tied) > 1:
-            said += f"; {_listed([names[system] for system in tied])} cannot be told apart"
+            said += f"; {listed([names[system] for system in tied])} cannot be told apart"
         return f"{said}; {separated} of {pairs} pairs of systems can be told apart {at}{nearest}."
 
     @property
@@ -193,7 +194,7 @@ class Verdicts:
     def _leading(leaders: list[str]) -> str:
         if len(leaders) == 1:
             return f"{leaders[0]} is the best system"
-        return f"{_listed(leaders)} lead and cannot be told apart"
+        return f"{listed(leaders)} lead and cannot be told apart"
 
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first: system, group (letters), rank_low, rank_high, and the probabilities of being
@@ -230,10 +231,3 @@ class Verdicts:
     def group_rows(self) -> list[list[str]]:
         """The names of the systems of each group."""
         return [[self.ranking.systems[system] for system in group] for group in self.groups]
-
-
-def _listed(names: list[str]) -> str:
-    """A, B and C; for many names the first few and the number of others."""
-    if len(names) > SHOWN + 1:
-        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -7,6 +7,7 @@ from audiosim.corpus.model import Scale
 from audiosim.measures.definition import Measure
 from audiosim.measures.gains import discounted, share_of
 from audiosim.measures.graded_lists import GradedLists
+from audiosim.stats.inference.ties import at_ends
 
 
 def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
@@ -19,8 +20,10 @@ def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array
     """
     lists = grades[..., : measure.cutoff]
     if measure.definition.score is not None:
-        return measure.definition.score(measure, scale, lists, judged)
-    return _weighted(GradedLists(measure, scale, lists, judged))
+        found = measure.definition.score(measure, scale, lists, judged)
+    else:
+        found = _weighted(GradedLists(measure, scale, lists, judged))
+    return at_ends(found) if measure.bounded else found
 
 
 def _weighted(of: GradedLists) -> Array:

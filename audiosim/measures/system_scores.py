@@ -17,6 +17,7 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import score
 from audiosim.properties import cached_property
+from audiosim.stats.inference.ties import equalised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ class Scores:
     measure  measure of the scores
     systems  s names
     queries  q names
-    values   (s, q) scores
+    values   (s, q) scores; those of one query that differ by rounding alone become equal
     """
 
     measure: Measure
@@ -43,11 +44,12 @@ class Scores:
         expected = (len(self.systems), len(self.queries))
         if self.values.shape != expected:
             raise InputError(f"scores must be {expected} to match systems and queries, got {self.values.shape}")
+        object.__setattr__(self, "values", equalised(self.values, self.measure.bounded))
 
     @property
     def means(self) -> Array:
-        """(s,) mean score of each system over the queries."""
-        return np.asarray(self.values.mean(axis=1))
+        """(s,) mean score of each system over the queries; those that differ by rounding alone are equal."""
+        return equalised(self.values.mean(axis=1), self.measure.bounded)
 
     @property
     def order(self) -> Integers:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from audiosim.display import listed
 from audiosim.report.screen import PlainTable, Setting
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _effects(effects: "Sequence[JudgeEffect]") -> Sequence[RenderableType]:
     )
     for one in effects:
         system, change = one.most_changed
-        best, sure = one.lacking.systems[one.lacking.order[0]], _sure(one.lacking)
+        best, sure = listed(one.lacking.leaders), _sure(one.lacking)
         table.add_row(one.judge, str(len(one.turned)), system, f"{-change:+.3f}", best, sure)
     said = f"{having.measure}, on {having.about.words}: confidence {_sure(having)}; without each person in turn:"
     return Text(said), table

@@ -5,6 +5,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.expected.ranking import Ranking
 from audiosim.selection.stopping import Claim, assured
+from audiosim.stats.inference.ties import nearness
 
 
 def _successes(shares: Ranking, share: float) -> float:
@@ -34,7 +35,9 @@ def success_chances(shares: Ranking, share: float) -> Array:
     means, variances = shares.scores.mean.tolist(), shares.scores.variance.tolist()
     return np.array(
         [
-            shares.cumulative(mean - share, variance) if variance > 0 else float(mean > share)
+            shares.cumulative(mean - share, variance)
+            if variance > 0
+            else float(mean - share > nearness(shares.scores.mean))
             for mean, variance in zip(means, variances, strict=True)
         ]
     )

@@ -14,6 +14,7 @@ from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking, spelled_confidence
 from audiosim.selection import Selection, StoppingRule
 from audiosim.stats.inference.rank_agreement import spearman
+from audiosim.stats.inference.ties import equalised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +163,7 @@ def check_complete(selection: Selection, truth: Array) -> None:
 
 def true_scores(selection: Selection, truth: Array) -> Array:
     """(s,) scores of the systems by the grade of every pair of the pool (n,)."""
-    return selection.expected.scores(selection.belief.certain(truth)).mean
+    return equalised(selection.expected.scores(selection.belief.certain(truth)).mean)
 
 
 def moment(selection: Selection, scores: Array) -> ReplayMoment:

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from audiosim.campaign.event import ANSWERS, parse_time
 from audiosim.expected.verdicts import Verdicts
 from audiosim.selection import Selection
@@ -98,7 +96,7 @@ def _given(one: ServedCollection, name: str, before: int, number: int) -> int:
 
 
 def _moved(then: Verdicts, now: Verdicts) -> tuple[Moved, ...]:
-    places = [np.argsort(verdicts.ranking.order) + 1 for verdicts in (then, now)]
+    places = [verdicts.ranking.ranks for verdicts in (then, now)]
     scores = [verdicts.ranking.scores.mean for verdicts in (then, now)]
     return tuple(
         Moved(now.ranking.systems[i], *(int(of[i]) for of in places), *(float(of[i]) for of in scores))

@@ -24,7 +24,8 @@ from audiosim.stats.generalizability.stability import (
     interval_sides,
     tolerated,
 )
-from audiosim.stats.inference.score_matrix import check_scores, nearness
+from audiosim.stats.inference.score_matrix import check_scores
+from audiosim.stats.inference.ties import nearness
 
 DRAWS = 10_000
 ROUNDING = 1e-13  # share of the sum of all components below which one counts as 0

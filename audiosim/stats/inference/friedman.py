@@ -12,7 +12,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.display import frame_of
 from audiosim.errors import InputError
 from audiosim.stats.inference.middle_ranks import middle_ranks
-from audiosim.stats.inference.score_matrix import check_scores, nearness, pair_names
+from audiosim.stats.inference.score_matrix import check_scores, pair_names
+from audiosim.stats.inference.ties import nearness
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,6 +6,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.stats.inference.middle_ranks import middle_ranks
+from audiosim.stats.inference.ties import equalised
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ def rank_agreement(one: Array, other: Array) -> RankAgreement:
     a, b = np.triu_indices(len(one), 1)
     if len(a) == 0:
         return RankAgreement(1.0, 1.0, 1.0, 0.0)
+    one, other = equalised(one), equalised(other)
     first, second = one[a] - one[b], other[a] - other[b]
     signs = np.sign(first) * np.sign(second)
     tied = (first == 0) & (second == 0)
@@ -51,6 +53,6 @@ def spearman(expected: Array, true: Array) -> float:
     """
     if len(true) < 2:
         return 1.0
-    ranks = middle_ranks(np.stack([expected, true]), axis=1) - (len(true) + 1) / 2
+    ranks = middle_ranks(np.stack([equalised(expected), equalised(true)]), axis=1) - (len(true) + 1) / 2
     spread = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
     return float(ranks[0] @ ranks[1]) / spread if spread > 0 else 0.0

@@ -7,7 +7,8 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.inference.score_matrix import nearness, over_pairs
+from audiosim.stats.inference.score_matrix import over_pairs
+from audiosim.stats.inference.ties import nearness
 
 ROWS = 1000  # resamples drawn at a time
 

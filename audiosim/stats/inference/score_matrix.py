@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.stats.inference.ties import nearness
 
-SAME = 1e-12  # share of the largest score: numbers closer than this differ by rounding alone
 BLOCK = 2_000_000  # numbers held at a time where pairs meet resamples
 
 
@@ -75,11 +75,6 @@ def paired_differences(scores: ArrayLike) -> Differences:
     first, second = np.triu_indices(len(matrix), 1)
     near = nearness(matrix)
     return Differences(first, second, _rounded(matrix[first] - matrix[second], near), near)
-
-
-def nearness(scores: Array) -> float:
-    """Tolerance for rounding: largest distance between computed differences that are truly equal."""
-    return SAME * float(np.abs(scores).max())
 
 
 def ratio_or_infinity(numerators: Array, denominators: Array) -> Array:

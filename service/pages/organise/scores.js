@@ -26,9 +26,10 @@ export function scoresChart() {
 const ranked = ({ moments, systems }) => systems.map((name, place) => ({ name, place, now: moments.at(-1).scores[place] })).sort((one, other) => other.now - one.now);
 
 function describe(shown) {
-  const [best] = ranked(shown);
+  const order = ranked(shown), leaders = order.filter(({ now }) => now === order[0].now);
+  const first = leaders.length > 1 ? ` and ${leaders.length - 1} more lead with equal scores of ` : " leads with ";
   const others = shown.systems.length > NAMED ? ` The best ${NAMED} are in colour, the other ${shown.systems.length - NAMED} in grey.` : "";
-  byId("scores-about").replaceChildren("Expected score of each system as pairs were judged. ", named(best.name, 38), ` leads with ${score(best.now)}.${others}`);
+  byId("scores-about").replaceChildren("Expected score of each system as pairs were judged. ", named(order[0].name, 38), `${first}${score(order[0].now)}.${others}`);
 }
 
 function drawing(shown, chart) {
