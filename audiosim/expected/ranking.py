@@ -237,7 +237,7 @@ class Ranking:
         return np.where(variance > 0, self._cumulative(expectation / deviation), self._known(expectation))
 
     def _known(self, values: Array) -> Array:
-        """Whether known values are above 0: 0 or 1, and 1/2 for those that are 0 but for rounding."""
+        """P(value > 0) for known values: 0 or 1, and 1/2 for those that are 0 but for rounding."""
         return np.where(np.abs(values) <= nearness(self.scores.mean), 0.5, values > 0)
 
     def _cumulative(self, deviations: Array) -> Array:
