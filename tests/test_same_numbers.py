@@ -9,36 +9,43 @@ import pytest
 
 from audiosim import Collection, compare, estimate, evaluate, simulate
 from audiosim.corpus.model import Judgment, Run, Scale
-from audiosim.measures.measure import MEASURES
+from audiosim.errors import InputError
+from audiosim.measures.files import judged_files
+from audiosim.measures.measure import MEASURES, parse_measure
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* will be removed in Python 3.14:DeprecationWarning")
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
-FORMS = ("gain=exponential", "ideal=user", "form=original", "min=1")
-SAME = {"nDCG@3": "nDCG@3", "P(min=1)@3": "P@3", "AP(form=original,min=2)@3": "AP(rel=2)@3"}
+FORMS = ("gain=exponential", "ideal=user", "form=original", "rel=1")
+# Written as ir_measures writes them, by program: trec_eval in double precision; gdeval prints five digits.
+THEIRS = {
+    **dict.fromkeys(("P(rel=1)@2", "P(rel=3)@3", "RR(rel=1)@3", "RR(rel=2)@5", "nDCG@3", "nDCG(dcg='log2')@5"), 1e-12),
+    **dict.fromkeys(("AP(rel=1)@2", "AP(rel=2)@3", "AP(rel=4)@5"), 1e-12),
+    **dict.fromkeys(("nDCG(dcg='exp-log2')@3", "nDCG(dcg='exp-log2')@5"), 1e-5),
+}
 
 
 def drawn(seed: int, judged: float = 1.0) -> Collection:
     """3 systems, 5 queries, 12 documents, of which systems retrieve at most 5; every pair is judged, or a share."""
     rng = np.random.default_rng(seed)
-    documents, queries = [f"d{i}" for i in range(12)], [f"q{i}" for i in range(5)]
+    documents, queries = [f"d{i}" for i in range(12)], [str(i) for i in range(5)]
     runs = tuple(
         Run(
             system,
             {
                 query: tuple(rng.permutation(documents)[: rng.integers(1, 6)].tolist())
                 for query in queries[:4]
-                if query == "q0" or rng.random() < 0.9
+                if query == "0" or rng.random() < 0.9
             },
         )
         for system in "ABC"
     )
     judgments = tuple(
-        Judgment(query, document, float(rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])))
+        Judgment(query, document, float(rng.choice(5, p=[0.4, 0.2, 0.2, 0.1, 0.1])))
         for query in queries
         for document in documents
         if rng.random() < judged
     )
-    return Collection("drawn", "drawn", Scale("four", (0.0, 1.0, 2.0, 3.0)), 3, runs, judgments=judgments)
+    return Collection("drawn", "drawn", Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0)), 3, runs, judgments=judgments)
 
 
 def written_at(cutoff: int) -> list[str]:
@@ -46,9 +53,9 @@ def written_at(cutoff: int) -> list[str]:
     found = []
     for name, definition in MEASURES.items():
         has = {parameter.name for parameter in definition.parameters}
-        least = ["min=1"] if "min" in has else []
         for form in ("", *FORMS):
-            if not form or (form.partition("=")[0] in has and form != "min=1"):
+            if not form or form.partition("=")[0] in has:
+                least = ["min=1"] if "min" in has and form != "rel=1" else []
                 inside = ",".join([*least, *([form] if form else [])])
                 found.append(f"{name}({inside})@{cutoff}" if inside else f"{name}@{cutoff}")
     return found
@@ -95,19 +102,76 @@ def test_with_everything_judged_intervals_about_queries_of_this_kind_are_those_o
             np.testing.assert_allclose([found[name] for name in expected], list(expected.values()), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("ideal", ["ordered", "correlated", "independent"])
-@pytest.mark.parametrize(("written", "theirs"), SAME.items())
-def test_with_everything_judged_the_score_is_that_of_ir_measures(written, theirs, ideal):
+@pytest.mark.parametrize(("written", "within"), THEIRS.items())
+def test_a_measure_as_ir_measures_writes_it_has_the_number_of_ir_measures(written, within):
     import ir_measures
 
-    for seed in range(20):
+    measure = ir_measures.parse_measure(written)
+    for seed in range(4 if "exp" in written else 20):
         collection = drawn(seed)
         judged, runs = as_dictionaries(collection)
-        measure = ir_measures.parse_measure(theirs)
         expected = {name: ir_measures.calc_aggregate([measure], judged, run)[measure] for name, run in runs.items()}
+        found = by_system(evaluate(collection, written).system_rows(), "mean")
+        assert found == pytest.approx(expected, abs=within)
+        for ideal in ("ordered", "correlated", "independent") if "nDCG" in written else ("ordered",):
+            ranking = estimate(collection, "uniform", written, draws=2, ideal=ideal)
+            assert_same(by_system(ranking.system_rows(), "expectation"), found)
+
+
+# ir_measures gives RBP with `rel` to cwl_eval, which has no cutoff: here it is a loop over the definition,
+# (1 - p) sum of p^(i-1) over the relevant ranks, Moffat & Zobel (2008).
+@pytest.mark.parametrize(("rel", "p", "cutoff"), [(1, 0.8, 3), (2, 0.5, 5), (4, 0.95, 2)])
+def test_rbp_as_ir_measures_writes_it_is_a_sum_over_the_relevant_ranks(rel, p, cutoff):
+    for seed in range(20):
+        collection = drawn(seed)
+        judged, _ = as_dictionaries(collection)
+        written, expected = f"RBP(rel={rel}, p={p})@{cutoff}", {}
+        for run in collection.runs:
+            relevant = [
+                (1 - p) * p**place
+                for query, documents in run.rankings.items()
+                for place, document in enumerate(documents[:cutoff])
+                if judged[query][document] >= rel
+            ]
+            expected[run.system] = sum(relevant) / len(judged)
         assert_same(by_system(evaluate(collection, written).system_rows(), "mean"), expected)
-        ranking = estimate(collection, "uniform", written, draws=2, ideal=ideal)
-        assert_same(by_system(ranking.system_rows(), "expectation"), expected)
+    with pytest.raises(InputError, match=r"^rel of RBP\(rel=5\)@3 must be at most 4, the highest grade$"):
+        estimate(drawn(0), "uniform", "RBP(rel=5)@3")
+
+
+def test_the_line_under_a_table_says_the_form_and_how_ir_measures_form_is_written(tmp_path, run):
+    collection = drawn(2)
+    collection.save(tmp_path / "drawn")
+    lines = {
+        "AP(min=2)@3": "in ir_measures AP divides by the number of relevant documents: AP(rel=2)@3.",
+        "AP(rel=2)@3": "or by the cutoff if that is less: AP(min=2)@3.",
+        "RBP(p=0.5)@3": "in ir_measures RBP is the sum over relevant documents: RBP(rel=1,p=0.5)@3.",
+        "ERR@3": "exponential gains on a scale up to 4: ERR(gain=exponential,form=original)@3.",
+    }
+    for written, line in lines.items():
+        for command in ("evaluate", "estimate"):
+            code, said, _ = run(command, tmp_path / "drawn", "--partial", "--measure", written)
+            assert code == 0
+            assert line in " ".join(said.split())
+    assert parse_measure("nDCG@3").form_in_words == parse_measure("P@3").form_in_words == ""
+
+
+def test_the_mean_of_a_run_does_not_depend_on_the_runs_beside_it(tmp_path):
+    (tmp_path / "judged.qrels").write_text("1 0 a 1\n1 0 b 0\n2 0 a 1\n3 0 b 1\n4 0 c 1\n")
+    (tmp_path / "a.trec").write_text("".join(f"{query} Q0 a 1 1 A\n" for query in "12349"))
+    (tmp_path / "b.trec").write_text("".join(f"{query} Q0 b 1 1 B\n" for query in "13"))
+    alone = judged_files([tmp_path / "b.trec"], tmp_path / "judged.qrels", 2, unjudged="zero")
+    both = judged_files([tmp_path / "a.trec", tmp_path / "b.trec"], tmp_path / "judged.qrels", 2, unjudged="zero")
+    assert (alone.queries, set(both.queries)) == (("1", "3", "2", "4"), set("1234"))
+    for written in ("P@1", "nDCG@2", "AP(rel=1)@2", "CG@1"):
+        assert alone.scores(written).means[0] == both.scores(written).means[1] == pytest.approx(1 / 4)
+    assert alone.notes == ("queries that a system does not answer count 0 for it: B 2 of 4",)
+    assert both.notes[1] == "1 queries of the runs are not judged at all, such as 9: they do not count"
+    with pytest.raises(InputError, match="^P@3 needs the first 3 results, 2 were read$"):
+        alone.scores("P@3")
+    (tmp_path / "other.qrels").write_text("1 0 z 1\n")
+    with pytest.raises(InputError, match="0 of 1 judgment are of retrieved pairs, expected some"):
+        judged_files([tmp_path / "b.trec"], tmp_path / "other.qrels", 2, unjudged="zero")
 
 
 @pytest.mark.parametrize("written", ["nDCG@3", "RBP@3", "Q@3"])

@@ -94,6 +94,8 @@ def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draw
     draws  see `SampledScores`
     """
     check_ideal(ideal)
+    if measure.lowest_rel > pool.scale.maximum:
+        raise InputError(f"rel of {measure} must be at most {pool.scale.maximum:g}, the highest grade")
     if measure.rank_weights is None:
         return SampledScores(measure, pool, draws)
     return RatioScores(measure, pool, ideal) if measure.relative else LinearScores(measure, pool)

@@ -98,7 +98,7 @@ class SampledScores:
         """Refuse a model without a level for the irrelevant grades of the scale: every score would be 1."""
         takes = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
         lowest, predicted = self.pool.scale.levels[0], not belief.judged.all()
-        if takes and predicted and lowest < belief.levels[0] >= self.measure.number("min"):
+        if takes and predicted and lowest < belief.levels[0] >= self.measure.lowest_relevant:
             name, cutoff, least = self.measure.name, self.measure.cutoff, belief.levels[0]
             raise InputError(
                 f"{self.measure} counts every level of the model as relevant, as the lowest is {least:g}; "

@@ -6,7 +6,7 @@ Throughout, `relevant` is (..., n), best rank first; ranks past n have no releva
 import numpy as np
 
 from audiosim.arrays import Array, Booleans
-from audiosim.measures.definition import FORM, IDEAL, MINIMUM, Definition
+from audiosim.measures.definition import FORM, IDEAL, MINIMUM, REL, Definition, Elsewhere
 from audiosim.measures.gains import share_of
 from audiosim.measures.graded_lists import GradedLists, of_lists
 
@@ -63,13 +63,18 @@ def _rr(of: GradedLists) -> Array:
     return rr(of.relevant(of.grades), of.cutoff)
 
 
-P = Definition("P", (MINIMUM,), _p, words="share of the first {cutoff} results that are relevant")
+P = Definition("P", (MINIMUM, REL), _p, words="share of the first {cutoff} results that are relevant")
 AP = Definition(
     "AP",
-    (MINIMUM, IDEAL, FORM),
+    (MINIMUM, REL, IDEAL, FORM),
     _ap,
     words="precision at the rank of each relevant result among the first {cutoff}, averaged",
+    elsewhere=Elsewhere(
+        "divides by the number of relevant documents, or by the cutoff if that is less",
+        "divides by the number of relevant documents",
+        (("rel", 1.0),),
+    ),
 )
 RR = Definition(
-    "RR", (MINIMUM,), _rr, words="one divided by the rank of the first relevant result among the first {cutoff}"
+    "RR", (MINIMUM, REL), _rr, words="one divided by the rank of the first relevant result among the first {cutoff}"
 )

@@ -10,7 +10,7 @@ which for exponential gains is (2.13) of Chapelle et al. (2009), doi:10.1145/164
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.measures.definition import FORM, GAIN, GAIN_BASE, IDEAL, Definition
+from audiosim.measures.definition import FORM, GAIN, GAIN_BASE, IDEAL, Definition, Elsewhere
 from audiosim.measures.gains import discounted, share_of
 from audiosim.measures.graded_lists import GradedLists, of_lists
 
@@ -75,6 +75,11 @@ ERR = Definition(
     (GAIN, GAIN_BASE, IDEAL, FORM),
     _err,
     words="one divided by the rank among the first {cutoff} where a listener finds enough, on average",
+    elsewhere=Elsewhere(
+        "is relative to the ideal ranking",
+        "is the sum, with exponential gains on a scale up to 4",
+        (("gain", "exponential"), ("form", "original")),
+    ),
 )
 EDCG = Definition(
     "EDCG",

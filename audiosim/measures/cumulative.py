@@ -16,7 +16,9 @@ from audiosim.measures.definition import (
     GAIN_BASE,
     IDEAL,
     PERSISTENCE,
+    REL,
     Definition,
+    Elsewhere,
     Measure,
     judged_ideal,
 )
@@ -167,7 +169,7 @@ def _persistence(measure: Measure) -> Array:
 
 def _bounded(measure: Measure) -> bool:
     """True if RBP is relative to the ideal ranking, unlike RBP as first published."""
-    return judged_ideal(measure) and measure.word("form") == "bounded"
+    return judged_ideal(measure) and not measure.original
 
 
 CG = Definition(
@@ -202,9 +204,14 @@ Q = Definition(
 )
 RBP = Definition(
     "RBP",
-    (GAIN, GAIN_BASE, PERSISTENCE, IDEAL, FORM),
+    (GAIN, GAIN_BASE, REL, PERSISTENCE, IDEAL, FORM),
     _rbp,
     _persistence,
     _bounded,
     words="gain of the first {cutoff} results for a listener who goes on after each with probability {p}",
+    elsewhere=Elsewhere(
+        "is relative to the ideal ranking",
+        "is the sum over relevant documents",
+        (("rel", 1.0),),
+    ),
 )

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from string import Formatter
 
 from audiosim.arrays import Array
@@ -27,6 +27,7 @@ class Parameter:
     closed    True if `low` itself is valid
     pattern   regular expression of a valid text; empty for a word or a number
     needs     name and value of another parameter that this one requires
+    excludes  names of parameters that this one excludes
     """
 
     name: str
@@ -38,6 +39,7 @@ class Parameter:
     closed: bool = False
     pattern: str = ""
     needs: tuple[str, str] | None = None
+    excludes: tuple[str, ...] = ()
 
     def check(self, measure: str, value: ParameterValue) -> ParameterValue:
         """The value itself, a number as a float, if this measure allows it."""
@@ -61,8 +63,9 @@ THRESHOLDS = Parameter(
     pattern=r"uniform|[0-9.]+:[0-9.]+(/[0-9.]+:[0-9.]+)*",
 )  # fmt: skip
 IDEAL = Parameter("ideal", "judged", "judged or user", ("judged", "user"))
-FORM = Parameter("form", "bounded", "bounded or original", ("bounded", "original"))
+FORM = Parameter("form", "bounded", "bounded or original", ("bounded", "original"), excludes=("ideal",))
 MINIMUM = Parameter("min", None, "a grade above 0")
+REL = Parameter("rel", None, "a grade above 0", excludes=("min", "gain", "gain_base", "ideal", "form"))
 BASE = Parameter("base", 2.0, "a number above 1", low=1.0)
 BETA = Parameter("beta", 1.0, "a number, 0 or more", closed=True)
 PERSISTENCE = Parameter("p", 0.8, "a number between 0 and 1", high=1.0)
@@ -74,6 +77,20 @@ RankWeights = Callable[["Measure"], Array]
 def judged_ideal(measure: "Measure") -> bool:
     """True if the ideal ranking of a measure is that of the judged documents."""
     return measure.word("ideal") == "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The measure of ir_measures that has the same name but another form, in words.
+
+    ours    our default form, after Urbano (2013)
+    theirs  their form
+    chosen  parameters that choose their form here
+    """
+
+    ours: str
+    theirs: str
+    chosen: tuple[tuple[str, ParameterValue], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +113,7 @@ class Definition:
     compares      True if grades are compared with each other, so that ties absent from the scale would matter
     words         meaning for people, such as "share of the first {cutoff} results that are relevant"; {p} is the
                   parameter p
+    elsewhere     other form under the same name in ir_measures; None if the numbers are the same
     """
 
     name: str
@@ -106,6 +124,7 @@ class Definition:
     two_levels: "Definition | None" = None
     compares: bool = False
     words: str = ""
+    elsewhere: Elsewhere | None = None
 
     def __post_init__(self) -> None:
         if re.fullmatch(NAME, self.name) is None:
@@ -148,6 +167,7 @@ class Measure:
     gain_base  base of exponential gains, 2 by default
     thresholds  for GAP: the share of users for whom each grade is the lowest relevant one; uniform over the levels
     min     lowest relevant grade; by default the lowest above 0
+    rel     lowest relevant grade, for the form of ir_measures
     base    base of the logarithm in the discount
     beta    weight of the gains in Q
     p       persistence of RBP
@@ -174,9 +194,11 @@ class Measure:
         ordered = {p.name: written[p.name] for p in self.definition.parameters if p.name in written}
         object.__setattr__(self, "_chosen", ordered)
         object.__setattr__(self, "parameters", tuple(ordered.items()))
-        if ordered.get("form") == "original" and "ideal" in ordered:
-            raise InputError(f"{self.name} has both form=original and ideal=user, expected only one of them")
         for parameter in self.definition.parameters:
+            wrong = [name for name in ordered if name in parameter.excludes and parameter.name in ordered]
+            if wrong:
+                one, other = (f"{name}={_spell(ordered[name])}" for name in (parameter.name, wrong[0]))
+                raise InputError(f"{self.name} has both {one} and {other}, expected only one of them")
             if parameter.name in ordered and parameter.needs not in (None, *ordered.items()):
                 with_it = "=".join(parameter.needs or ())
                 raise InputError(f"{parameter.name} of {self.name} is only allowed with {with_it}")
@@ -219,6 +241,36 @@ class Measure:
         """Value of a parameter that is a number; `min` is 0 by default."""
         value = self._value(name)
         return value if isinstance(value, float) else 0.0
+
+    @property
+    def original(self) -> bool:
+        """True for the form first published, which `rel` chooses too."""
+        return self.word("form") == "original" or self.lowest_rel > 0
+
+    @property
+    def lowest_rel(self) -> float:
+        """The parameter `rel`; 0 if it is not given."""
+        return self.number("rel")
+
+    @property
+    def lowest_relevant(self) -> float:
+        """Lowest relevant grade, by `min` or `rel`; 0 if neither is given: then each grade above 0 is relevant."""
+        return self.lowest_rel or self.number("min")
+
+    @property
+    def form_in_words(self) -> str:
+        """The form that was used, and how the other one is written; empty if no other tool means something else."""
+        other = self.definition.elsewhere
+        if other is None or not {"form", "ideal", "gain"}.isdisjoint(self._chosen):
+            return ""
+        kept, rel = {name: value for name, value in self.parameters if name == "p"}, self.lowest_rel
+        if rel:
+            least = {"min": rel} if MINIMUM in self.definition.parameters else {}
+            ours = replace(self, parameters=tuple((kept | least).items()))
+            return f"{self} {other.theirs}, as in ir_measures; in Urbano (2013) {self.name} {other.ours}: {ours}."
+        least = {"rel": self.lowest_relevant} if self.lowest_relevant else {}
+        theirs = replace(self, parameters=(*kept.items(), *(dict(other.chosen) | least).items()))
+        return f"{self} {other.ours}, as in Urbano (2013); in ir_measures {self.name} {other.theirs}: {theirs}."
 
     @property
     def words(self) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.matching import check_judgments
 from audiosim.corpus.model import Scale
 from audiosim.corpus.runs import read_runs
 from audiosim.measures.system_scores import JudgedRuns, Unjudged, check_unjudged, judged_runs
@@ -23,9 +24,12 @@ def judged_files(
     judgments  file of judgments, in any form that a collection may have
     scale      scale of the grades; None: guessed from them
     unjudged   treatment of a document without judgment: `error`; `zero`, it gains 0; `skip`, lower ones move up
+
+    Queries are the judged ones: one that a run does not answer counts 0 for it, and `notes` say so.
     """
     check_unjudged(unjudged)
     scale, judged = read_judgments(judgments, scale)
     name = str(judgments)
     collection = Collection(name, name, scale, cutoff, read_runs(runs), judgments=judged)
+    check_judgments(collection.runs, judged, judgments)
     return judged_runs(collection, cutoff, unjudged)

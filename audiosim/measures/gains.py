@@ -30,6 +30,11 @@ def exponential_gain(grades: Array, base: float = 2.0) -> Array:
     return np.asarray(np.power(base, linear_gain(grades)) - 1)
 
 
+def binary_gain(grades: Array, least: float) -> Array:
+    """The gain is 1 for a grade of at least `least`, otherwise 0; 0 where nothing was retrieved (NaN)."""
+    return np.asarray(grades >= least, dtype=np.float64)
+
+
 def discounts(cutoff: int, base: float = 2.0) -> Array:
     """(cutoff,) weight of a gain at each rank.
 
@@ -98,7 +103,9 @@ def _thresholds(scale: Scale, written: str) -> tuple[Array, Array]:
 
 
 def gain_of(measure: Measure) -> Callable[[Array], Array]:
-    """Gain of a grade in a measure; linear if the measure has no such parameter."""
+    """Gain of a grade in a measure; linear if the measure has no such parameter, 1 for a grade of `rel` or more."""
+    if measure.lowest_rel:
+        return partial(binary_gain, least=measure.lowest_rel)
     if measure.word("gain") != "exponential":
         return linear_gain
     return partial(exponential_gain, base=measure.number("gain_base") or 2.0)

@@ -34,7 +34,7 @@ class GradedLists:
 
     @property
     def original(self) -> bool:
-        return self.measure.word("form") == "original"
+        return self.measure.original
 
     @property
     def user(self) -> bool:
@@ -49,7 +49,7 @@ class GradedLists:
 
     @cached_property
     def highest(self) -> float:
-        return float(self.gain(np.array(self.scale.maximum)))
+        return 1.0 if self.measure.lowest_rel else float(self.gain(np.array(self.scale.maximum)))
 
     @property
     def bound(self) -> float | None:
@@ -67,8 +67,8 @@ class GradedLists:
         return None if self.original else self.ideal
 
     def relevant(self, grades: Array) -> Booleans:
-        """Mask of relevant grades: at least `min`, or above 0 without one; False where nothing was retrieved."""
-        minimum = self.measure.number("min")
+        """Mask of relevant grades: at least `min` or `rel`, or above 0 without; False where nothing was retrieved."""
+        minimum = self.measure.lowest_relevant
         return grades >= minimum if minimum else grades > 0
 
     @property

@@ -83,7 +83,7 @@ class _Evaluator(providers.Evaluator):  # type: ignore[misc]
         deepest = max(measure["cutoff"] for measure in self.measures)
         queries, grades, judged = grades_of("qrels", [rankings], given, deepest, "zero")
         for measure in self.measures:
-            runs = JudgedRuns(_scale(measure, self.judged), ("run",), queries, grades, judged)
+            runs = JudgedRuns(_scale(measure, self.judged), ("run",), queries, grades, judged, deepest)
             values = runs.scores(_ours(measure)).values[0].tolist()
             for query, value in zip(queries, values, strict=True):
                 yield ir_measures.Metric(query_id=query, measure=measure, value=value)

@@ -17,7 +17,7 @@ from audiosim.measures.definition import (
     ParameterValue,
     judged_ideal,
 )
-from audiosim.messages import did_you_mean
+from audiosim.messages import did_you_mean, repeated
 
 __all__ = [
     "FORM",
@@ -35,6 +35,8 @@ __all__ = [
     "parse_measure",
 ]
 
+# Spellings of ir_measures for parameters that mean the same here.
+SPELLINGS = {("nDCG", "dcg", "log2"): ("gain", "linear"), ("nDCG", "dcg", "exp-log2"): ("gain", "exponential")}
 WRITTEN = re.compile(rf"(?P<name>{NAME})(\((?P<parameters>[^()]*)\))?@(?P<cutoff>[0-9]{{1,6}})")
 MEASURES: Mapping[str, Definition] = {
     definition.name: definition
@@ -64,17 +66,17 @@ def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Meas
         raise InputError(f"unknown measure {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
     if name in MEASURES and known[name] != MEASURES[name]:
         raise InputError(f"{name} comes with audiosim, expected another name for a measure of your own")
-    chosen = tuple(_parse_parameters(text, parts["parameters"]).items())
-    return Measure(known[name], int(parts["cutoff"]), chosen)
+    chosen = [SPELLINGS.get((name, *one), one) for one in _parse_parameters(text, parts["parameters"])]
+    if (twice := repeated(parameter for parameter, _ in chosen)) is not None:
+        raise InputError(f"{text}: {twice} is written twice, expected it once")
+    return Measure(known[name], int(parts["cutoff"]), tuple(chosen))
 
 
-def _parse_parameters(text: str, written: str | None) -> dict[str, ParameterValue]:
-    parameters: dict[str, ParameterValue] = {}
+def _parse_parameters(text: str, written: str | None) -> list[tuple[str, str]]:
+    parameters = []
     for part in [] if written is None else written.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not (name and equals and value):
             raise InputError(f"{text}: expected parameters such as gain=exponential in brackets, got {part.strip()!r}")
-        if name in parameters:
-            raise InputError(f"{text}: {name} is written twice, expected it once")
-        parameters[name] = value
+        parameters.append((name, value.strip("'\"")))
     return parameters

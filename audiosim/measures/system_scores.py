@@ -75,6 +75,7 @@ class JudgedRuns:
     queries  q names
     grades   (s, q, n) grade at each rank, best rank first; NaN where nothing was retrieved
     judged   (q, m) grades of all judged documents of each query, best first, 0 after the last
+    cutoff   last rank that was read
     notes    one sentence for each way in which the queries of runs and judgments differ
     """
 
@@ -83,11 +84,14 @@ class JudgedRuns:
     queries: tuple[str, ...]
     grades: Array
     judged: Array
+    cutoff: int
     notes: tuple[str, ...] = ()
 
     def scores(self, measure: str | Measure) -> Scores:
-        """Score of each system for each query, down to at most the depth of the rankings."""
+        """Score of each system for each query, down to at most the cutoff of the rankings."""
         measure = as_measure(measure)
+        if measure.cutoff > self.cutoff:
+            raise InputError(f"{measure} needs the first {measure.cutoff} results, {self.cutoff} were read")
         values = score(measure, self.scale, self.grades, self.judged)
         return Scores(measure, self.systems, self.queries, values)
 
@@ -106,7 +110,9 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
     rankings = [run.rankings for run in collection.runs]
     queries, grades, judged = grades_of(collection.identifier, rankings, given, cutoff, unjudged)
     systems = tuple(run.system for run in collection.runs)
-    return JudgedRuns(collection.scale, systems, queries, grades, judged, tuple(_query_notes(collection, queries)))
+    return JudgedRuns(
+        collection.scale, systems, queries, grades, judged, cutoff, tuple(_query_notes(collection, queries))
+    )
 
 
 def _query_notes(collection: Collection, queries: Sequence[str]) -> Iterator[str]:

@@ -56,7 +56,8 @@ def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
         cells += [f"{row['mean_rank']:.2f}"] if one.ranks is not None else []
         cells += [_bounds(row["least"], row["most"])] if one.bounds is not None else []
         table.add_row(*cells, interval_bar(row["low"], row["mean"], row["high"], low, high))
-    return [table, *_pairs(one), Text("")]
+    form = one.scores.measure.form_in_words
+    return [table, *_pairs(one), *([Text(form)] if form else []), Text("")]
 
 
 def _bounds(least: float, most: float) -> str:

@@ -45,6 +45,7 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
         table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
     confident = _confident(ranking)
     notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]
+    notes.append(ranking.measure.form_in_words)
     return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
 
 

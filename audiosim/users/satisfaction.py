@@ -14,7 +14,7 @@ from audiosim.arrays import Array, Booleans
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 from audiosim.measures.cumulative import DCG, nDCG
-from audiosim.measures.measure import FORM, IDEAL, Measure, ParameterValue, as_measure
+from audiosim.measures.measure import FORM, IDEAL, MINIMUM, Measure, ParameterValue, as_measure
 from audiosim.measures.scores import score
 from audiosim.stats.inference.distributions import Distribution
 
@@ -64,6 +64,10 @@ def user_form(measure: str | Measure) -> Measure:
     """
     measure = as_measure(measure)
     known, chosen = measure.definition.parameters, dict(measure.parameters)
+    if "rel" in chosen:
+        if MINIMUM not in known:
+            return measure
+        chosen = _without(chosen, "rel") | {"min": chosen["rel"]}
     kept = (_without(chosen, "form") if FORM in known else chosen) | ({"ideal": "user"} if IDEAL in known else {})
     return replace(measure, parameters=tuple(kept.items()))
 

@@ -22,6 +22,8 @@ def measures(draw):
     chosen = draw(st.fixed_dictionaries({}, optional={p.name: values(p) for p in MEASURES[name].parameters}))
     if chosen.get("form") == "original":
         chosen.pop("ideal", None)
+    if "rel" in chosen:
+        chosen = {name: value for name, value in chosen.items() if name in ("rel", "p")}
     if chosen.get("gain") != "exponential":
         chosen.pop("gain_base", None)
     pairs = draw(st.permutations(list(chosen.items())))
@@ -63,6 +65,9 @@ def test_the_order_in_which_parameters_are_written_means_nothing(measure, random
         ("nDCG(gain=exponential,gain_base=2)@5", "nDCG(gain=exponential)@5"),
         ("GAP(thresholds=40:0.5/70:0.5)@5", "GAP(thresholds=40:0.5/70:0.5)@5"),
         ("GAP(thresholds=uniform)@5", "GAP@5"),
+        ("RBP(rel=1, p=0.8)@5", "RBP(rel=1)@5"),
+        ("nDCG(dcg='exp-log2')@5", "nDCG(gain=exponential)@5"),
+        ("nDCG(dcg=log2)@5", "nDCG@5"),
     ],
 )
 def test_what_is_written_is_printed_without_defaults_and_in_one_order(text, printed):
@@ -95,7 +100,7 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
         ("CG()@5", "CG()@5: expected parameters such as gain=exponential in brackets, got ''"),
         ("CG(gain)@5", "CG(gain)@5: expected parameters such as gain=exponential in brackets, got 'gain'"),
         ("RBP(p=0.5,p=0.6)@5", "RBP(p=0.5,p=0.6)@5: p is written twice, expected it once"),
-        ("P(gain=linear)@5", "P has no parameter 'gain', expected min"),
+        ("P(gain=linear)@5", "P has no parameter 'gain', expected min or rel"),
         ("CG(ideal=user)@5", "CG has no parameter 'ideal', expected gain or gain_base or form"),
         ("CG(gain=cubic)@5", "gain of CG must be linear or exponential, got cubic"),
         ("nDCG(ideal=mine)@5", "ideal of nDCG must be judged or user, got mine"),
@@ -108,6 +113,8 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
         ("P(min=0)@5", "min of P must be a grade above 0, got 0"),
         ("P(min=inf)@5", "min of P must be a grade above 0, got inf"),
         ("Q(form=original,ideal=user)@5", "Q has both form=original and ideal=user, expected only one of them"),
+        ("AP(rel=1,min=2)@5", "AP has both rel=1 and min=2, expected only one of them"),
+        ("nDCG(dcg='log2',gain=linear)@5", "nDCG(dcg='log2',gain=linear)@5: gain is written twice, expected it once"),
         ("CG(gain_base=3)@5", "gain_base of CG is only allowed with gain=exponential"),
         ("CG(gain=exponential,gain_base=1)@5", "gain_base of CG must be a number above 1 and below 100, got 1"),
         (

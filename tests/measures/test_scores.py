@@ -41,7 +41,7 @@ def most(measure, number):
     """Number of relevant documents that count: equations 2.6 and 2.11, 3.1 and 3.5, 5.6 and 5.7."""
     if measure.word("ideal") == "user":
         return measure.cutoff
-    return number if measure.word("form") == "original" else min(number, measure.cutoff)
+    return number if measure.word("form") == "original" or measure.number("rel") else min(number, measure.cutoff)
 
 
 def ratio(score, best):
@@ -49,7 +49,8 @@ def ratio(score, best):
 
 
 def is_relevant(measure, grade):
-    return grade >= measure.number("min") if measure.number("min") else grade > 0
+    least = measure.number("min") or measure.number("rel")
+    return grade >= least if least else grade > 0
 
 
 def p_by_definition(measure, scale, grades, judged):
@@ -103,6 +104,8 @@ def q_by_definition(measure, scale, grades, judged):
 
 def rbp_by_definition(measure, scale, grades, judged):
     p = measure.number("p")
+    if measure.number("rel"):  # Moffat & Zobel (2008)
+        return (1 - p) * sum(p**i for i, r in enumerate(grades) if is_relevant(measure, r))
 
     def total(ranking):
         return sum(gain_of(measure, r) * p**i for i, r in enumerate(ranking))
@@ -176,6 +179,7 @@ CHOICES = {
     "gain_base": [1.5, 2, 10],
     "thresholds": ["uniform", "highest"],
     "min": [0.5, 1, 2, 3],
+    "rel": [0.5, 1, 2, 5],
     "base": [2, 3, 10, 1.5],
     "beta": [0, 1, 0.3, 10],
     "p": [0.8, 0.5, 0.95],
@@ -190,6 +194,8 @@ def cases(draw):
     chosen = draw(st.fixed_dictionaries({}, optional=choices))
     if chosen.get("form") == "original":
         chosen.pop("ideal", None)
+    if "rel" in chosen:
+        chosen = {name: value for name, value in chosen.items() if name in ("rel", "p")}
     if chosen.get("gain") != "exponential":
         chosen.pop("gain_base", None)
     scale = draw(st.sampled_from([BINARY, BROAD, FIVE, Scale("custom", (0.0, 0.5, 1.0, 3.0))]))
