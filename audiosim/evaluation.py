@@ -26,7 +26,8 @@ from audiosim.stats.inference.multiple import benjamini_hochberg, holm
 from audiosim.stats.inference.paired_tests import SAMPLES, TESTS, Comparison, paired_test
 from audiosim.stats.inference.rank_agreement import RankAgreement, rank_agreement
 from audiosim.users.grading import on_scale
-from audiosim.users.satisfaction import number_satisfied, published_mapping, success, user_form
+from audiosim.users.satisfaction import number_satisfied, published_mapping, user_form
+from audiosim.users.satisfaction import success as probability_of_success
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,7 @@ class Evaluation:
                 None if no mapping to users is published for this measure and scale
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
     test        between systems, one of SYSTEM_TESTS
-    comparison  test of differences between all pairs of systems; None for a single system and for Friedman's test
+    comparison  test of differences between all pairs of systems; None for one system, one query, or Friedman's test
     ranks       Friedman's test and Tukey's comparison of all pairs by mean rank; None with any other test
     bounds      (s) each: bounds of the mean if all documents were judged; None: not requested
     of_users    (s, n + 1) the probability that 0, 1, ... n users of arbitrary queries are satisfied; None likewise
@@ -122,7 +123,7 @@ class Evaluation:
         """The evaluation as plain values, ready for JSON; an infinite end or effect size is null."""
         rows = {"systems": self.system_rows(), "pairs": self.pair_rows()}
         finite = {name: [_finite(row) for row in found] for name, found in rows.items()}
-        single = len(self.scores.systems) < 2
+        single = min(self.scores.values.shape) < 2
         plain: dict[str, Any] = {"queries": len(self.scores.queries), "test": None if single else self.test}
         if self.ranks is not None:
             test = self.ranks[0]
@@ -203,6 +204,7 @@ def evaluate(
     resamples: int = SAMPLES,
     scale: str | None = None,
     users: int | None = None,
+    success: float = 0.5,
     judgments: object = None,
 ) -> Evaluation:
     """Evaluate the systems of a collection whose retrieved documents are all judged.
@@ -217,9 +219,10 @@ def evaluate(
     resamples   number of resamples that these two draw
     scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
     users       number of users of arbitrary queries for the computation of satisfaction; None: not computed
+    success     share of satisfied users above which a result list is a success, for P(Succ)
     judgments   judgments in memory, or a file, instead of the collection's; `evaluate(runs, qrels)` also works
 
-    At least two queries are needed.
+    A single query gives scores without tests.
     """
     if test not in SYSTEM_TESTS:
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
@@ -228,19 +231,18 @@ def evaluate(
     collection, measure = on_scale(collection, scale, judgments), as_measure(measure)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
-    if len(found.queries) < 2:
-        raise InputError(f"an evaluation needs at least two queries, collection {collection.identifier} has one")
     order = found.order
     scores = Scores(measure, tuple(found.systems[i] for i in order), found.queries, found.values[order])
     people = runs.scores(user_form(measure)).values[order]
-    satisfied, succeeds = _people(measure, collection.scale.name, people)
+    satisfied, succeeds = _people(measure, collection.scale.name, people, success)
     ranks = None
-    if test == FRIEDMAN and len(order) > 1:
+    tested = len(order) > 1 and len(scores.queries) > 1
+    if test == FRIEDMAN and tested:
         ranks = (friedman := friedman_test(scores.values)), tukey_test(friedman)
     comparison = None
-    if test in TESTS and len(order) > 1:
+    if test in TESTS and tested:
         comparison = paired_test(scores.values, test, np.random.default_rng(seed), samples=resamples)
-    elif test == LISTENERS and len(order) > 1:
+    elif test == LISTENERS and tested:
         comparison = crossed_test(_by_listener(collection, measure)[order])
     return Evaluation(
         scores=scores,
@@ -290,7 +292,9 @@ def _bounds(collection: Collection, measure: Measure, order: Integers) -> tuple[
     return low.mean(axis=1)[order], high.mean(axis=1)[order]
 
 
-def _people(measure: Measure, scale: str, values: Array) -> tuple[tuple[Interval, ...] | None, Array | None]:
+def _people(
+    measure: Measure, scale: str, values: Array, threshold: float
+) -> tuple[tuple[Interval, ...] | None, Array | None]:
     """The share of users satisfied by each system, and P(Succ), from its user-oriented scores (s, q)."""
     try:
         mapping = published_mapping(user_form(measure), scale)
@@ -299,4 +303,4 @@ def _people(measure: Measure, scale: str, values: Array) -> tuple[tuple[Interval
     shares = mapping.probability(values)
     distributions = [Empirical(np.sort(row)) for row in values]
     intervals = tuple(mean_interval(row, bounded=True) for row in shares)
-    return intervals, np.array([success(one, mapping) for one in distributions])
+    return intervals, np.array([probability_of_success(one, mapping, threshold) for one in distributions])

@@ -99,14 +99,14 @@ def write_report(
     measures    measures of the page; if judgments are missing, and for a bundle, only the first is used
     about       queries that the report is about, such as "these"; None: queries of this kind
     judgments   as for `estimate`, or the URL of the database of the collection's campaign
-    success     share of satisfied users above which a result list is a success, for a bundle
+    success     share of satisfied users above which a result list is a success
     evidence    True to report also the worth of each piece of evidence, as `worth` does; for a page
     hover       True to show the numbers of each mark under the pointer, which takes a megabyte; for a page
     pictures    True to show the mel spectrograms of the queries' recordings in the index; for a page
     folder      folder of a `Collection`, for a bundle's checksums of its files
     log         URL of the database with the log for a bundle; None: `judgments`, if that is a URL
 
-    The command is `audiosim report`.
+    A page says which parts could not be computed, and why. The command is `audiosim report`.
     """
     from audiosim.report.bundle import check_bundle_place
 
@@ -117,7 +117,7 @@ def write_report(
     if output.suffix == ".html":
         check_output_file(output)
         with with_hover() if hover else nullcontext():
-            write_text(output, [_page(read, measures, what, model, distribution, subject, evidence, pictures)])
+            write_text(output, [_page(read, measures, what, model, distribution, subject, success, evidence, pictures)])
         return output
     for name, asked in (("evidence", evidence), ("hover", hover), ("pictures", pictures)):
         if asked:
@@ -142,30 +142,32 @@ def _page(
     model: str | None,
     distribution: DifferenceDistribution,
     subject: About,
+    success: float,
     evidence: bool,
     pictures: bool,
 ) -> str:
     """The text of a page: scores if everything is judged, otherwise expected scores."""
     from audiosim.evaluation import evaluate
-    from audiosim.report.evaluation_page import campaign_page, evaluation_page
+    from audiosim.report.evaluation_page import Parts, campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
     from audiosim.sound_functions import query_pictures
 
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
-    worth = _worth_of(collection, what) if evidence else None
-    origin, drawn = origin_of(date.today(), source_of(pool, grades)), query_pictures(collection) if pictures else {}
-    prompts = prompts_of(collection)
+    parts = Parts()
+    worth = parts.made("worth of the evidence", lambda: _worth_of(collection, what)) if evidence else None
+    drawn = parts.made("pictures", lambda: query_pictures(collection)) if pictures else None
+    origin, prompts = origin_of(date.today(), source_of(pool, grades)), prompts_of(collection)
     if not np.isnan(grades).any():
-        found = {measure: evaluate(collection, find_measure(measure)) for measure in measures}
-        return evaluation_page(collection.name, found, worth, origin, drawn, prompts)
+        found = {one: evaluate(collection, find_measure(one), success=success) for one in measures}
+        return evaluation_page(collection.name, found, worth, origin, drawn, prompts, parts)
     estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
     expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
     subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
     verdicts = verdicts_of_pool(expected, estimator, grades, distribution, order, about=subject)
     curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution, about=subject)
     origin = {**origin, "Model": verdicts.ranking.model}
-    return campaign_page(collection.name, verdicts, curve, worth, origin, drawn, prompts)
+    return campaign_page(collection.name, verdicts, curve, worth, origin, drawn, prompts, parts)
 
 
 def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":

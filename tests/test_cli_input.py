@@ -76,7 +76,7 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     code, _, err = run("estimate", folder)
     path = folder / "documents.tsv"
     misspelt = f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
-    shallow = "note: cutoff 5 is deeper than the runs, which have 3 results a query\n"
+    shallow = "note: the measure's cutoff 5 is deeper than the runs, which have 3 results a query\n"
     lacking = "note: the genre of every query is unknown: there is no recording to compare the documents' genres with\n"
     lacking += "note: genre is unknown for 2 of the 6 pairs, artist for all, sound for all\n"
     assert (code, err) == (0, f"{misspelt}{shallow}{lacking}")

@@ -11,11 +11,13 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
 from audiosim.expected.verdicts import Verdicts
+from audiosim.file_functions import write_report
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
 from audiosim.selection import Selection, confidences
 from audiosim.simulation.worth import EvidenceWorth, PieceWorth
+from audiosim.users.satisfaction import published_mapping
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -77,8 +79,6 @@ def test_every_test_gives_every_pair_a_row_and_draws_the_same_with_the_same_seed
 
 def test_success_and_satisfied_users_follow_the_published_cubic(demo, scores):
     # Table 4.3, CG linear, Fine: coefficients read from the thesis, applied to scores by plain arithmetic.
-    from audiosim.users.satisfaction import published_mapping
-
     a = published_mapping("CG@5", "fine").coefficients
     for row in evaluate(demo, "CG@5").system_rows():
         x = scores[row["system"]]
@@ -120,8 +120,6 @@ def test_friedman_s_test_and_tukey_s_differences_are_those_of_scipy(demo, scores
 
 def test_so_many_of_n_users_are_satisfied_as_the_binomial_has_it(demo, scores):
     # Urbano (2013), equation 4.2, the mean over the queries, with the cubic of Table 4.3 for CG on Fine.
-    from audiosim.users.satisfaction import published_mapping
-
     a = published_mapping("CG@5", "fine").coefficients
     found = evaluate(demo, "CG@5", users=15)
     for row in found.system_rows():
@@ -168,10 +166,44 @@ def test_what_cannot_be_evaluated_is_refused(demo, tiny):
         InputError, match="tiny: 7 retrieved pairs are not judged, the first is document a for query q1"
     ):
         evaluate(tiny, "CG@2")
-    runs = tuple(replace(run, rankings={"q01": run.rankings["q01"]}) for run in demo.runs)
-    one = replace(demo, runs=runs, judgments=tuple(judgment for judgment in demo.judgments if judgment.query == "q01"))
-    with pytest.raises(InputError, match="an evaluation needs at least two queries, collection demo has one"):
-        evaluate(one, "CG@5")
+
+
+def of_one_query(collection):
+    runs = tuple(replace(run, rankings={"q01": run.rankings["q01"]}) for run in collection.runs)
+    return replace(collection, runs=runs, judgments=tuple(one for one in collection.judgments if one.query == "q01"))
+
+
+@pytest.mark.parametrize("test", SYSTEM_TESTS)
+@pytest.mark.parametrize("measure", ["CG@5", "DCG(form=original)@5"])
+def test_a_single_query_gives_scores_without_tests(demo, scores, measure, test):
+    found = evaluate(of_one_query(demo), measure, test=test)
+    assert found.pair_rows() == []
+    value = found.to_dict()
+    assert value["test"] is None
+    for row in value["systems"]:
+        if measure == "CG@5":
+            assert row["mean"] == pytest.approx(scores[row["system"]][0])
+            assert 0 <= row["low"] < row["mean"] < row["high"] <= 1
+            assert (row["new_low"], row["new_high"]) == (0, 1)
+        else:
+            assert (row["low"], row["high"], row["new_high"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_a_page_says_which_part_could_not_be_computed(demo, tmp_path, judged):
+    collection = replace(of_one_query(demo), sounds=None) if judged else replace(demo, sounds=None, judgments=())
+    page = write_report(collection, tmp_path / "page.html", ["CG@5"], evidence=not judged, pictures=True).read_text()
+    left_out = re.findall("Left out: (.*?):", page)
+    assert left_out == (["pictures", "stability by CG@5"] if judged else ["worth of the evidence", "pictures"])
+    assert ">Ranking</h2>" in page or "CG@5: ranking</h2>" in page
+
+
+def test_success_is_counted_above_any_share_of_users(demo, scores):
+    mapping = published_mapping("CG@5", "fine")
+    for row in evaluate(demo, "CG@5", success=0.7).system_rows():
+        assert row["success"] == pytest.approx((mapping.probability(scores[row["system"]]) > 0.7).mean())
+    with pytest.raises(InputError, match="the threshold of success is a share of the users, from 0 to 1, got 2"):
+        evaluate(demo, "CG@5", success=2)
 
 
 def test_a_single_system_is_evaluated_without_pairs(demo):

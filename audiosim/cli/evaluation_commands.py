@@ -51,6 +51,10 @@ def evaluate(
         int | None,
         typer.Option(help="Report how many of this number of users are satisfied, each with a random query.", min=1),
     ] = None,
+    success: Annotated[
+        float,
+        typer.Option(help="Share of satisfied users above which a result list is a success.", min=0, max=1),
+    ] = 0.5,
     fits: Annotated[
         bool,
         typer.Option(
@@ -88,7 +92,7 @@ def evaluate(
     if fits:
         _print_fits(collection, measures, unjudged, seed, form)
         return
-    work = _Evaluations(collection, tuple(map(find_measure, measures)), unjudged, test, seed, resamples, users)
+    work = _Evaluations(collection, tuple(map(find_measure, measures)), unjudged, test, seed, resamples, users, success)
     found = dict(zip(measures, Workers(jobs or 1, scheduler).each(work, len(measures)), strict=True))
     rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.system_rows()]
     value = {measure: one.to_dict() for measure, one in found.items()}
@@ -115,6 +119,7 @@ class _Evaluations:
     seed: int
     resamples: int
     users: int | None
+    success: float
 
     def __call__(self, number: int) -> Evaluation:
         return evaluate_systems(
@@ -125,6 +130,7 @@ class _Evaluations:
             seed=self.seed,
             resamples=self.resamples,
             users=self.users,
+            success=self.success,
         )
 
 
@@ -175,9 +181,7 @@ def report(
     system_from: options.NamedBy = None,
     success: Annotated[
         float,
-        typer.Option(
-            help="For a bundle: share of satisfied users above which a result list is a success.", min=0, max=1
-        ),
+        typer.Option(help="Share of satisfied users above which a result list is a success.", min=0, max=1),
     ] = 0.5,
     evidence: Annotated[
         bool,

@@ -289,7 +289,9 @@ def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
     deepest = max((int(lengths_of(run.rankings).max(initial=0)) for run in collection.runs), default=0)
     for cutoff in sorted(set(cutoffs) - {collection.cutoff}):
         if cutoff > deepest:
-            sys.stderr.write(f"note: cutoff {cutoff} is deeper than the runs, which have {deepest} results a query\n")
+            sys.stderr.write(
+                f"note: the measure's cutoff {cutoff} is deeper than the runs, which have {deepest} results a query\n"
+            )
 
 
 def open_collection(

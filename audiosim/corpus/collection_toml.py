@@ -203,6 +203,6 @@ def left_open(settings: Settings, judged: bool, deepest: int) -> tuple[str, ...]
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
     guesses = {
         "scale not given, no judgments: taken as fine, 0 to 100": settings.scale is None and not judged,
-        f"cutoff not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
+        f"cutoff of the collection not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
     }
     return tuple(sentence for sentence, open_ in guesses.items() if open_)

@@ -2,11 +2,12 @@
 
 import math
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
+from audiosim.errors import InputError
 from audiosim.evaluation import Evaluation
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure
@@ -17,7 +18,23 @@ from audiosim.stats.generalizability.gtheory import crossed
 
 SURE = 0.95
 SIGNIFICANT = 0.05
+Made = TypeVar("Made")
 MOST_LETTERS = 3  # most letters of a group; more are no help to a reader
+
+
+class Parts:
+    """Parts of a page, and sentences on those that could not be computed."""
+
+    def __init__(self) -> None:
+        self.left_out: list[str] = []
+
+    def made(self, name: str, make: Callable[[], Made]) -> Made | None:
+        """A part; None if its data do not suffice, as the page then says."""
+        try:
+            return make()
+        except InputError as error:
+            self.left_out.append(f"{name}: {error}")
+            return None
 
 
 def evaluation_page(
@@ -27,6 +44,7 @@ def evaluation_page(
     origin: Origin | None = None,
     pictures: Mapping[str, bytes] | None = None,
     prompts: Mapping[str, str] | None = None,
+    parts: Parts | None = None,
 ) -> str:
     """Report on systems whose documents are all judged, by several measures.
 
@@ -34,11 +52,20 @@ def evaluation_page(
     origin    origin of the page: see `origin_of`
     pictures  query -> JPEG file of its recording
     prompts   query -> its text
+    parts     sentences on the parts that are missing so far
     """
-    measures = [_measured(measure, one) for measure, one in found.items()]
-    shown = _encoded(pictures)
-    parts = {"evidence": _worth(worth), "pictures": shown, "prompts": prompts or {}}
-    return render("evaluation.html", name, origin, measures=measures, **parts)
+    parts = parts or Parts()
+    measures = [_measured(measure, one, parts) for measure, one in found.items()]
+    return render(
+        "evaluation.html",
+        name,
+        origin,
+        measures=measures,
+        evidence=_worth(worth),
+        pictures=_encoded(pictures),
+        prompts=prompts or {},
+        left_out=parts.left_out,
+    )
 
 
 def campaign_page(
@@ -49,6 +76,7 @@ def campaign_page(
     origin: Origin | None = None,
     pictures: Mapping[str, bytes] | None = None,
     prompts: Mapping[str, str] | None = None,
+    parts: Parts | None = None,
 ) -> str:
     """Report on systems whose documents are partly judged.
 
@@ -58,6 +86,7 @@ def campaign_page(
     origin    origin of the page: see `origin_of`
     pictures  query -> JPEG file of its recording
     prompts   query -> its text
+    parts     sentences on the parts that are missing
     """
     from audiosim.plots import page_axes
 
@@ -85,6 +114,7 @@ def campaign_page(
         evidence=_worth(worth),
         pictures=_encoded(pictures),
         prompts=prompts or {},
+        left_out=parts.left_out if parts else [],
     )
 
 
@@ -164,7 +194,7 @@ def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
     return {"grid": grid(("evidence", "judged", "rmse", "log", "saved"), heads, rows, _spell), "said": said}
 
 
-def _measured(measure: str, one: Evaluation) -> dict[str, Any]:
+def _measured(measure: str, one: Evaluation, parts: Parts) -> dict[str, Any]:
     from audiosim.plots import page_axes
 
     rows = one.system_rows()
@@ -181,7 +211,7 @@ def _measured(measure: str, one: Evaluation) -> dict[str, Any]:
         "ranking": {"drawing": drawing, "grid": grid(keys, heads, rows, _spell)},
         "spread": _spread(measure, one),
         "differences": _differences(one),
-        "stability": _stability(measure, one),
+        "stability": parts.made(f"stability by {measure}", lambda: _stability(measure, one)),
     }
 
 

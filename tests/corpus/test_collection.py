@@ -34,7 +34,7 @@ def test_only_runs_are_needed_and_what_is_guessed_is_said(tmp_path):
     assert collection.runs == (Run("S", {"q": ("a", "b")}),)
     assert collection.guesses == (
         "scale not given, no judgments: taken as fine, 0 to 100",
-        "cutoff not given: guessed 2, the longest ranking",
+        "cutoff of the collection not given: guessed 2, the longest ranking",
     )
 
 
@@ -70,7 +70,7 @@ def test_the_scale_is_guessed_from_the_judgments_and_the_cutoff_is_ten_at_most(t
     assert (collection.scale, collection.cutoff) == (BINARY, 10)
     assert collection.guesses == (
         "scale not given, grades 1: taken as binary, 0 1",
-        "cutoff not given: guessed 10, as the longest ranking is deeper",
+        "cutoff of the collection not given: guessed 10, as the longest ranking is deeper",
     )
 
 

@@ -82,7 +82,13 @@ def test_of_many_scores_the_bounded_interval_is_that_of_t():
     assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), abs=2e-5)
 
 
-@pytest.mark.parametrize("queries", [2, 3, 5, 10, 20])
+def test_one_score_leaves_the_intervals_of_t_open():
+    for interval in (mean_interval, prediction_interval):
+        found = interval([0.3])
+        assert (found.estimate, found.lower, found.upper) == (0.3, -np.inf, np.inf)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 3, 5, 10, 20])
 def test_bounded_intervals_hold_the_mean_of_any_three_scores_as_often_as_they_say(queries):
     # Exact coverage: all samples of random populations, often with an end of the scale among the scores.
     rng = np.random.default_rng(queries)
@@ -92,7 +98,7 @@ def test_bounded_intervals_hold_the_mean_of_any_three_scores_as_often_as_they_sa
         values[2] = values[2] if place % 4 < 2 else 1.0
         shares = rng.dirichlet(np.full(3, rng.choice([0.2, 1.0, 3.0])))
         mean = samples @ values / queries
-        variance = np.maximum(0, samples @ values**2 - queries * mean**2) / (queries - 1)
+        variance = np.maximum(0, samples @ values**2 - queries * mean**2) / max(1, queries - 1)
         low, high = bounded_mean(mean, variance, queries)
         inside = (low <= shares @ values + 1e-12) & (shares @ values <= high + 1e-12)
         assert stats.multinomial.pmf(samples, queries, shares) @ inside >= 0.95
@@ -108,7 +114,7 @@ def test_scores_that_are_all_the_same_have_an_interval_without_width():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.5],), r"scores must be \(n,\) with n at least 2, got \(1,\)"),
+        (([],), r"scores must be \(n,\) with n at least 1, got \(0,\)"),
         (([0.5, np.inf],), "score 1 is inf, expected finite numbers"),
         (([0.5, 0.6], 95), "confidence must be between 0 and 1, got 95"),
     ],

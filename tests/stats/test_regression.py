@@ -30,8 +30,17 @@ def test_scikit_learn_s_own_checks_pass():
     failed = {
         one["check_name"]: str(one["exception"]) for one in outcomes if one["status"] not in {"passed", "skipped"}
     }
-    assert failed == {}
+    # Its levels are text, which has no order.
+    assert failed.keys() == {"check_classifiers_classes"}
+    assert "the levels are text" in failed["check_classifiers_classes"]
     assert len(outcomes) > 40
+
+
+def test_levels_as_text_are_refused():
+    words = np.array(["low", "mid", "high"])[np.arange(len(Y)) % 3]
+    for levels in (words, words.tolist(), words.astype(object), pd.Series(words)):
+        with pytest.raises(InputError, match="the levels are text, whose order is unknown: expected numbers"):
+            OrdinalRegression().fit(X, levels)
 
 
 def test_it_holds_what_the_fit_found():
@@ -93,7 +102,7 @@ def test_a_grid_search_over_groups_finds_the_ridge_with_the_best_held_out_likeli
 
 
 def test_levels_that_are_no_numbers_have_probabilities_but_no_expectation():
-    words = np.array(["a", "b", "c", "d"])[np.searchsorted(LEVELS, Y)]
+    words = pd.Categorical(np.array(["a", "b", "c", "d"])[np.searchsorted(LEVELS, Y)], ordered=True)
     model = OrdinalRegression().fit(X, words)
     assert model.predict_proba(X).shape == (300, 4)
     with pytest.raises(InputError, match="the levels must be numbers to have an expectation, got"):

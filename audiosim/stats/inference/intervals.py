@@ -33,7 +33,7 @@ def mean_interval(scores: ArrayLike, confidence: float = 0.95, *, bounded: bool 
 
         mean +- t deviation / sqrt n        (4.4, 4.5, 4.6)
 
-    scores      (n,) n at least 2; 1 is enough if they are bounded
+    scores      (n,) n at least 1; a single score leaves both ends of the t-interval infinite
     confidence  between 0 and 1
     bounded     True if scores cannot lie outside [0, 1]
 
@@ -86,7 +86,7 @@ def prediction_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval
 
         mean +- t deviation sqrt(1 + 1 / n)
 
-    scores      (n,) n at least 2
+    scores      (n,) n at least 1; a single score leaves both ends infinite
     confidence  between 0 and 1
     """
     return _t_interval(scores, confidence, 1.0)
@@ -95,8 +95,10 @@ def prediction_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval
 def _t_interval(scores: ArrayLike, confidence: float, new: float) -> Interval:
     """Interval of the mean, with the variance of `new` further scores."""
     _check_confidence(confidence)
-    sample = check_sample(scores, 2)
+    sample = check_sample(scores, 1)
     mean = float(sample.mean())
+    if len(sample) == 1:
+        return Interval(mean, -math.inf, math.inf, confidence)
     error = float(sample.std(ddof=1)) * math.sqrt(new + 1 / len(sample))
     reach = float(stdtrit(len(sample) - 1, (1 + confidence) / 2)) * error
     return Interval(mean, mean - reach, mean + reach, confidence)

@@ -58,7 +58,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Self:
-        """Fit to features X (n, k) and levels y (n,), which sort from lowest to highest.
+        """Fit to features X (n, k) and levels y (n,): numbers, which sort from lowest to highest.
 
         sample_weight  (n,) multiplicity of each row, 0 or more
         groups         (n,) groups for robust standard errors, such as the query of each judgment
@@ -130,7 +130,7 @@ def _check_ridge(ridge: object) -> None:
 
 
 def _check_order(levels: object) -> None:
-    """Raise an error if sorting would lose the order of a pandas categorical, such as low < mid < high."""
+    """Raise an error if sorting would lose the order of levels: of text, or of a categorical low < mid < high."""
     dtype = getattr(levels, "dtype", None)
     order = list(dtype.categories) if getattr(dtype, "ordered", False) else []  # type: ignore[union-attr]
     if order != sorted(order):
@@ -138,6 +138,8 @@ def _check_order(levels: object) -> None:
             f"the categories of y are ordered {' < '.join(map(str, order))}, but levels sort as "
             f"{' < '.join(map(str, sorted(order)))}: expected numbers, such as y.cat.codes"
         )
+    if not order and any(isinstance(level, str) for level in np.asarray(levels, dtype=object).ravel()):
+        raise InputError("the levels are text, whose order is unknown: expected numbers, such as 0, 1, 2")
 
 
 def _fit_or_ridge(features: Array, level: NDArray[np.int64], ridge: float, **arguments: Any) -> OrdinalFit:
