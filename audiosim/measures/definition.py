@@ -11,6 +11,7 @@ from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 
 ParameterValue = str | float
+DEEPEST = 999_999  # a measure has a weight for each rank down to its cutoff
 NAME = r"[A-Za-z][A-Za-z0-9]*"
 
 
@@ -160,7 +161,7 @@ class Measure:
     """Measure of a ranking.
 
     definition  definition of P AP RR CG DCG nDCG Q RBP ERR EDCG GAP or ADR, or of a measure from elsewhere
-    cutoff      last rank that counts, at least 1
+    cutoff      last rank that counts, from 1 to DEEPEST
     parameters  pairs of name and value, without those at their default, in one fixed order
 
     gain    linear, a gain is its grade; or exponential, gain_base^grade - 1
@@ -190,6 +191,8 @@ class Measure:
             )
         if self.cutoff < 1:
             raise InputError(f"the cutoff of {self.name} must be at least 1, got {self.cutoff}")
+        if self.cutoff > DEEPEST:
+            raise InputError(f"the cutoff of {self.name} must be at most {DEEPEST:,}, got {self.cutoff}")
         written = self._checked(dict(self.parameters))
         ordered = {p.name: written[p.name] for p in self.definition.parameters if p.name in written}
         object.__setattr__(self, "_chosen", ordered)

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import ir_measures
-import numpy as np
 from ir_measures import measures, providers
 from ir_measures.providers.base import Any as AnyValue
 from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
@@ -33,7 +32,9 @@ INFO = measures.ParamInfo
 def _parameters(name: str) -> dict[str, measures.ParamInfo]:
     """Parameters of one of our measures, in the form of ir_measures."""
     own = {
-        parameter.name: INFO(dtype=str if parameter.choices else (int, float), desc=parameter.expected)
+        parameter.name: INFO(
+            dtype=str if parameter.choices or parameter.pattern else (int, float), desc=parameter.expected
+        )
         for parameter in MEASURES[name].parameters
     }
     highest = INFO(dtype=int, desc="highest relevance of the scale; the highest in the qrels if not provided")
@@ -84,7 +85,7 @@ class _Evaluator(providers.Evaluator):  # type: ignore[misc]
         queries, grades, judged = grades_of("qrels", [rankings], given, deepest, "zero")
         for measure in self.measures:
             runs = JudgedRuns(_scale(measure, self.judged), ("run",), queries, grades, judged, deepest)
-            values = runs.scores(_ours(measure)).values[0].tolist()
+            values = runs.scores(_ours(measure, runs.scale)).values[0].tolist()
             for query, value in zip(queries, values, strict=True):
                 yield ir_measures.Metric(query_id=query, measure=measure, value=value)
 
@@ -94,20 +95,33 @@ def _best_first(scores: dict[str, float]) -> tuple[str, ...]:
 
 
 def _scale(measure: measures.Measure, judged: dict[str, dict[str, float]]) -> Scale:
-    """Whole relevances from 0 to the highest."""
+    """The relevances, of all whole ones from 0 to the highest, that the qrels or the measure name."""
     found = int(max((grade for grades in judged.values() for grade in grades.values()), default=1))
     least = GDEVAL_HIGHEST if measure.NAME == "ERR" else 1
     highest = measure.params.get("max_rel", max(found, least))
     if found > highest:
         raise InputError(f"max_rel of {measure} must be at least {found}, the highest in the qrels, got {highest}")
-    return Scale("qrels", tuple(np.arange(highest + 1.0).tolist()))
+    named = {float(part.partition(":")[0]) for part in _thresholds(measure).split("/") if ":" in part}
+    given = {grade for grades in judged.values() for grade in grades.values()}
+    levels = {0.0, float(highest), *given, *(level for level in named if level.is_integer() and level <= highest)}
+    return Scale("qrels", tuple(sorted(levels)))
 
 
-def _ours(measure: measures.Measure) -> Measure:
-    """Our name for a measure of ir_measures; gdeval's ERR has exponential gains and no ideal ranking."""
+def _thresholds(measure: measures.Measure) -> str:
+    return str(measure.params.get("thresholds", "uniform"))
+
+
+def _ours(measure: measures.Measure, scale: Scale) -> Measure:
+    """Our name for a measure of ir_measures; gdeval's ERR has exponential gains and no ideal ranking.
+
+    scale  some of the whole relevances: uniform thresholds between two of them are taken together at the higher one
+    """
     chosen = {name: value for name, value in measure.params.items() if name not in ("cutoff", "max_rel")}
     if measure.NAME == "ERR":
         chosen = {"gain": "exponential", "form": "original"}
+    if measure.NAME == "GAP" and _thresholds(measure) == "uniform":
+        steps = zip(scale.levels, scale.levels[1:], strict=False)
+        chosen["thresholds"] = "/".join(f"{high!r}:{(high - low) / scale.maximum!r}" for low, high in steps)
     return Measure(MEASURES[measure.NAME], measure["cutoff"], tuple(chosen.items()))
 
 
