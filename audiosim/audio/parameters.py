@@ -14,6 +14,8 @@ from audiosim.messages import one_line
 FrameFeature = Callable[..., Array]  # as librosa's: called with y=samples, sr=rate_hz, gives (d, frames) or (frames,)
 
 MFCC, CONTRAST, BANDS = "mfcc", "contrast", "bands"
+MOST = {"rate_hz": 1_000_000, "frame": 65_536, "bands": 1_024}  # they size filters, and come from files too
+MOST_DIMENSIONS = 4_096
 OCTAVES = 7  # number of octaves for spectral contrast
 LOWEST_OCTAVE_HZ = 200.0
 BAND_DESCRIPTORS = ("flatness", "onset flux", "centroid of power", "centroid of magnitude")
@@ -36,8 +38,8 @@ class Descriptor:
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable() or self.name in (MFCC, CONTRAST, BANDS):
             raise InputError(f"a descriptor must have a unique, printable name, got {self.name!r}")
-        if type(self.size) is not int or self.size < 1:
-            raise InputError(f"descriptor {self.name} must have at least one dimension, got {self.size!r}")
+        if type(self.size) is not int or not 1 <= self.size <= MOST_DIMENSIONS:
+            raise InputError(f"descriptor {self.name} must have 1 to {MOST_DIMENSIONS} dimensions, got {self.size!r}")
 
     @classmethod
     def of(cls, function: FrameFeature, name: str | None = None, rate_hz: int = RATE_HZ) -> Self:
@@ -87,6 +89,8 @@ class Parameters:
         numbers = (self.rate_hz, self.frame, self.hop, self.bands, self.coefficients)
         if not all(type(value) is int and value >= 1 for value in numbers):
             raise InputError(f"the parameters of frames must be whole numbers from 1, got {self}")
+        if over := next((name for name, most in MOST.items() if getattr(self, name) > most), None):
+            raise InputError(f"{over} of frames must be at most {MOST[over]:,}, got {getattr(self, over)}")
         if not isinstance(self.first, bool):
             raise InputError(f"whether the first coefficient is kept must be true or false, got {self.first!r}")
         if self.coefficients > self.bands - (not self.first):

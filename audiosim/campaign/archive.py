@@ -158,8 +158,8 @@ def read_file(path: str | Path) -> Archive:
     head = next(rows, (1, {}))[1]
     if head.get("format") not in (FORMAT, WITH_MODELS):
         raise FormatError(path, 1, f"expected a backup of format {FORMAT} or {WITH_MODELS}")
-    logs = [_read_one(path, rows) for _ in range(int(head.get("campaigns", 0)))]
-    models = [_read_model(path, rows) for _ in range(int(head.get("models", 0)))]
+    logs = [_read_one(path, rows) for _ in range(_count(path, 1, head.get("campaigns", 0)))]
+    models = [_read_model(path, rows) for _ in range(_count(path, 1, head.get("models", 0)))]
     number, end = next(rows, (0, {}))
     if end != {"end": sum(log.archived.events for log in logs)} or next(rows, None) is not None:
         raise FormatError(path, max(number, 1), "expected the end of the backup here: it was cut off or extended")
@@ -171,7 +171,7 @@ def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logg
     if set(head) != {"collection", "events", "digest", "about", "rules"}:
         raise FormatError(path, line, "expected a campaign after this line: the backup was cut off")
     events, digest = [], FIRST
-    for number in range(1, head["events"] + 1):
+    for number in range(1, _count(path, line, head["events"]) + 1):
         line, row = next(rows, (line, {}))
         if set(row) != {"number", "digest", *FIELDS}:
             raise FormatError(path, line, f"expected event {number} of {head['collection']}: the backup was cut off")
@@ -183,6 +183,12 @@ def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logg
     if digest != head["digest"]:
         raise FormatError(path, line, f"the log of {head['collection']} does not end with the event in its header")
     return Logged(Archived(head["collection"], len(events), digest), head["about"], head["rules"], tuple(events))
+
+
+def _count(path: Path, line: int, said: object) -> int:
+    if type(said) is not int or said < 0:
+        raise FormatError(path, line, f"expected a number of campaigns, models or events, found {said!r:.80}")
+    return said
 
 
 def _read_model(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> ArchivedModel:

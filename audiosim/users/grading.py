@@ -47,8 +47,8 @@ def artificial_graded(levels: int, source: Scale = FINE) -> Grading:
     With 3 levels the thresholds are 34 and 67: Urbano (2013), section 3.1.2, with the same rounding. With 4 levels 50.5
     becomes 51, because only 51 divides whole grades in the same way.
     """
-    if levels < 2:
-        raise InputError(f"a scale needs at least two levels, got {levels}")
+    if not 2 <= levels <= len(source.levels):
+        raise InputError(f"a scale needs at least two levels and at most {len(source.levels)} here, got {levels}")
     length = (source.maximum + 1) / levels
     thresholds = tuple(float(math.floor(i * length + 0.5)) for i in range(1, levels))
     target = Scale(f"graded-{levels}", tuple(float(level) for level in range(levels)))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any, Protocol, Self, TypeVar, get_type_hints
 
 import msgspec
-from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -181,6 +181,7 @@ class ModelRoute(APIRoute):
 
 
 BodyDep = Annotated[bytes, Depends(read_body)]
+NumberPath = Annotated[int, Path(ge=1, le=2**53)]
 CollectionDep = Annotated[ServedCollection, Depends(named_collection)]
 ModelDep = Annotated[Model, Depends(named_model)]
 ModelQuery = Annotated[str | None, Query(alias="model", description="another model for the collection's scale")]

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from audiosim.corpus.comparisons import REQUIRED, has_comparisons
 from audiosim.errors import InputError
 from audiosim.service.callers.caller import Caller, CallerDep
-from audiosim.service.entrance.exchange import BodyDep, CollectionDep, chapter
+from audiosim.service.entrance.exchange import BodyDep, CollectionDep, NumberPath, chapter
 from audiosim.service.files.deliveries import Delivery
 from audiosim.service.files.import_store import FAILED, Import, ImportStore
 from audiosim.service.operation.service_state import part
@@ -113,7 +113,7 @@ def list_imports(imports: ImportsDep, one: CollectionDep) -> list[ImportOut]:
 
 
 @router.get("/collections/{collection}/imports/{number}")
-def show_import(imports: ImportsDep, one: CollectionDep, number: int) -> ImportOut:
+def show_import(imports: ImportsDep, one: CollectionDep, number: NumberPath) -> ImportOut:
     """Show the progress of an uploaded file of judgments or comparisons."""
     return _out(one, imports.get(one.collection.identifier, number))
 

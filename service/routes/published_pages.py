@@ -7,7 +7,7 @@ from fastapi import HTTPException, Response
 from fastapi.responses import RedirectResponse
 
 from audiosim.service.callers.caller import PUBLIC
-from audiosim.service.entrance.exchange import attachment, chapter
+from audiosim.service.entrance.exchange import NumberPath, attachment, chapter
 from audiosim.service.files.published_records import file_in
 from audiosim.service.routes.publication import PublicationsDep
 
@@ -32,7 +32,7 @@ def latest_publication(collection: str, store: PublicationsDep) -> Response:
 
 
 @router.api_route("/published/{collection}/{number}/{name:path}", methods=["GET", "HEAD"])
-def published_file(collection: str, number: int, store: PublicationsDep, name: str) -> Response:
+def published_file(collection: str, number: NumberPath, store: PublicationsDep, name: str) -> Response:
     """The page of a publication, one of its other files, or all files as a zip file."""
     whole = store.content(collection, number)
     if name == f"{collection}-{number}.zip":

@@ -64,4 +64,4 @@ class PublicationsOut(Wire):
 class PublicationWithdrawalIn(Strict, forbid_unknown_fields=True):
     """Number of the publication to withdraw."""
 
-    number: Annotated[int, Meta(ge=1)]
+    number: Annotated[int, Meta(ge=1, le=2**53)]

@@ -230,7 +230,7 @@ def test_descriptors_fit_the_parameters(wrong, said):
 def test_a_descriptor_has_a_name_and_a_size():
     with pytest.raises(InputError, match=r"^a descriptor must have a unique, printable name, got 'mfcc'$"):
         Descriptor("mfcc", 1)
-    with pytest.raises(InputError, match=r"^descriptor x must have at least one dimension, got 0$"):
+    with pytest.raises(InputError, match=r"^descriptor x must have 1 to 4096 dimensions, got 0$"):
         Descriptor("x", 0)
 
 

@@ -55,7 +55,7 @@ def test_a_collection_is_read_on_another_scale(tiny, tiny_truth):
 
 
 def test_a_scale_that_cannot_be_made_is_refused(tiny):
-    with pytest.raises(InputError, match="a scale needs at least two levels, got 1"):
+    with pytest.raises(InputError, match="a scale needs at least two levels and at most 101 here, got 1"):
         artificial_graded(1)
     with pytest.raises(InputError, match="the lowest relevant grade must be above 0 and at most 100, got 101"):
         artificial_binary(101)
@@ -86,7 +86,7 @@ def test_artificial_scales_have_the_names_of_their_published_mappings(tiny, tiny
         ("rough", "^unknown scale 'rough', expected fine, broad, binary, graded-N .* or binary-M .*$"),
         ("graded-", "^unknown scale 'graded-', expected"),
         ("graded-2.5", "^the number of levels in graded-2.5 must be whole$"),
-        ("graded-1", "^a scale needs at least two levels, got 1$"),
+        ("graded-1", "^a scale needs at least two levels and at most 101 here, got 1$"),
         ("binary-101", "^the lowest relevant grade must be above 0 and at most 100, got 101$"),
     ],
 )
