@@ -28,7 +28,6 @@ from audiosim.service.entrance.exchange import ModelRoute, WireRoute
 from audiosim.service.entrance.limits import Limits
 from audiosim.service.interface.document import SERVERS, TAGS, describe
 from audiosim.service.interface.problems import answer_problems
-from audiosim.service.open_inference import inference_routes, model_repository
 from audiosim.service.operation.logs import Form, request_log, start_logging
 from audiosim.service.operation.observation import Observed
 from audiosim.service.operation.service_state import ServiceState, state_of
@@ -74,8 +73,6 @@ CHAPTERS = (
     predictions,
     health,
     catalogue,
-    inference_routes,
-    model_repository,
     judging_routes,
     comparing,
     exports,
@@ -173,7 +170,6 @@ def run_server(
     log: Form = "text",
     proxies: Sequence[str] = (),
     show: Callable[[str], object] | None = None,
-    collector: str | None = None,
 ) -> None:
     """Serve on an address until the process is told to stop (SIGINT, SIGTERM); finishes requests in progress.
 
@@ -183,14 +179,8 @@ def run_server(
     port  0 for any free one; the first line on stderr names it
     log   one line per request on stderr, for people or as JSON
     proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted; no other's are
-    collector  OpenTelemetry collector that gets a trace of each request, or None
     show  called with the address of the start page when it can be opened, such as `webbrowser.open`
     """
-    telemetry = None
-    if collector is not None:
-        from audiosim.service.telemetry import Telemetry
-
-        telemetry = Telemetry(collector)
     listening, failures = listen(host, port), list[BaseException]()
     start_logging(log)
     keep_freed_memory()
@@ -215,11 +205,9 @@ def run_server(
         server.should_exit = True
 
     starting: ASGIApp = Starting(checked, made, failed)
-    server = uvicorn.Server(server_config(starting if telemetry is None else telemetry.traced(starting), proxies))
+    server = uvicorn.Server(server_config(starting, proxies))
     with listening, stopping_cleanly():
         server.run(sockets=[listening])
-    if telemetry is not None:
-        telemetry.stop()
     if failures:
         raise failures[0]
     LOG.info("stopped")

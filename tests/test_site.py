@@ -41,7 +41,7 @@ def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
     for key, variable in (("port", "AUDIOSIM_PORT"), ("trusted-proxy", "AUDIOSIM_TRUSTED_PROXY")):
         assert f"| `{key}` | `{variable}` |" in settings
     routes = pages.http_page()
-    for route in ("POST /v1/collections/{collection}/judgments", "GET /health/ready", "GET /v2/models/{model}"):
+    for route in ("POST /v1/collections/{collection}/judgments", "GET /health/ready", "GET /v1/models/{model}"):
         assert f"## {route}" in routes, route
 
 

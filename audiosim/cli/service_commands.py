@@ -141,7 +141,7 @@ def serve(
         return create_app(sources, model, limits, judging, access=access, keep_open=running.keep_open, home=made_here)
 
     show = webbrowser.open if running.open_page else None
-    run_server(make, address.host, address.port, running.log.value, proxies, show, running.collector)
+    run_server(make, address.host, address.port, running.log.value, proxies, show)
 
 
 def _split_home(folders: Sequence[Path], home: Path | None) -> tuple[list[Path], Path | None]:

@@ -299,13 +299,4 @@ KeepOpen = Annotated[
 ]
 Seed = Annotated[int, service_option("SEED", "Seed of everything random.", min=0)]
 Log = Annotated[LogForm, service_option("LOG", "One line per request, on stderr.")]
-Collector = Annotated[
-    str | None,
-    service_option(
-        "COLLECTOR",
-        "OpenTelemetry collector that gets a trace of each request, such as http://localhost:4318; needs "
-        "audiosim[telemetry].",
-        metavar="URL",
-    ),
-]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]

@@ -207,7 +207,6 @@ class RunningOptions:
     adopt: options.Adopt = False
     keep_open: options.KeepOpen = 32
     log: options.Log = options.LogForm.text
-    collector: options.Collector = None
     open_page: options.OpenPage = False
 
 

@@ -18,7 +18,6 @@ TAGS = [
     {"name": "predictions", "description": "Relevance of unjudged pairs, or of rows of features."},
     {"name": "health", "description": "Liveness and readiness of the service; metrics for Prometheus."},
     {"name": "catalogue", "description": "Served collections and models; reloading of model files."},
-    {"name": "Open Inference Protocol", "description": "The models, for clients of that protocol."},
     {"name": "judging", "description": "Pairs to judge, and assessors' answers."},
     {"name": "campaign", "description": "Progress of judging, ranking of the systems; pause, resume, close."},
     {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},

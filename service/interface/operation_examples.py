@@ -106,11 +106,6 @@ def _comparisons(named: _Named) -> str:
     return "".join("\t".join(row) + "\n" for row in rows)
 
 
-def _infer(named: _Named) -> dict[str, Any]:
-    tensor = {"shape": [2], "datatype": "FP64", "data": [0.25, 0.75]}
-    return {"inputs": [{"name": feature, **tensor} for feature in named.model.features]}
-
-
 def _reason(_: _Named) -> dict[str, Any]:
     return {"reason": "lunch"}
 
@@ -126,11 +121,6 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
         "include": ["probabilities"],
     },
     "send_prior": lambda _: {},
-    "infer": _infer,
-    "infer_version": _infer,
-    "index_models": lambda _: {"ready": True},
-    "load_repository_model": lambda _: {},
-    "unload_repository_model": lambda _: {},
     "lease_pairs": lambda _: {"assessor": ASSESSOR, "count": 2},
     "add_judgment": lambda named: {
         "query": named.query,

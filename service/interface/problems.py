@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems, in the form documented for the address."""
+"""Errors as RFC 9457 problems."""
 
 import logging
 from collections.abc import Mapping
@@ -18,7 +18,6 @@ from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.wire.prediction_types import ProblemOut
 
 LOG = logging.getLogger("service")
-OPEN_INFERENCE = "/v2"
 PROBLEM = "application/problem+json"
 RETRY_AFTER_S = 2
 STATUSES: dict[type[Exception], int] = {
@@ -83,9 +82,5 @@ async def _of_ours(request: Request, error: Exception) -> Response:
 def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer for an error."""
     detail = brief(detail)  # it may quote a whole body
-    if scope["path"].startswith(OPEN_INFERENCE):
-        # The protocol uses 400 where we use 422.
-        status = 400 if status == 422 else status
-        return Response(msgspec.json.encode({"error": detail}), status, headers, "application/json")
     problem = ProblemOut("about:blank", HTTPStatus(status).phrase, status, detail, scope["state"]["request_id"])
     return Response(msgspec.json.encode(problem), status, headers, PROBLEM)

@@ -30,8 +30,7 @@ class Served:
 
     collections  by name, a limited number of them open
     judging      settings of their campaigns
-    known        models by name: the published ones, and those of the collections' model files
-    unloaded     names of models withdrawn from service
+    models       models by name: the published ones, and those of the collections' model files
     kept_models  models that organisers trained here, or sent
     changing     held while a collection is replaced by a changed one
     """
@@ -80,8 +79,7 @@ class Served:
         self._files = {name: file for name, file in every.items() if file is not None and file.endswith(".json")}
         self._shipped = {name: load(name) for name in model_names()}
         self._own = {name: load(file) for name, file in self._files.items()}
-        self.known = self._models_by_name()
-        self.unloaded: frozenset[str] = frozenset()
+        self.models = self._models_by_name()
         self.collections.open_now()
 
     def usual_model(self, name: str, folder: str | Path | None) -> str | None:
@@ -206,11 +204,6 @@ class Served:
     def _models_by_name(self) -> dict[str, Model]:
         return self._shipped | {model.name: model for model in self._own.values()}
 
-    @property
-    def models(self) -> dict[str, Model]:
-        """The models in service, by name."""
-        return {name: model for name, model in self.known.items() if name not in self.unloaded}
-
     def prove(self, collection: Collection, folder: Path) -> None:
         """Raise an error if a collection in a folder could not be served, as when its model is for another scale."""
         own = CampaignFile.of(folder)
@@ -222,7 +215,7 @@ class Served:
         if self.default_model is not None and self.default_model.endswith(".json"):
             self._own[source.identifier] = load_model(self.default_model)
             self._files[source.identifier] = self.default_model
-            self.known = self._models_by_name()
+            self.models = self._models_by_name()
         self.collections.add(source, prepare)
 
     def reload(self, name: str) -> ServedCollection:
@@ -235,25 +228,13 @@ class Served:
         own = {name: load_model(self._files[name]) for name in names if name in self._files}
         fresh = {name: one.reloaded() for name, one in self.collections.open.items() if name in names}
         self._own |= own
-        self.known = self._models_by_name()
+        self.models = self._models_by_name()
         for name, one in fresh.items():
             self.collections.put(name, one)
 
-    def load(self, model: str) -> None:
-        """Read a model's file again, for all collections that use the model; an invalid file changes nothing."""
-        self._check_known(model)
-        self._serve_anew([name for name, own in self._own.items() if own.name == model])
-        self._check_known(model)  # its file may now contain another model
-        self.unloaded -= {model}
-
-    def unload(self, model: str) -> None:
-        """Withdraw a model from service; collections that use it continue."""
-        self._check_known(model)
-        self.unloaded |= {model}
-
     def _check_known(self, model: str) -> None:
-        if model not in self.known:
-            raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.known)}")
+        if model not in self.models:
+            raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.models)}")
 
     def collection(self, name: str) -> ServedCollection:
         """The collection with a name, opened if need be."""
@@ -262,9 +243,7 @@ class Served:
     def model(self, name: str) -> Model:
         """The model with a name, including its scale."""
         self._check_known(name)
-        if name in self.unloaded:
-            raise NotServedError(f"model {name} is not loaded")
-        return self.known[name]
+        return self.models[name]
 
 
 def records_of(store: Store) -> list[Record]:

@@ -109,9 +109,6 @@ def test_the_document_says_which_operations_need_a_token_and_whose():
     assert named["get", "/v1/collections/{collection}/ranking"] == (either, ["client, organiser"])
     assert named["get", "/v1/documents/{document}/sound"] == (either, ["assessor, organiser"])
     assert named["post", "/v1/collections/{collection}/reload"] == (either, ["organiser"])
-    assert named["post", "/v2/repository/index"] == (either, ["client, organiser"])
-    assert named["post", "/v2/repository/models/{model}/load"] == (either, ["organiser"])
-    assert named["post", "/v2/repository/models/{model}/unload"] == (either, ["organiser"])
 
 
 @pytest.mark.slow

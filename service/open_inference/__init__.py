@@ -1,1 +1,0 @@
-"""The Open Inference Protocol, for clients that speak it; no other code uses it."""
