@@ -48,7 +48,7 @@ class MachineFacts:
     """Grades of a machine, down to the cutoff.
 
     judge   its name
-    maker   team or system that made it; empty: unspecified
+    maker   who made it; empty: unspecified
     graded  number of retrieved pairs that it grades
     levels  number of different grades among them
     low     the lowest
@@ -171,7 +171,7 @@ def _graded(judge: MachineJudge, pairs: Set[tuple[str, str]]) -> MachineFacts | 
     grades = [grade for pair, grade in zip(judge.pairs, judge.grades.tolist(), strict=True) if pair in pairs]
     if not grades:
         return None
-    return MachineFacts(judge.name, judge.maker, len(grades), len(set(grades)), min(grades), max(grades))
+    return MachineFacts(judge.name, judge.settings.maker, len(grades), len(set(grades)), min(grades), max(grades))
 
 
 def _silent(judges: Sequence[MachineFacts]) -> list[str]:

@@ -74,7 +74,9 @@ class Arrivals:
         mine = {judge.name: judge for judge in self.judges}
         theirs = {judge.name: judge for judge in judges}
         fresh = {
-            name: replace(one, maker=one.maker or theirs[name].maker) for name, one in mine.items() if name in theirs
+            name: replace(one, settings=one.settings if one.settings.given else theirs[name].settings)
+            for name, one in mine.items()
+            if name in theirs
         }
         return (*(fresh.get(name, one) for name, one in theirs.items()), *(mine[n] for n in mine if n not in theirs))
 

@@ -24,7 +24,7 @@ from audiosim.corpus.in_memory import (
     names_in_memory,
     runs_in_memory,
 )
-from audiosim.corpus.judge_files import MachineJudge, check_names_of_judges, read_judges
+from audiosim.corpus.judge_files import JudgeSettings, MachineJudge, check_names_of_judges, read_judges
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.matching import Reading, check_judgments, check_met
 from audiosim.corpus.metadata_tables import known_artists, read_documents, read_queries, read_systems
@@ -322,15 +322,19 @@ class Collection:
         """
         return _checked(replace(self, evidence=(*self.evidence, Evidence.of(name, values, about))))
 
-    def with_judge(self, name: str, grades: object, maker: str = "") -> "Collection":
+    def with_judge(
+        self, name: str, grades: object, maker: str = "", *, version: str = "", prompt: str = "", may_favour: str = ""
+    ) -> "Collection":
         """The collection with one more judging machine, or with new grades of a known one.
 
-        grades  a dict of (query, document) -> grade, or a frame: any numbers, higher for more relevant
-        maker   team or system that made it, if known
+        grades      a dict of (query, document) -> grade, or a frame: any numbers, higher for more relevant
+        maker       who made it, any text, with its version and prompt
+        may_favour  team or system that it may favour; its maker, if that is one of them
 
             collection = Collection.load("mine").with_judge("gpt", {("q1", "d1"): 3, ("q1", "d2"): 0})
         """
-        judge = MachineJudge.of(name, grades_in_memory(grades), maker)
+        settings = JudgeSettings(maker=maker, version=version, prompt=prompt, may_favour=may_favour)
+        judge = MachineJudge.of(name, grades_in_memory(grades), settings)
         return _checked(replace(self, judges=(*(one for one in self.judges if one.name != name), judge)))
 
     def by_aspect(self, aspect: str) -> "Collection":

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import cast, get_args
 
@@ -151,7 +151,7 @@ def _judge(name: str, table: Mapping[str, object]) -> JudgeSettings:
             raise _WrongValueError("judges", f"{name}: {key}: expected text, found {shortened(repr(value))}")
     if table.get("kind", "machine") not in get_args(MachineKind):
         raise _WrongValueError("judges", f"{name}: kind: expected machine, found {table['kind']!r}")
-    return JudgeSettings(maker=str(table.get("maker", "")), file=str(table.get("file", "")))
+    return JudgeSettings(**table)  # type: ignore[arg-type]  # checked above
 
 
 def _not_artists(value: object) -> frozenset[str]:
@@ -188,8 +188,7 @@ def settings_lines(settings: Settings) -> list[str]:
     if settings.sounds is not None:
         lines.append(f"sounds = {_quote(settings.sounds)}")
     for name, judge in settings.judges.items():
-        lines += [f"[judges.{name}]", f"kind = {_quote(judge.kind)}"]
-        lines += [f"maker = {_quote(judge.maker)}"] if judge.maker else []
+        lines += [f"[judges.{name}]", *(f"{key} = {_quote(value)}" for key, value in asdict(judge).items() if value)]
     return lines
 
 

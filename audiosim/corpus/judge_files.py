@@ -2,8 +2,8 @@
 
     judges/NAME.tsv    header; `query`, `document`, and `grade` or `score`: any number, on any scale; empty is unknown
 
-`[judges.NAME]` in collection.toml has further facts on one: `kind`, always "machine"; `maker`, the team or system that
-made it or contains it; `file`, the path of its table if it is elsewhere.
+`[judges.NAME]` in collection.toml has further facts on one: `kind`, always "machine"; `maker`, `version` and `prompt`,
+any text; `may_favour`, a team or system; `file`, the path of its table if it is elsewhere.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -31,31 +31,42 @@ MachineKind = Literal["machine"]
 class JudgeSettings:
     """Settings of one judge in collection.toml.
 
-    kind   always "machine"
-    maker  team or system that made it; empty: unspecified
-    file   its table, relative to the collection's folder; empty: `judges/NAME.tsv`
+    kind        always "machine"
+    maker       who made it, any text; empty: unspecified
+    version     its version; empty: unspecified
+    prompt      its prompt, or where that is described; empty: unspecified
+    may_favour  team or system that it may favour; empty: its maker, if that is one of them
+    file        its table, relative to the collection's folder; empty: `judges/NAME.tsv`
     """
 
     kind: MachineKind = "machine"
     maker: str = ""
+    version: str = ""
+    prompt: str = ""
+    may_favour: str = ""
     file: str = ""
+
+    @property
+    def given(self) -> bool:
+        """True if anything is said of the machine itself."""
+        return any((self.maker, self.version, self.prompt, self.may_favour))
 
 
 @dataclass(frozen=True, eq=False)
 class MachineJudge:
     """A machine that judges: grades of pairs on its own scale, higher for more relevant.
 
-    name    letters, digits, - and _, beginning with a letter
-    pairs   k distinct pairs
-    grades  (k,) finite numbers
-    maker   team or system that made it or contains it; empty: unspecified
-    source  file it was read from, or None
+    name      letters, digits, - and _, beginning with a letter
+    pairs     k distinct pairs
+    grades    (k,) finite numbers
+    settings  who made it, and whom it may favour
+    source    file it was read from, or None
     """
 
     name: str
     pairs: tuple[Pair, ...]
     grades: Array
-    maker: str = ""
+    settings: JudgeSettings = JudgeSettings()
     source: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,11 +91,11 @@ class MachineJudge:
             raise InputError(f"judge {self.name}: a pair occurs twice, expected it once")
 
     @classmethod
-    def of(cls, name: str, grades: Mapping[Pair, float], maker: str = "") -> "MachineJudge":
+    def of(cls, name: str, grades: Mapping[Pair, float], settings: JudgeSettings = JudgeSettings()) -> "MachineJudge":
         """A judge from a mapping of (query, document) to numbers."""
         pairs = tuple(Pair(*pair) for pair in grades)
         try:
-            return cls(name, pairs, np.array(list(grades.values()), dtype=np.float64), maker)
+            return cls(name, pairs, np.array(list(grades.values()), dtype=np.float64), settings)
         except (ValueError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -107,12 +118,12 @@ def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = Non
         if not path.exists():
             raise InputError(f"{path}: no such file, expected the grades of judge {name} named in collection.toml")
     return tuple(
-        read_judge(path, name, settings[name].maker if name in settings else "")
+        read_judge(path, name, settings.get(name, JudgeSettings()))
         for name, path in {**paths, **{name: path for name, path in files.items() if name not in paths}}.items()
     )
 
 
-def read_judge(path: Path, name: str, maker: str = "") -> MachineJudge:
+def read_judge(path: Path, name: str, settings: JudgeSettings = JudgeSettings()) -> MachineJudge:
     """The machine with the grades in a table; every error names the line."""
     check_regular(path)
     lines = read_lines(path, "a header with query, document and grade")
@@ -132,7 +143,7 @@ def read_judge(path: Path, name: str, maker: str = "") -> MachineJudge:
     if not grades:
         raise FormatError(path, 1, "no pair has a grade, expected some")
     try:
-        return MachineJudge(name, tuple(grades), np.array(list(grades.values())), maker, path)
+        return MachineJudge(name, tuple(grades), np.array(list(grades.values())), settings, path)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -154,14 +165,13 @@ def check_names_of_judges(judges: Iterable[MachineJudge], evidence: Iterable[str
         taken.add(judge.name)
 
 
-def check_makers(judges: Iterable[MachineJudge], names: Collection[str]) -> None:
-    """Raise an error if the maker of a judge is not one of these teams and systems."""
+def check_favoured(judges: Iterable[MachineJudge], names: Collection[str]) -> None:
+    """Raise an error if a judge may favour what is not one of these teams and systems."""
     for judge in judges:
-        if judge.maker and judge.maker not in names:
-            near = did_you_mean(judge.maker, sorted(names))
-            raise InputError(
-                f"{_where(judge)}judge {judge.name}: expected a team or a system as maker, got {judge.maker!r}{near}"
-            )
+        favoured = judge.settings.may_favour
+        if favoured and favoured not in names:
+            expected = f"expected a team or a system in may_favour{did_you_mean(favoured, sorted(names))}"
+            raise InputError(f"{_where(judge)}judge {judge.name}: {expected}, got {favoured!r}")
 
 
 def _where(judge: MachineJudge) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from audiosim.corpus.coded_judgments import judged_keys, judged_names
 from audiosim.corpus.evidence_files import Evidence, Key, spelled
-from audiosim.corpus.judge_files import MachineJudge, check_makers
+from audiosim.corpus.judge_files import MachineJudge, check_favoured
 from audiosim.corpus.mirex import file_identifier
 from audiosim.corpus.model import Judgment, Pair, PairedComparison, Run, retrieved_by
 from audiosim.corpus.rankings import Retrieved, contained
@@ -170,7 +170,7 @@ def check_met(
                 f"{where}evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
                 f"such as {spelled(piece.keys[0])}{wanted}"
             )
-    check_makers(judges, {*teams, *(run.system for run in runs)})
+    check_favoured(judges, {*teams, *(run.system for run in runs)})
     for judge in judges:
         if pairs.isdisjoint(judge.pairs):
             where = "" if judge.source is None else f"{judge.source}: "

@@ -1,6 +1,7 @@
 """A collection written to a folder, as `Collection.load` reads it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +12,7 @@ from audiosim.corpus.collection_files import COMPARISONS, prepare_folder
 from audiosim.corpus.collection_toml import Settings, settings_lines
 from audiosim.corpus.comparisons import comparison_lines
 from audiosim.corpus.evidence_files import EVIDENCE, Evidence, packed
-from audiosim.corpus.judge_files import JUDGES, JudgeSettings, MachineJudge, judge_lines
+from audiosim.corpus.judge_files import JUDGES, MachineJudge, judge_lines
 from audiosim.corpus.judgments import fits_qrels, judgments_csv_lines, qrels_lines
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines, system_lines
@@ -74,7 +75,7 @@ def write_collection(one: Writable, folder: str | Path) -> None:
         same_artist="keep",
         task=one.task or None,
         edition_of=one.edition_of or None,
-        judges={judge.name: JudgeSettings(maker=judge.maker) for judge in own},
+        judges={judge.name: replace(judge.settings, file="") for judge in own},
     )
     texts = {
         "documents.tsv": document_lines(one.documents.values()) if one.documents else None,

@@ -20,7 +20,7 @@ from scipy import sparse
 from scipy.special import ndtr, ndtri
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.judge_files import MachineJudge
+from audiosim.corpus.judge_files import JudgeSettings, MachineJudge
 from audiosim.corpus.model import Scale
 from audiosim.corpus.pool import Pool
 from audiosim.features.machines import MachineGrades, machine_grades, mean_weights
@@ -78,8 +78,8 @@ class MachineReport:
     severity   excess of its grades over people's, as a share of the scale; None where its scale is another
     agreement  correlation of its mean grades of systems with people's scores
     favours    favours for all teams, the surest first
-    maker      team or system that made it; empty: unspecified
-    made       team of its maker
+    settings   who made it, and whom it may favour
+    made       team that it may favour; empty: unspecified
     worth      number of further human judgments that it replaces now
     """
 
@@ -88,7 +88,7 @@ class MachineReport:
     severity: Bounds | None
     agreement: Bounds
     favours: tuple[Favour, ...]
-    maker: str
+    settings: JudgeSettings
     made: str
     worth: Bounds
 
@@ -100,7 +100,8 @@ class MachineReport:
 
     def _sentence(self, one: Favour) -> str:
         verb = "favours" if one.size[0] > 0 else "disfavours"
-        whose = f", of its own maker {self.maker}," if one.team == self.made else ""
+        known = f", of its own maker {self.settings.maker}," if not self.settings.may_favour else ", as it might,"
+        whose = known if one.team == self.made else ""
         middle, low, high = (abs(value) for value in one.size)
         low, high = min(low, high), max(low, high)
         return f"{self.judge} {verb} {one.team}{whose} by {middle:.2f} ({low:.2f} to {high:.2f}) of its deviations"
@@ -125,7 +126,8 @@ class MachineReport:
             {"team": one.team, "taste": one.size[0], "low": one.size[1], "high": one.size[2], "sure": one.sure}
             for one in self.favours
         ]
-        return found | {"maker": self.maker or None, "teams": teams, "findings": list(self.findings)}
+        who = {key: getattr(self.settings, key) or None for key in ("maker", "version", "prompt", "may_favour")}
+        return found | who | {"teams": teams, "findings": list(self.findings)}
 
 
 def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Belief]]) -> list[MachineReport]:
@@ -144,7 +146,7 @@ def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Bel
     found = []
     for machine in machine_grades(pool):
         judge = judges[machine.name]
-        made = _team_of(pool, judge.maker)
+        made = _team_of(pool, judge.settings.may_favour or judge.settings.maker)
         sure = _confidence(beliefs[machine.name].gains.project(weights))
         found.append(
             MachineReport(
@@ -153,7 +155,7 @@ def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Bel
                 _severity(pool, judge, machine, without),
                 _agreement(machine.scores, scaled),
                 _favours(pool, machine, without),
-                judge.maker,
+                judge.settings,
                 made,
                 _worth(curve, sure, int((~without.judged & pool.found).sum())),
             )

@@ -31,7 +31,7 @@ from audiosim.corpus.arrivals import (
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.inspection import inspect
-from audiosim.corpus.judge_files import MachineJudge
+from audiosim.corpus.judge_files import JudgeSettings, MachineJudge
 from audiosim.corpus.matching import check_met
 from audiosim.corpus.model import Document, Run, queries_of, retrieved_by
 from audiosim.errors import AudiosimError, InputError
@@ -204,7 +204,7 @@ class Receiver:
         with self._turn, self._served.collections.held(name) as one:
             came = sent_grades(text, judge)
             joined = one.collection.with_arrivals(Arrivals(judges=(came,)))
-            check_met(joined.runs, joined.documents, (), (), (replace(came, maker=""),))
+            check_met(joined.runs, joined.documents, (), (), (replace(came, settings=JudgeSettings()),))
             known = next((other for other in one.collection.judges if other.name == judge), None)
             pool = one.campaign.selection.pool
             graded = sum(pair in pool.positions for pair in came.pairs)

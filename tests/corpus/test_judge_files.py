@@ -1,13 +1,14 @@
 """Machines that judge: their tables are read, and an error in one is one line with its place."""
 
 import gzip
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.judge_files import MachineJudge, read_judges
+from audiosim.corpus.judge_files import JudgeSettings, MachineJudge, read_judges
 from audiosim.errors import InputError
 
 
@@ -37,22 +38,25 @@ def test_a_table_is_a_judge_called_after_it_and_an_empty_grade_is_unknown(folder
     found = Collection.load(folder).judges
     assert [judge.name for judge in found] == ["clap_2", "gpt"]
     for judge in found:
-        assert (judge.pairs, judge.grades.tolist(), judge.maker) == ((("q1", "d1"), ("q1", "d3")), [3, -0.5], "")
+        assert (judge.pairs, judge.grades.tolist()) == ((("q1", "d1"), ("q1", "d3")), [3, -0.5])
+        assert judge.settings == JudgeSettings()
 
 
 def test_collection_toml_says_who_made_a_judge_and_where_its_table_lies(folder):
     put(folder, GOOD)
     (folder / "elsewhere.tsv").write_text(GOOD)
     (folder / "collection.toml").write_text(
-        '[judges.gpt]\nkind = "machine"\nmaker = "Two"\n[judges.old]\nfile = "elsewhere.tsv"\nmaker = "a"\n'
+        '[judges.gpt]\nmaker = "ACME, Inc."\nversion = "4 \\"turbo\\""\nprompt = "How similar?"\n'
+        'may_favour = "Two"\n[judges.old]\nfile = "elsewhere.tsv"\nmaker = "a"\n'
     )
     found = Collection.load(folder)
-    assert [(judge.name, judge.maker) for judge in found.judges] == [("gpt", "Two"), ("old", "a")]
+    assert [(judge.name, judge.settings.maker) for judge in found.judges] == [("gpt", "ACME, Inc."), ("old", "a")]
+    assert found.judges[0].settings == JudgeSettings("machine", "ACME, Inc.", '4 "turbo"', "How similar?", "Two")
     assert "judge gpt grades 2 of 3 retrieved pairs" in found.readings[2].line
     found.save(folder / "copy")
     again = Collection.load(folder / "copy").judges
-    assert [(judge.name, judge.pairs, judge.maker) for judge in again] == [
-        (judge.name, judge.pairs, judge.maker) for judge in found.judges
+    assert [(judge.name, judge.pairs, replace(judge.settings, file="")) for judge in again] == [
+        (judge.name, judge.pairs, replace(judge.settings, file="")) for judge in found.judges
     ]
     for one, other in zip(again, found.judges, strict=True):
         np.testing.assert_array_equal(one.grades, other.grades)
@@ -85,8 +89,11 @@ def test_what_is_wrong_with_a_table_is_one_line(folder, text, message):
         ("judges = 3", r"collection.toml:1: judges: expected tables such as \[judges.NAME\], found 3"),
         ('[judges.gpt]\nkind = "person"', r"collection.toml:1: judges: gpt: kind: expected machine, found 'person'"),
         ("[judges.gpt]\nmaker = 3", r"collection.toml:1: judges: gpt: maker: expected text, found 3"),
-        ('[judges.gpt]\nmakr = "a"', r"gpt: unknown key makr, expected kind, maker, file; did you mean maker"),
-        ('[judges.gpt]\nmaker = "Three"', r"judge gpt: expected a team or a system as maker, got 'Three'"),
+        (
+            '[judges.gpt]\nmakr = "a"',
+            r"gpt: unknown key makr, expected kind, maker, .*, file; did you mean maker",
+        ),
+        ('[judges.gpt]\nmay_favour = "Three"', r"judge gpt: expected a team or a system in may_favour, got 'Three'"),
         ("[judges.other]", r"other.tsv: no such file, expected the grades of judge other named in collection.toml"),
     ],
 )
@@ -136,7 +143,7 @@ def test_grades_in_memory_come_as_dicts_of_pairs_of_queries_or_as_frames():
 def test_a_judge_may_come_anew_and_must_have_grades_of_known_pairs(tiny):
     pair = next((query, documents[0]) for query, documents in tiny.runs[0].rankings.items())
     known = tiny.with_judge("gpt", {pair: 1.0}).with_judge("gpt", {pair: 3.0}, maker=tiny.runs[0].system)
-    assert [(judge.grades.tolist(), judge.maker) for judge in known.judges] == [([3.0], tiny.runs[0].system)]
+    assert [(judge.grades.tolist(), judge.settings.maker) for judge in known.judges] == [([3.0], tiny.runs[0].system)]
     with pytest.raises(InputError, match="judge gpt: no system retrieved any of its 1 pairs"):
         tiny.with_judge("gpt", {("nowhere", "nothing"): 1.0})
     with pytest.raises(InputError, match=r"judge gpt: query .* has the grade inf, expected a number"):

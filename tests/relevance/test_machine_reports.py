@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audiosim.corpus.judge_files import JudgeSettings
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.who_judges import reports_on_machines, reports_on_people
 from audiosim.relevance.judges import NO_JUDGES
@@ -101,7 +102,8 @@ def judged(demo):
     judgments = tuple(one for one in demo.judgments if pool.positions.get(one.pair, -1) in chosen)
     known = replace(demo, documents={}, judgments=judgments)
     for name, grades in said.items():
-        known = known.with_judge(name, dict(zip(pool.pairs, grades.tolist(), strict=True)), pool.systems[0])
+        given = dict(zip(pool.pairs, grades.tolist(), strict=True))
+        known = known.with_judge(name, given, "ACME", version="4", may_favour=pool.systems[0])
     return known
 
 
@@ -132,10 +134,13 @@ def test_a_machine_that_favours_the_system_of_its_maker_is_named(judged, reports
     own = judged.runs[0].system
     team = judged.team(own)
     (first, *_) = reports["partial"].findings
-    assert first.startswith(f"partial favours {team}, of its own maker {own}, by ")
+    assert first.startswith(f"partial favours {team}, as it might, by ")
+    (own_made, *_) = replace(reports["partial"], settings=JudgeSettings(maker=own)).findings
+    assert own_made.startswith(f"partial favours {team}, of its own maker {own}, by ")
     assert reports["good"].findings == ()
     row = reports["partial"].to_dict()
-    assert (row["kind"], row["favours"], row["maker"], row["judgments"]) == ("machine", team, own, 600)
+    assert (row["kind"], row["favours"], row["maker"], row["judgments"]) == ("machine", team, "ACME", 600)
+    assert (row["version"], row["prompt"], row["may_favour"]) == ("4", None, own)
     assert row["teams"][0]["sure"]
     assert row["taste_low"] > 0
 
