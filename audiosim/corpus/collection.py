@@ -74,6 +74,8 @@ class Collection:
     aspects          judgments by aspect; None if a pair has one grade
     aspect           aspect of `judgments` and `scale`, or "mean"; empty without aspects
     before           collection before runs or documents were added; None if none were added
+    system_from      source of system names in its run files, for files of runs that join it; see `load`
+    same_artist      treatment of results by the query's own artist, for runs that join it; see `load`
     """
 
     identifier: str
@@ -99,6 +101,8 @@ class Collection:
     aspects: Aspects | None = None
     aspect: str = ""
     before: "Collection | None" = field(default=None, repr=False)
+    system_from: SystemFrom | None = field(default=None, compare=False)
+    same_artist: SameArtist | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -180,8 +184,9 @@ class Collection:
         teams = read_systems(files.systems) if files.systems else {}
         exclusions = Exclusions(query_documents, known_artists(documents, settings.not_artists))
         notes = list(files.guesses)
-        runs = read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
-        runs, said = without_same_artist(runs, exclusions, same_artist or settings.same_artist)
+        system_from, same_artist = system_from or settings.system_from, same_artist or settings.same_artist
+        runs = read_runs(files.runs, exclusions, system_from, notes.append)
+        runs, said = without_same_artist(runs, exclusions, same_artist)
         notes += [] if said is None else [said]
         if not partial:
             check_whole(runs, common_queries(runs), str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
@@ -214,6 +219,8 @@ class Collection:
             edition_of=settings.edition_of or "",
             sound_folder=None if settings.sounds is None else (folder / settings.sounds).absolute(),
             assessor_task=task,
+            system_from=system_from,
+            same_artist=same_artist,
         )
         if task is not None and files.task is not None:
             check_task(files.task, task, found.scale, found.named())

@@ -12,6 +12,7 @@ from audiosim.corpus.model import Run, queries_of, retrieved_by
 from audiosim.corpus.pool import build_pool
 from audiosim.corpus.run_facts import check_whole, common_queries
 from audiosim.corpus.runs import read_runs
+from audiosim.corpus.same_artist import without_same_artist
 from audiosim.display import frame_of, shortened_to
 from audiosim.errors import InputError
 
@@ -70,7 +71,10 @@ def joining_runs(
     """
     path = Path(path)
     artists = {name: artist for name in collection.documents if (artist := collection.artist(name))}
-    runs = read_runs([path], Exclusions(collection.query_documents, artists))
+    exclusions = Exclusions(collection.query_documents, artists)
+    runs, _ = without_same_artist(
+        read_runs([path], exclusions, collection.system_from), exclusions, collection.same_artist
+    )
     if system is not None:
         if len(runs) > 1:
             raise InputError(f"{path}: holds {len(runs)} runs, expected a single one for the name {system}")

@@ -171,6 +171,7 @@ class Receiver:
         team: str | None = None,
         replace: bool = False,
         partial: bool = False,
+        file: str = "",
     ) -> ArrivedRuns:
         """Add the runs in a file: new systems, or new versions of earlier runs.
 
@@ -179,9 +180,10 @@ class Receiver:
         team     of the systems
         replace  allows a run to replace one with many more queries
         partial  allows runs with less than 90 % of the queries
+        file     name of the file, which may name the system; empty: unknown
         """
         with self._turn, self._served.collections.held(name) as one:
-            runs = sent_runs(text, one.collection, system, replace, partial)
+            runs = sent_runs(text, one.collection, system, replace, partial, file)
             teams = {run.system: team for run in runs} if team else {}
             for word in (team or "-", *(run.system for run in runs)):
                 _check_name(word, "name")

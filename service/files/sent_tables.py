@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from typing import TypeVar
 
 from audiosim.corpus.collection import Collection
@@ -14,11 +15,17 @@ from audiosim.corpus.new_runs import joining_runs
 from audiosim.errors import FormatError, InputError
 
 Found = TypeVar("Found")
+UNNAMED = f"file-{token_hex(8)}"  # no system has this name
 
 
-def sent_runs(text: bytes, collection: Collection, system: str | None, replace: bool, partial: bool) -> tuple[Run, ...]:
+def sent_runs(
+    text: bytes, collection: Collection, system: str | None, replace: bool, partial: bool, name: str = ""
+) -> tuple[Run, ...]:
     """The runs of a file, to be added to a collection; see `Receiver.take_runs`."""
-    return _read(text, "run", lambda path: joining_runs(path, collection, system, replace, partial))
+    runs = _read(text, name or UNNAMED, lambda path: joining_runs(path, collection, system, replace, partial))
+    if any(run.system == UNNAMED for run in runs):
+        raise InputError("the system has the name of its file, which was sent without one: expected ?system=NAME")
+    return runs
 
 
 def sent_grades(text: bytes, judge: str) -> MachineJudge:

@@ -48,9 +48,9 @@ class Dropped:
         """Identifier of the collection."""
         return self.one.collection.identifier
 
-    def runs(self, _: PurePosixPath) -> str:
+    def runs(self, place: PurePosixPath) -> str:
         """Runs that join, or replace earlier ones."""
-        came = self.receiver.take_runs(self.collection, self.body, None, None, self.replace, self.partial)
+        came = self.receiver.take_runs(self.collection, self.body, None, None, self.replace, self.partial, place.name)
         return f"{', '.join(run.system for run in came.runs)}: {counted(came.new, 'new pair')}{_unchanged(came.fresh)}"
 
     def judge(self, place: PurePosixPath) -> str:

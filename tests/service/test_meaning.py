@@ -1,0 +1,147 @@
+"""A table means the same as a file of a folder, imported, sent to a served collection, or dropped on a page.
+
+What some of these ways cannot tell, they refuse.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.judgments import nameless
+from audiosim.corpus.model import FINE, Document, Run
+from audiosim.errors import InputError
+from service.campaigns.campaigns import Judging
+from service.drafts.draft import Home
+from service.drafts.draft_files import place_of
+from service.files.additions import Receiver
+from service.files.import_process import events_of
+from service.files.import_store import WAITING, Import
+from service.shelf.served_collection import ServedCollection
+from service.shelf.shelf import Served
+
+TIME = "2026-11-22T12:00:00.000Z"
+RUNS = tuple(Run(name, dict.fromkeys(("q", "r"), ("a", "b", "c", "d"))) for name in ("A", "B"))
+RANKED = (("q", "a", 1), ("q", "b", 3), ("q", "c", 2), ("r", "a", 2), ("r", "d", 3))
+GROUPS = "".join(f"{query} {document} {number}\n" for query, document, number in RANKED)
+TREC = "".join(f"{query} 0 {document} {number}\n" for query, document, number in RANKED)
+TABLE = "".join(f"{query},{document},{number}\n" for query, document, number in RANKED)
+JSON = '{"q": {"a": 1, "b": 3, "c": 2}, "r": {"a": 2, "d": 3}}'
+LINES = "".join(f'{{"query": "{query}", "document": "{one}", "group": {number}}}\n' for query, one, number in RANKED)
+BEST_FIRST = {("q", "a"): 3, ("q", "b"): 1, ("q", "c"): 2, ("r", "a"): 2, ("r", "d"): 1}
+AS_GIVEN = {(query, document): number for query, document, number in RANKED}
+JUDGED = {
+    ("groups.tsv", GROUPS): BEST_FIRST,
+    ("groups.qrels", TREC): BEST_FIRST,
+    ("groups.qrel", TREC): BEST_FIRST,
+    ("groups.txt", GROUPS): BEST_FIRST,
+    ("Groups.tsv", GROUPS.replace(" ", "\t")): BEST_FIRST,
+    ("groups.csv", f"query,document,group\n{TABLE}"): BEST_FIRST,
+    ("groups.json", JSON): BEST_FIRST,
+    ("groups.jsonl", LINES): BEST_FIRST,
+    ("people.jsonl", LINES): BEST_FIRST,
+    ("people.csv", f"query,document,group\n{TABLE}"): BEST_FIRST,
+    ("people.tsv", f"query\tdocument\tgroup\n{TABLE.replace(',', chr(9))}"): BEST_FIRST,
+    ("people.qrels", f"query 0 document group\n{TREC}"): BEST_FIRST,
+    ("groups.csv", f"query,document,grade\n{TABLE}"): None,
+    ("people.qrels", TREC): AS_GIVEN,
+    ("judgments.json", JSON): AS_GIVEN,
+    ("people.csv", f"query,document,grade\n{TABLE}"): AS_GIVEN,
+    ("people.csv", f"query,document,grade,group\n{TABLE}".replace("\n", ",1\n").replace("group,1", "group")): None,
+}
+
+
+KIND = {"people.jsonl": "judgments"}  # told by the sender
+
+
+def grades_of(judgments):
+    return {(one.query, one.document): one.grade for one in judgments}
+
+
+def in_folder(place, name, text, runs=RUNS):
+    Collection("c", "c", FINE, 4, runs).save(place / "c")
+    (place / "c" / "collection.toml").unlink()
+    (place / name).write_text(text, encoding="utf-8")
+    return Collection.load(place / "c", place / name)
+
+
+def imported(collection, name, text):
+    """The grades in a campaign of a collection into which a file is imported by its name."""
+    one = ServedCollection(replace(collection, judgments=()), "uniform", Judging())
+    file = Import(1, "c", "import-1", "me", TIME, WAITING, None, 0, "")
+    one.campaign.tell_all(events_of(file, nameless(name, text.encode()), one))
+    return grades_of(one.campaign.judgments())
+
+
+def dropped(home, name, text):
+    """The collection made of a dropped file."""
+    draft = home.begin("new")
+    lines = [
+        f"{q} Q0 {one} 1 {-place} {run.system}\n"
+        for run in RUNS
+        for q in ("q", "r")
+        for place, one in enumerate("abcd")
+    ]
+    draft.put("all.trec", "".join(lines).encode())
+    assert draft.put(name, text.encode(), KIND.get(name)).kind == "judgments"
+    with draft.assembled() as (found, _):
+        return found
+
+
+@pytest.mark.parametrize(("name", "text"), JUDGED)
+def test_judgments_mean_the_same_in_a_folder_imported_sent_and_dropped(tmp_path, name, text):
+    expected = JUDGED[name, text]
+    if expected is None:
+        for way in (in_folder, lambda _, *file: dropped(Home(tmp_path / "home"), *file)):
+            with pytest.raises(InputError):
+                way(tmp_path, name, text)
+        return
+    collection = in_folder(tmp_path, name, text)
+    assert grades_of(collection.judgments) == expected
+    made = dropped(Home(tmp_path / "home"), name, text)
+    assert (grades_of(made.judgments), made.scale) == (expected, collection.scale)
+    sent = place_of(name, KIND.get(name), text.encode())[1]  # the name under which /files takes it
+    for known in (name, sent):
+        if name == "groups.json":  # no line of it can say that its numbers are groups
+            with pytest.raises(InputError, match=f"^{known}: expected a header with query, document and group"):
+                imported(collection, known, text)
+        else:
+            assert imported(collection, known, text) == expected
+    if expected is BEST_FIRST and name != "groups.json":
+        with pytest.raises(InputError, match="are no grades of the scale 101 levels from 0 to 100"):
+            imported(replace(collection, scale=FINE, judgments=()), name, text)
+
+
+FILES = {  # runs of a third system; the file names the system of some
+    "C.trec": "".join(f"{q} Q0 {d} 1 {-rank} tag\n" for q in "qr" for rank, d in enumerate("dcba")),
+    "C.json": '{"q": {"d": 3, "a": 2}, "r": {"c": 2, "b": 1}}',
+    "C.txt": "".join(f"tag {q} {d}\n" for q in "qr" for d in "dabc"),
+}
+
+
+@pytest.mark.parametrize("settings", ["", 'system_from = "file"\n', 'same_artist = "drop"\n'])
+@pytest.mark.parametrize("name", FILES)
+def test_runs_that_join_are_those_of_a_file_in_the_folder(tmp_path, name, settings):
+    documents = {one: Document(one, artist) for one, artist in zip("qrabcd", "xyxzyz", strict=True)}
+    for folder in (tmp_path / "there", tmp_path / "joined"):
+        Collection("c", "c", FINE, 4, RUNS, documents).save(folder)
+        text = (folder / "runs.trec").read_text(encoding="utf-8")
+        (folder / "runs.trec").unlink()
+        (folder / "runs").mkdir()
+        for run in RUNS:
+            own = "".join(line for line in text.splitlines(keepends=True) if line.split()[-1] == run.system)
+            (folder / "runs" / f"{run.system}.trec").write_text(own, encoding="utf-8")
+        (folder / "collection.toml").write_text(f"cutoff = 4\n{settings}", encoding="utf-8")
+    (tmp_path / "there" / "runs" / name).write_text(FILES[name], encoding="utf-8")
+    expected = {run.system: run.rankings for run in Collection.load(tmp_path / "there").runs}
+    served = Served([Collection.load(tmp_path / "joined")], {}, Judging(), {"joined": tmp_path / "joined"})
+    receiver = Receiver(served)
+    try:
+        if name == "C.json" or "system_from" in settings:
+            with pytest.raises(InputError, match=r"sent without one: expected \?system=NAME"):
+                receiver.take_runs("joined", FILES[name].encode())
+        receiver.take_runs("joined", FILES[name].encode(), file=name)
+        assert {run.system: run.rankings for run in served.collection("joined").collection.runs} == expected
+        assert {run.system: run.rankings for run in Collection.load(tmp_path / "joined").runs} == expected
+    finally:
+        receiver.stop()
