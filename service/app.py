@@ -33,6 +33,7 @@ from audiosim.service.operation.observation import Observed
 from audiosim.service.operation.service_state import ServiceState, state_of
 from audiosim.service.operation.startup import Starting
 from audiosim.service.process.memory import keep_freed_memory
+from audiosim.service.process.time_limit import GRACE_S, Server
 from audiosim.service.routes import (
     added_files,
     campaign_model,
@@ -65,7 +66,6 @@ from audiosim.service.shelf.shelf import Served
 from audiosim.stats.threads import stay_on_one_thread
 
 LOG = logging.getLogger("service")
-GRACE_S = 30
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
 SWITCH_S = 0.001  # longest turn of a computing thread; the thread that answers requests waits that long
@@ -173,6 +173,8 @@ def run_server(
 ) -> None:
     """Serve on an address until the process is told to stop (SIGINT, SIGTERM); finishes requests in progress.
 
+    It ends within ten seconds: what is not finished by then is cut off.
+
     Call it from the main thread, because of the signals.
 
     make  the application, or a function that makes it: the service is alive at once, and ready once it returns
@@ -205,7 +207,7 @@ def run_server(
         server.should_exit = True
 
     starting: ASGIApp = Starting(checked, made, failed)
-    server = uvicorn.Server(server_config(starting, proxies))
+    server = Server(server_config(starting, proxies))
     with listening, stopping_cleanly():
         server.run(sockets=[listening])
     if failures:

@@ -15,7 +15,6 @@ from typing import Literal, TypeVar
 from urllib.parse import quote
 
 import msgspec
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -30,6 +29,7 @@ from audiosim.service.entrance.exchange import answer
 from audiosim.service.interface.problems import refusal
 from audiosim.service.operation.logs import request_log, start_logging
 from audiosim.service.operation.observation import Observed
+from audiosim.service.process.time_limit import Server
 from audiosim.service.routes.pages import send_file, shipped
 from audiosim.service.routes.sounds import sound_response
 from audiosim.service.shelf.sound_files import ALLOW, Sounds
@@ -280,7 +280,7 @@ def run_study(
             threading.Thread(target=show, args=(f"{root}/",), daemon=True).start()
         app = create_study_app(desk, [request_log("text", sys.stderr)])
         with listening, stopping_cleanly():
-            uvicorn.Server(server_config(app)).run(sockets=[listening])
+            Server(server_config(app)).run(sockets=[listening])
     finally:
         kept.close()
     LOG.info("stopped")

@@ -7,6 +7,7 @@ import logging
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,68 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         parts.append(f"{count} ({reason}{f': {remedy}' if remedy and remedy not in reason else ''})")
     if parts:
         terminalreporter.write_line(f"skipped: {', '.join(parts)}", yellow=True)
+
+
+LONG = 300_000  # characters: work by the square of it takes hours
+MOST_S = 4.0  # of processor time; most of what is read takes a hundredth of it
+LETTERS = "ab" * (LONG // 2)
+SHAPES = {
+    "one name": LETTERS,
+    "a name with one dot": f"{LETTERS}.{LETTERS}",
+    "blanks": " " * LONG + "x",
+    "tabs": "\t" * LONG + "x",
+    "digits and a letter": "1" * LONG + "x",
+    "brackets": "(" * LONG + "@" * LONG,
+    "addresses": "(@" * LONG + ")",
+    "lists": "[" * LONG,
+    "objects": '{"a":' * LONG,
+    "a list as a value": '{"query": ' + "[" * LONG + "\n",
+    "a long key": f'{{"{LETTERS}": 1}}\n',
+    "many keys": "{" + ",".join(f'"k{n}": 1' for n in range(LONG // 8)) + "}",
+    "elements": "<a>" * LONG,
+    "elements that end": "<?xml version='1.0'?>\n" + "<query>" * LONG + "</query>" * LONG,
+    "attributes": "<a " + " ".join(f"a{n}='1'" for n in range(LONG // 8)) + "/>",
+    "columns by commas": ",".join(f"c{n}" for n in range(LONG // 8)),
+    "columns by tabs": "\t".join(f"c{n}" for n in range(LONG // 8)),
+    "columns of one name": "\t".join(["artits"] * (LONG // 8)),
+    "a key of many parts": "a." * LONG + "a = 1",
+    "a table of many parts": "[" + "a." * LONG + "a]",
+    "a key after blanks": " " * LONG + "scales = 1",
+    "a long key of TOML": f"{LETTERS} = 1",
+    "lists of TOML": "scale = " + "[" * LONG,
+    "tables of TOML": "\n".join(f"[a{n}]" for n in range(LONG // 8)),
+    "a file of MIREX": "name" + " " * LONG + "(@\nq\td,1\n",
+    "a file of MIREX with an address": "name (" + "@" * LONG + "\n1\tb\nQ/R\t1\n1\t0\n",
+    "quotes": '"' * LONG,
+    "lines": "a\tb\n" * (LONG // 8),
+}
+
+
+@pytest.fixture(scope="session")
+def shapes() -> dict[str, str]:
+    """Texts of shapes that a careless reader takes for ever to read, by what they are."""
+    return SHAPES
+
+
+@pytest.fixture(scope="session", name="ended")
+def _ended() -> Callable[[], AbstractContextManager[None]]:
+    return ended
+
+
+@contextmanager
+def ended() -> Iterator[None]:
+    """End the `with` after MOST_S of processor time, even within a regular expression, and fail."""
+
+    def late(number: int, frame: object) -> None:
+        pytest.fail(f"it has no end within {MOST_S:.0f} s")
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, MOST_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @pytest.fixture(scope="session")

@@ -35,6 +35,7 @@ from audiosim.service.drafts.draft_files import HEAD, KIND_IN, PROMPT_TEXTS, Dra
 from audiosim.service.drafts.file_names import named_from
 from audiosim.service.drafts.generated_folders import RecordingFolders, write_generated, write_paths
 from audiosim.service.drafts.prompt_texts import TABLE, read_prompts
+from audiosim.service.process.time_limit import reading_s, within
 from audiosim.service.shelf.served_collection import NotServedError
 
 DRAFTS = ".drafts"
@@ -130,7 +131,7 @@ class Draft:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(content)
             with named_from(aside, place, name):
-                said = check_file(copy, found)
+                said = within(reading_s(len(content)), lambda: check_file(copy, found))
             self._clear(found, place)
             target.parent.mkdir(parents=True, exist_ok=True)
             copy.replace(target)
@@ -210,9 +211,13 @@ class Draft:
             for path in self.paths():
                 _link(path, folder / path.relative_to(self.folder))
             with named_from(aside, self.name, ""):
-                self._complete(folder)
-                found = Collection.load(folder)
+                size = sum(path.stat().st_size for path in self.paths())
+                found = within(reading_s(size), lambda: self._loaded(folder))
             yield found, folder
+
+    def _loaded(self, folder: Path) -> Collection:
+        self._complete(folder)
+        return Collection.load(folder)
 
     def _complete(self, folder: Path) -> None:
         """Write the files derived from the others and from the settings."""

@@ -19,6 +19,7 @@ from audiosim.corpus.model import Judgment, PairedComparison
 from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
 from audiosim.messages import one_line
 from audiosim.service.files.import_store import DONE, FAILED, Import, ImportStore
+from audiosim.service.process.time_limit import reading_s, within
 from audiosim.service.shelf.served_collection import ServedCollection
 
 PART = 100  # answers written at a time
@@ -26,17 +27,23 @@ REST_S = 0.005  # between two parts, for other writers
 AGAIN_S = 0.5  # before the next attempt, after a failure to write the log or in a paused campaign
 
 
-def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[float], bool]) -> bool:
+def import_next(
+    one: ServedCollection,
+    imports: ImportStore,
+    pause: Callable[[float], bool],
+    limit_s: Callable[[int], float] = reading_s,
+) -> bool:
     """Import the next waiting file; True if there was one.
 
-    pause  waits for a number of seconds; True if the service stops: the next start then continues the import
+    pause    waits for a number of seconds; True if the service stops: the next start then continues the import
+    limit_s  seconds for reading a file of so many bytes; a file that takes longer has failed
     """
     taken = imports.take(one.collection.identifier)
     if taken is None:
         return False
     file, body = taken
     try:
-        events = events_of(file, body, one)
+        events = within(limit_s(len(body)), lambda: events_of(file, body, one))
         _write(one, imports, file, events, pause)
     except InputError as error:
         imports.end(file.number, FAILED, str(error))

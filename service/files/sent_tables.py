@@ -13,6 +13,7 @@ from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import Document, Run
 from audiosim.corpus.new_runs import joining_runs
 from audiosim.errors import FormatError, InputError
+from audiosim.service.process.time_limit import reading_s, within
 
 Found = TypeVar("Found")
 UNNAMED = f"file-{token_hex(8)}"  # no system has this name
@@ -44,7 +45,7 @@ def _read(text: bytes, name: str, read: Callable[[Path], Found]) -> Found:
         path = Path(folder) / name
         path.write_bytes(text)
         try:
-            return read(path)
+            return within(reading_s(len(text)), lambda: read(path))
         except FormatError as error:
             raise InputError(f"line {error.line}: {error.problem}") from None
         except InputError as error:

@@ -118,7 +118,6 @@ class ServiceState:
             yield
         finally:
             self.access.close()
-            self.receiver.stop()
             self.keeper.stop()
             self.trainings.stop()
             self.cards.keep_open_ones()
@@ -126,6 +125,7 @@ class ServiceState:
                 self.keeper.rescue()
             except StoreError:
                 LOG.exception("the database file is gone, and its contents could not be saved")
+            self.receiver.stop()  # last, because it may wait for a recording that is being described
 
 
 def state_of(app: FastAPI) -> ServiceState:

@@ -1,0 +1,84 @@
+"""Limits on time: reading what was sent ends, and so does a server that is told to stop, whatever it reads."""
+
+import ctypes
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from socket import socket
+from threading import Event, Thread
+from types import FrameType
+from typing import TypeVar
+
+import uvicorn
+
+from audiosim.errors import InputError
+
+LOG = logging.getLogger("service")
+READING_S = 60.0  # to read what was sent
+BYTES_PER_S = 2_000_000  # further time for large files: a twentieth of the usual speed
+GRACE_S, END_S = 6, 8.0  # for requests in progress, and for everything, after the server is told to stop
+
+Result = TypeVar("Result")
+
+
+class _OverdueError(BaseException):
+    """Raised in a thread that has exceeded its time; not an Exception, so that the work cannot take it for its own."""
+
+
+def reading_s(size: int) -> float:
+    """Seconds for reading so many bytes."""
+    return READING_S + size / BYTES_PER_S
+
+
+def within(limit_s: float, work: Callable[[], Result]) -> Result:
+    """Result of reading something; an InputError if that takes longer than the limit, and the reading is stopped.
+
+    The work runs in a thread of its own. Python code is stopped at its next step; a function of a library continues
+    until it returns, and holds nothing up.
+    """
+    result = Future[Result]()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    thread = Thread(target=run, name="reading", daemon=True)
+    thread.start()
+    try:
+        return result.result(limit_s)
+    except TimeoutError:
+        if result.done():  # just now, or with a TimeoutError of its own
+            return result.result()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_OverdueError))
+        raise InputError(f"reading it takes more than {limit_s:.3g} s: expected a simpler or smaller file") from None
+
+
+class Server(uvicorn.Server):
+    """A server that ends within END_S of being told to stop, even if a thread is still at work."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._told, self._ended = Event(), Event()
+
+    def run(self, sockets: list[socket] | None = None) -> None:
+        """Serve until told to stop."""
+        Thread(target=self._cut_off, name="ending", daemon=True).start()
+        try:
+            super().run(sockets)
+        finally:
+            self._ended.set()
+            self._told.set()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Note a signal to stop."""
+        self._told.set()
+        super().handle_exit(sig, frame)
+
+    def _cut_off(self) -> None:
+        self._told.wait()
+        if not self._ended.wait(END_S):
+            LOG.warning("stopped while something was still in progress, %.0f s after being told to stop", END_S)
+            os._exit(0)
