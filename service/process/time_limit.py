@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from socket import socket
@@ -65,11 +66,14 @@ class Server(uvicorn.Server):
 
     def run(self, sockets: list[socket] | None = None) -> None:
         """Serve until told to stop."""
+        before = {*threading.enumerate()}
         Thread(target=self._cut_off, name="ending", daemon=True).start()
         try:
             super().run(sockets)
         finally:
-            self._ended.set()
+            # Python waits for threads at its exit, so the limit stays in force while any of them is at work.
+            if all(thread.daemon for thread in threading.enumerate() if thread not in before):
+                self._ended.set()
             self._told.set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
