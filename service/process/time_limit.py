@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._told, self._ended = Event(), Event()
+        self._stopping, self._ended = Event(), Event()
 
     def run(self, sockets: list[socket] | None = None) -> None:
         """Serve until told to stop."""
@@ -74,15 +74,15 @@ class Server(uvicorn.Server):
             # Python waits for threads at its exit, so the limit stays in force while any of them is at work.
             if all(thread.daemon for thread in threading.enumerate() if thread not in before):
                 self._ended.set()
-            self._told.set()
+            self._stopping.set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Note a signal to stop."""
-        self._told.set()
+        self._stopping.set()
         super().handle_exit(sig, frame)
 
     def _cut_off(self) -> None:
-        self._told.wait()
+        self._stopping.wait()
         if not self._ended.wait(END_S):
             LOG.warning("stopped while something was still in progress, %.0f s after being told to stop", END_S)
             os._exit(0)
