@@ -26,7 +26,8 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands 
 
     Python 3.11's holds one lock for all objects of a class: a thread that uses one object waits for the work on
     another, and two properties that need each other on other objects deadlock. Here each lock covers one property of
-    one object. As no property needs itself, threads cannot wait for each other in a circle.
+    one object. As no property needs itself, threads cannot wait for each other in a circle. A property whose value is
+    its object is computed at each use.
     """
 
     @overload
@@ -46,9 +47,10 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands 
             turn.threads += 1
         try:
             with turn.lock:
-                if name not in kept:
-                    kept[name] = self.func(instance)
-                found: Value = kept[name]
+                found: Value = kept[name] if name in kept else self.func(instance)
+                # An object that held itself would stay, with its arrays, until the collector of cycles runs.
+                if found is not instance:
+                    kept[name] = found
                 return found
         finally:
             with _GUARD:

@@ -1,8 +1,10 @@
 """Properties computed once for each object, by threads that ask at the same time."""
 
 import ast
+import gc
 import pickle
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,23 @@ def test_no_module_takes_the_one_of_python_311_whose_lock_is_that_of_all_objects
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 taken = isinstance(node, ast.ImportFrom) and node.module == "functools"
                 assert not (taken and "cached_property" in {alias.name for alias in node.names}), path
+
+
+class Itself:
+    """A property whose value is its object."""
+
+    @cached_property
+    def packed(self):
+        return self
+
+
+def test_an_object_does_not_hold_itself_and_goes_with_its_last_user():
+    one = Itself()
+    assert one.packed is one
+    gone = weakref.ref(one)
+    gc.disable()
+    try:
+        del one
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -6,6 +6,7 @@ Arrays travel beside the pickle (protocol 5), and arrays from the service are no
 them, and pickling these would stop all threads for a fifth of a second.
 """
 
+import dataclasses
 import io
 import logging
 import os
@@ -20,6 +21,7 @@ import numpy as np
 
 from audiosim.campaign import Counted, Stretch
 from audiosim.errors import ServiceError
+from audiosim.properties import cached_property
 from audiosim.relevance.relearning import Relearning
 from audiosim.service.campaigns.errand_progress import ErrandProgress, listeners
 
@@ -30,6 +32,7 @@ NICENESS = 5  # assessors' requests take precedence
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
 PART_BYTES = 2**20
+PROTOCOL = 5
 
 Memory = bytearray | memoryview
 Found = TypeVar("Found")
@@ -51,16 +54,20 @@ class Parcel(NamedTuple):
         target.flush()
 
 
-def wrap(value: object, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> Parcel:
+def wrap(
+    value: object, known: Sequence[Memory] = (), shared: Sequence[object] = (), with_results: bool = True
+) -> Parcel:
     """A value prepared for sending.
 
     known   arrays that the other side has, recognised by their place in memory, not by equality
     shared  objects that the other side has, in this order
+    with_results  False to leave out what `cached_property` keeps: other threads may be adding to it
     """
     places = {_place(part): number for number, part in enumerate(known)}
     arrays: list[memoryview] = []
     text = io.BytesIO()
-    _Packing(text, shared, lambda buffer: arrays.append(buffer.raw())).dump(value)
+    packing = _Packing if with_results else _PackingWhileInUse
+    packing(text, shared, lambda buffer: arrays.append(buffer.raw())).dump(value)
     return Parcel(text.getvalue(), arrays, [places.get(_place(array)) for array in arrays])
 
 
@@ -68,11 +75,46 @@ class _Packing(pickle.Pickler):
     """Pickler that writes numbers in place of the objects that the other side has."""
 
     def __init__(self, text: io.BytesIO, shared: Sequence[object], keep: Callable[[pickle.PickleBuffer], None]) -> None:
-        super().__init__(text, protocol=5, buffer_callback=keep)
+        super().__init__(text, protocol=PROTOCOL, buffer_callback=keep)
         self._numbers = {id(one): number for number, one in enumerate(shared)}
 
     def persistent_id(self, one: object) -> int | None:
         return self._numbers.get(id(one))
+
+
+class _PackingWhileInUse(_Packing):
+    """Pickler of values that other threads use meanwhile: nothing that they may fill is read while it is written.
+
+    Results kept by `cached_property` are left out, and dictionaries and lists of objects are copied in one step.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._copies = dict[int, tuple[object, object]]()  # by identity: what two objects share, they share there too
+
+    def reducer_override(self, one: Any) -> Any:
+        kind = type(one)
+        if kind.__module__ == "builtins" or not (hasattr(one, "__dict__") or dataclasses.is_dataclass(one)):
+            return NotImplemented
+        if isinstance(one, type):
+            return NotImplemented
+        reduced = one.__reduce_ex__(PROTOCOL)
+        if not isinstance(reduced, tuple) or len(reduced) < 3:
+            return NotImplemented
+        make, given, state, *rest = reduced
+        if isinstance(state, dict):
+            results = {
+                name for base in kind.__mro__ for name, of in vars(base).items() if isinstance(of, cached_property)
+            }
+            state = {name: self._copied(part) for name, part in state.copy().items() if name not in results}
+        elif isinstance(state, list):
+            state = [self._copied(part) for part in state]
+        return make, given, state, *rest
+
+    def _copied(self, part: object) -> object:
+        if type(part) not in (dict, list):
+            return part
+        return self._copies.setdefault(id(part), (part, part.copy()))[1]  # type: ignore[attr-defined]
 
 
 class _Unpacking(pickle.Unpickler):
@@ -119,7 +161,8 @@ class Errand(Generic[Found]):
         shared  parts of that value; the result refers to these very objects, not to copies
         progress  called whenever the work calls `tell_progress`
         """
-        self._shared, self._packed, self._progress = shared, wrap((work, tuple(shared))), progress
+        packed = wrap((work, tuple(shared)), with_results=False)
+        self._shared, self._packed, self._progress = shared, packed, progress
         self._process = subprocess.Popen(  # noqa: S603 - this very module
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,

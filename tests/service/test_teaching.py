@@ -1,13 +1,14 @@
 """Learning in a separate process gives the same results as here, and data known to both is not sent twice."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ServiceError
 from audiosim.plugins import make_estimator
+from audiosim.properties import cached_property
 from service.campaigns.learning_process import WORTHWHILE, Errand, Errands, _environment, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
@@ -161,3 +163,65 @@ def test_a_stretch_whose_process_is_ended_is_counted_here_and_not_where_the_serv
     with pytest.raises(ServiceError, match="^the process that learns ended with status -9$"):
         errands.count(stretch)
     thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Values that other threads add."""
+
+    kept: dict
+    rows: list = field(default_factory=list)
+
+
+class Filled:
+    """An object with a cached result, and with parts that are filled while it is in use."""
+
+    def __init__(self) -> None:
+        self.kept = {}
+        self.parts = Parts(self.kept)
+
+    @cached_property
+    def result(self):
+        return {}
+
+
+def test_what_other_threads_fill_meanwhile_can_be_sent_without_their_results():
+    filled, stop, ready, usual_s = Filled(), threading.Event(), threading.Event(), sys.getswitchinterval()
+    filled.result["much"] = np.zeros(1000)
+
+    def fill():
+        while not stop.is_set():
+            for number in range(300):
+                filled.kept[number] = filled.result[number] = object
+                filled.parts.rows.append(object)
+            ready.set()
+            for held in (filled.kept, filled.result, filled.parts.rows):
+                held.clear()
+
+    thread = threading.Thread(target=fill)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        assert ready.wait(60)
+        parcels = [wrap(filled, with_results=False) for _ in range(300)]
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(usual_s)
+    for parcel in parcels:
+        found = pickle.loads(parcel.text)
+        assert vars(found).keys() == {"kept", "parts"}
+        assert found.parts.kept is found.kept
+        assert not parcel.arrays
+
+
+@pytest.mark.slow
+def test_nothing_that_a_campaign_computed_goes_to_the_process_that_counts_it(lesson):
+    belief = lesson.estimator.predict(lesson.grades)
+    computed = belief.gains.variance, belief.probabilities
+    assert "gains" in vars(belief)
+    sent, everything = wrap(belief, with_results=False), wrap(belief)
+    assert len(sent.arrays) < len(everything.arrays)
+    there = pickle.loads(sent.text, buffers=sent.arrays)
+    assert "gains" not in vars(there)
+    assert all(map(np.array_equal, computed, (there.gains.variance, there.probabilities)))
