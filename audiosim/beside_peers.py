@@ -24,7 +24,7 @@ from audiosim.simulation import Trial, draw_parts
 def honesty(
     collection: object,
     model: str | None = None,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     peers: str | Mapping[str, Peer] = "all",
     budgets: Sequence[int] | None = None,
@@ -45,7 +45,7 @@ def honesty(
     scheduler  address of a Dask cluster that plays instead of processes here
     """
     collection = as_collection(collection, judgments)
-    measure = find_measure(measure) if isinstance(measure, str) else measure
+    measure = find_measure(measure, collection.cutoff) if isinstance(measure, str) else measure
     chosen = find_peers(peers)[0] if isinstance(peers, str) else peers
     parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, held_out="queries")
     trial = Trial(collection, partial(_begun, model or JOINT, measure, seed))

@@ -196,7 +196,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 @judgments_second
 def evaluate(
     collection: object,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     unjudged: Unjudged = "error",
     test: str = "t",
@@ -228,7 +228,8 @@ def evaluate(
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     if resamples < 1:
         raise InputError(f"resamples must be at least 1, got {resamples}")
-    collection, measure = on_scale(collection, scale, judgments), as_measure(measure)
+    collection = on_scale(collection, scale, judgments)
+    measure = as_measure(measure, collection.cutoff)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
     order = found.order

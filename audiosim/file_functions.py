@@ -23,7 +23,7 @@ from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import FEWEST_QUERIES, expected_scores
 from audiosim.expected.separation import verdicts_of_pool
 from audiosim.extras import need
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import Measure, with_cutoff
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.provenance import source_of
@@ -79,7 +79,7 @@ def sample_study(
 def write_report(
     collection: object,
     output: str | Path = "report.html",
-    measures: Sequence[str] = ("CG@5",),
+    measures: Sequence[str] = ("CG",),
     model: str | None = None,
     *,
     distribution: DifferenceDistribution = "t",
@@ -113,6 +113,7 @@ def write_report(
     need("plots", "a report")
     url, output = judgments if isinstance(judgments, str) and "://" in judgments else None, Path(output)
     read = as_collection(collection, judgments) if url is None else _campaign_of(collection, url)
+    measures = [with_cutoff(text, read.cutoff) for text in measures]
     what, subject = find_measure(measures[0]), as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     if output.suffix == ".html":
         check_output_file(output)

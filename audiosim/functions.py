@@ -206,7 +206,7 @@ def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: P
 def next_pairs(
     collection: object,
     model: ModelOrName = None,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     count: int = 20,
     selection_rule: str | None = None,
@@ -224,7 +224,8 @@ def next_pairs(
     seed          seed of all random draws
     judgments     as for `estimate`
     """
-    collection, measure = as_collection(collection, judgments), _measure(measure)
+    collection = as_collection(collection, judgments)
+    measure = _measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     estimator = _learned(pool, model, collection)
     selection = start_loop(
@@ -265,7 +266,7 @@ def compare(
     a: str,
     b: str,
     model: ModelOrName = None,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     confidence: float = 0.95,
     distribution: DifferenceDistribution = "t",
@@ -282,7 +283,8 @@ def compare(
     judgments     as for `estimate`
     """
     model, judgments = judgments_in_place_of(model, judgments, None)
-    collection, measure = as_collection(collection, judgments), _measure(measure)
+    collection = as_collection(collection, judgments)
+    measure = _measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     check_two(pool.systems, a, b)
     check_level(confidence)
@@ -297,7 +299,7 @@ def compare(
 def simulate(
     collection: object,
     model: ModelOrName = None,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     stopping_rule: float | str | StoppingRule | Sequence[str] = 0.95,
     selection_rule: str | None = None,
@@ -321,7 +323,8 @@ def simulate(
 
     A bar shows the progress, in terminals and notebooks.
     """
-    collection, measure = as_collection(collection, judgments), _measure(measure)
+    collection = as_collection(collection, judgments)
+    measure = _measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     estimator = _estimator(pool, model)
     start = start_loop(
@@ -347,8 +350,8 @@ def satisfaction(
     return preferences(read, _measure(measure))
 
 
-def _measure(measure: str | Measure) -> Measure:
-    return find_measure(measure) if isinstance(measure, str) else as_measure(measure)
+def _measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
+    return find_measure(measure, cutoff) if isinstance(measure, str) else as_measure(measure)
 
 
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:

@@ -262,7 +262,7 @@ def verdicts_by_aspect(
     """
     if collection.aspects is None or collection.aspect != MEAN:
         return {}
-    measure, found = as_measure(measure), {}
+    measure, found = as_measure(measure, collection.cutoff), {}
     for name in collection.aspects.names:
         own = collection.by_aspect(name)
         pool, grades = build_pool(own, measure.cutoff), own.grades()
@@ -276,7 +276,7 @@ def verdicts_by_aspect(
 
 def record_of(
     collection: Collection,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     model: NameOrFile | RelevanceEstimator | None = None,
     *,
     threshold: float = 0.5,
@@ -289,7 +289,7 @@ def record_of(
     threshold    threshold of success: a share of the users, in [0, 1]
     imputations  number of completed collections if judgments are missing, at least 2
     """
-    measure = as_measure(measure)
+    measure = as_measure(measure, collection.cutoff)
     if not 0 <= threshold <= 1:
         raise InputError(f"the threshold of success is a share of the users, from 0 to 1, got {threshold:g}")
     if imputations < 2:

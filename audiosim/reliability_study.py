@@ -99,7 +99,7 @@ def coefficients_of(study: Crossed) -> dict[str, Any]:
 @judgments_second
 def reliability(
     collection: object,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     unjudged: Unjudged = "error",
     scale: str | None = None,
@@ -116,7 +116,8 @@ def reliability(
                    the order in which they were completed (section 6.5)
     judgments      as for `evaluate`
     """
-    collection, measure = on_scale(collection, scale, judgments), as_measure(measure)
+    collection = on_scale(collection, scale, judgments)
+    measure = as_measure(measure, collection.cutoff)
     if not while_judging:
         return Reliability(measure, crossed(judged_runs(collection, measure.cutoff, unjudged).scores(measure).values))
     scores = judged_runs(collection, measure.cutoff, "zero").scores(measure)
@@ -239,7 +240,7 @@ class AssessorReliability:
 
 def assessor_reliability(
     collection: str | Path | Collection,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     scale: str | None = None,
     seed: int = 0,
@@ -253,7 +254,8 @@ def assessor_reliability(
     Queries that fewer than two assessors judged in full are left out. If queries differ in the number of their
     assessors, each is cut to the smallest number, first by name, so that the design is balanced.
     """
-    collection, measure = on_scale(collection, scale), as_measure(measure)
+    collection = on_scale(collection, scale)
+    measure = as_measure(measure, collection.cutoff)
     by_query = complete_assessors(collection, measure.cutoff)
     several = {query: names for query, names in by_query.items() if len(names) > 1}
     if len(several) < 2:
@@ -289,7 +291,7 @@ def _judged_by(collection: Collection, assessors: Mapping[str, str]) -> Collecti
 
 def split_half_study(
     collection: str | Path | Collection,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     test: str = "t",
     trials: int = 300,
@@ -310,6 +312,7 @@ def split_half_study(
 
     Urbano (2013), section 5.3.
     """
-    collection, measure = on_scale(collection, scale), as_measure(measure)
+    collection = on_scale(collection, scale)
+    measure = as_measure(measure, collection.cutoff)
     scores: Array = judged_runs(collection, measure.cutoff, unjudged).scores(measure).values
     return split_half(scores, test, np.random.default_rng(seed), trials=trials, samples=resamples)

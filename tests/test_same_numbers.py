@@ -4,6 +4,8 @@ Random collections: judged pairs that no run has within the cutoff, judged queri
 queries or end early, grades that tie. trec_eval, by ir_measures, is the outside authority.
 """
 
+import json
+
 import numpy as np
 import pytest
 
@@ -154,6 +156,34 @@ def test_the_line_under_a_table_says_the_form_and_how_ir_measures_form_is_writte
             assert code == 0
             assert line in " ".join(said.split())
     assert parse_measure("nDCG@3").form_in_words == parse_measure("P@3").form_in_words == ""
+
+
+def test_a_measure_without_a_cutoff_takes_the_collection_s_and_unused_judgments_are_counted(tmp_path, run):
+    collection = drawn(5)
+    collection.save(tmp_path / "drawn")
+    inside = {
+        (query, document) for one in collection.runs for query, top in one.rankings.items() for document in top[:2]
+    }
+    unused = sum(one.pair not in inside for one in collection.judgments)
+    asked = {
+        None: ("CG@3", 0),
+        "nDCG": ("nDCG@3", 0),
+        "RBP(p=0.5)": ("RBP(p=0.5)@3", 0),
+        "P(rel=1)@2": ("P(rel=1)@2", 1),
+    }
+    for written, (named, counted) in asked.items():
+        chosen = [] if written is None else ["--measure", written]
+        plain = () if written is None else (written,)
+        expected = by_system(evaluate(collection, named).system_rows(), "mean")
+        assert_same(by_system(evaluate(collection, *plain).system_rows(), "mean"), expected)
+        assert_same(by_system(estimate(collection, "uniform", *plain, draws=2).system_rows(), "expectation"), expected)
+        for command in ("evaluate", "estimate"):
+            code, said, err = run(command, tmp_path / "drawn", "--partial", "--format", "json", *chosen)
+            found = json.loads(said)
+            assert (code, found.get("measure", named), named in found or "measure" in found) == (0, named, True)
+            line = f"note: {named} leaves {unused} of 60 judgments unused: no system has their documents in its first 2"
+            assert counted == 0 or line in err
+            assert (" unused" in err) == (counted == 1 or named == "CG@3")
 
 
 def test_the_mean_of_a_run_does_not_depend_on_the_runs_beside_it(tmp_path):

@@ -45,7 +45,7 @@ class Campaign:
         self,
         collection: Collection,
         model: NameOrFile | RelevanceEstimator | None = None,
-        measure: str | Measure = "CG@5",
+        measure: str | Measure = "CG",
         store: Store | None = None,
         settings: CampaignSettings | None = None,
         *,
@@ -65,7 +65,7 @@ class Campaign:
         count_long      runs slow counts, for example in another process
         pool            pool of the collection down to the measure's cutoff; None: built here
         """
-        settings, measure = settings or CampaignSettings(), as_measure(measure)
+        settings, measure = settings or CampaignSettings(), as_measure(measure, collection.cutoff)
         self._collection, self._settings, self._clock = collection, settings, clock
         self._pool = build_pool(collection, measure.cutoff) if pool is None else pool
         self._ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)

@@ -15,7 +15,7 @@ from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.about import OF_THIS_KIND
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import Measure, with_cutoff
 from audiosim.measures.system_scores import Unjudged, judged_runs
 from audiosim.plugins import find_measure
 from audiosim.stats.inference.paired_tests import SAMPLES, TESTS
@@ -34,7 +34,7 @@ OfUnjudged = Annotated[
 
 def evaluate(
     folder: options.CollectionFolder,
-    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG"],  # noqa: B006, typer copies it
     judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: options.Complete = False,
@@ -86,7 +86,7 @@ def evaluate(
     `audiosim evaluate my-demo --judgments my-demo/truth.qrels --fits`
     """
     options.check_scheduler(scheduler, jobs)
-    collection = _judged(
+    collection, measures = _judged(
         options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect), measures, complete
     )
     if fits:
@@ -171,7 +171,7 @@ def report(
             help="File to write: a page if it ends in .html; else a bundle to publish, as a .zip file or folder.",
         ),
     ] = Path("report.html"),
-    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG"],  # noqa: B006, typer copies it
     model: options.ModelName = None,
     distribution: options.DistributionName = "t",
     about: options.AboutThisKind = None,
@@ -224,7 +224,7 @@ def report(
 
 def reliability(
     folder: options.CollectionFolder,
-    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    measures: options.Measures = ["CG"],  # noqa: B006, typer copies it
     judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: options.Complete = False,
@@ -278,7 +278,7 @@ def reliability(
     given = [name for name, wanted in kinds.items() if wanted]
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
-    collection = _judged(
+    collection, measures = _judged(
         options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
     )
     if assessors:
@@ -314,11 +314,14 @@ def _print_studies(
     options.print_result(form, found, [{"measure": measure} | study for measure, study in found.items()], view)
 
 
-def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
-    """The collection, or on request only its part that is judged down to the deepest cutoff."""
-    cutoffs = [find_measure(measure).cutoff for measure in measures]
-    options.say_deep(collection, cutoffs)
-    return options.only_complete(collection, max(cutoffs)) if complete else collection
+def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> tuple[Collection, list[str]]:
+    """The collection, on request only its part judged down to the deepest cutoff; the measures with their cutoffs."""
+    texts = [with_cutoff(text, collection.cutoff) for text in measures]
+    found = [find_measure(text) for text in texts]
+    options.say_measures(collection, found)
+    if complete:
+        collection = options.only_complete(collection, max(one.cutoff for one in found))
+    return collection, texts
 
 
 def reproduce(

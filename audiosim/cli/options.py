@@ -22,6 +22,7 @@ from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError
 from audiosim.expected.about import THESE, About
 from audiosim.expected.choices import DifferenceDistribution, Ideal
+from audiosim.measures.measure import Measure
 from audiosim.users.grading import is_artificial, on_scale
 
 if TYPE_CHECKING:
@@ -60,8 +61,18 @@ ModelName = Annotated[
         "estimator. Default: joint.",
     ),
 ]
-MeasureName = Annotated[str, typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one.")]
-Measures = Annotated[list[str], typer.Option("--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; repeat for more.")]
+MeasureName = Annotated[
+    str,
+    typer.Option(
+        "--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one; without a cutoff, the collection's."
+    ),
+]
+Measures = Annotated[
+    list[str],
+    typer.Option(
+        "--measure", help="Such as nDCG@5 or RBP(p=0.8)@5; without a cutoff, the collection's; repeat for more."
+    ),
+]
 JudgmentsFile = Annotated[
     str | None,
     typer.Option(
@@ -284,6 +295,18 @@ def say_read(collection: Collection) -> None:
     sys.stderr.writelines(f"note: {line}\n" for line in (*collection.guesses, *found.problems, *found.notes))
 
 
+def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
+    """Print on stderr the judgments that each measure leaves unused; see also `say_deep`."""
+    from audiosim.measures.system_scores import unused_judgments
+
+    say_deep(collection, [measure.cutoff for measure in measures])
+    for measure in measures:
+        if unused := unused_judgments(collection, measure):
+            counts = f"{unused} of {len(collection.judgments)} judgments unused"
+            reason = f"no system has their documents in its first {measure.cutoff} results"
+            sys.stderr.write(f"note: {measure} leaves {counts}: {reason}\n")
+
+
 def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
     """Warn on stderr if a measure's cutoff is deeper than every run; `say_read` warns about the collection's cutoff."""
     deepest = max((int(lengths_of(run.rankings).max(initial=0)) for run in collection.runs), default=0)
@@ -298,7 +321,7 @@ def open_collection(
     folder: Path,
     model: str | None,
     judgments: str | None,
-    cutoff: int | None,
+    measure: str | int | None,
     system_from: SystemFrom | None = None,
     same_artist: SameArtist | None = None,
     scale: str | None = None,
@@ -307,16 +330,22 @@ def open_collection(
 ) -> "tuple[Collection, Pool, RelevanceEstimator]":
     """A collection, its pool, and its estimator, trained on the judgments in the same steps as in a campaign.
 
-    Reports missing metadata of documents on stderr.
+    measure  measure, or depth of the pool; without a cutoff, that of the collection
+
+    Reports missing metadata of documents on stderr, and judgments that the measure leaves unused.
     """
     from audiosim.corpus.pool import build_pool
-    from audiosim.plugins import make_estimator
+    from audiosim.plugins import find_measure, make_estimator
     from audiosim.relevance.estimators import JOINT
     from audiosim.relevance.pair_evidence import what_lacks
     from audiosim.relevance.relearning import after_judgments
 
     collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
-    if cutoff is not None:
+    cutoff = measure if isinstance(measure, int) else None
+    if isinstance(measure, str):
+        cutoff = (what := find_measure(measure, collection.cutoff)).cutoff
+        say_measures(collection, [what])
+    elif cutoff is not None:
         say_deep(collection, [cutoff])
     pool = build_pool(collection, cutoff)
     estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)

@@ -109,7 +109,7 @@ def judges(
             show_default=False,
         ),
     ] = None,
-    measure: options.MeasureName = "CG@5",
+    measure: options.MeasureName = "CG",
     about: options.AboutWords = None,
     system_from: options.NamedBy = None,
     same_artist: options.FromOwnArtist = None,
@@ -139,8 +139,9 @@ def judges(
 
     `audiosim judges my-demo --judgments my-demo/truth.qrels --format json`
     """
-    what, subject = find_measure(measure), options.about_of(about)
+    subject = options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
+    what = find_measure(measure, collection.cutoff)
     pool = build_pool(collection, what.cutoff)
     kind, name = ("take_back", take_back) if set_aside is None else ("set_aside", set_aside)
     if name is not None:

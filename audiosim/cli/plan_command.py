@@ -16,7 +16,7 @@ from audiosim.stats.threads import one_thread
 def plan(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
-    measure: options.MeasureName = "CG@5",
+    measure: options.MeasureName = "CG",
     stopping_rule: Annotated[
         str, typer.Option("--stopping-rule", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")
     ] = "confidence=0.95",
@@ -53,8 +53,10 @@ def plan(
 
     On a cluster: `audiosim plan my-demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
-    what, subject = find_measure(measure), options.about_of(about)
+    subject = options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
+    what = find_measure(measure, collection.cutoff)
+    options.say_measures(collection, [what])
     options.check_scheduler(scheduler, jobs)
     with one_thread():
         found = plan_effort(

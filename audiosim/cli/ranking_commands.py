@@ -28,7 +28,7 @@ PAIRS = 20  # default number of pairs that `next` lists
 def estimate(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
-    measure: options.MeasureName = "CG@5",
+    measure: options.MeasureName = "CG",
     judgments: options.JudgmentsFile = None,
     ideal: options.IdealName = "ordered",
     draws: Annotated[
@@ -60,10 +60,11 @@ def estimate(
 
     Example: `audiosim estimate my-demo --measure nDCG@5`
     """
-    what, subject = find_measure(measure), options.about_of(about)
+    subject = options.about_of(about)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
+        folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
     )
+    what = find_measure(measure, pool.cutoff)
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
     order = pool.locate_judged(grades)
@@ -77,7 +78,7 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="One system.", show_default=False)],
     b: Annotated[str, typer.Argument(metavar="B", help="The system to compare it with.", show_default=False)],
     model: options.ModelName = None,
-    measure: options.MeasureName = "CG@5",
+    measure: options.MeasureName = "CG",
     judgments: options.JudgmentsFile = None,
     confidence: Annotated[
         float, typer.Option(help="Confidence required for a verdict, and level of the interval.")
@@ -112,14 +113,15 @@ def compare(
     """
     condition, subject = None, options.about_of(about, OF_THIS_KIND) if about else None
     with options.usage_of("--measure"):
-        what = find_measure(measure)
+        find_measure(measure, 1)
     with options.usage_of("--confidence"):
         check_level(confidence)
     with options.usage_of("--fail-unless"):
         condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
+        folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
     )
+    what = find_measure(measure, pool.cutoff)
     with options.usage_of("A and B"):
         check_two(pool.systems, a, b)
     grades, expected = collection.grades(), expected_scores(what, pool)
@@ -143,7 +145,7 @@ def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dic
 def next_pairs(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
-    measure: options.MeasureName = "CG@5",
+    measure: options.MeasureName = "CG",
     count: Annotated[
         int | None, typer.Option("-n", "--count", help="Number of pairs.", min=1, show_default=str(PAIRS))
     ] = None,
@@ -185,10 +187,10 @@ def next_pairs(
     if kinds and (by_query or count is not None):
         given = "--by-query" if by_query else "--count"
         raise typer.BadParameter("does nothing with --kinds, which shows the best of each kind", param_hint=given)
-    what = find_measure(measure)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
+        folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
     )
+    what = find_measure(measure, pool.cutoff)
     selection = start_loop(
         pool, estimator, what, collection.judgments, selection_rule=selection_rule, seed=seed, distribution=distribution
     )

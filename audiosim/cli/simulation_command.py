@@ -63,7 +63,7 @@ class StatementOptions:
 def simulate(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
-    measure: options.MeasureName = "CG@5",
+    measure: options.MeasureName = "CG",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
     stopping_rule: StoppingRuleTexts = None,
     *,
@@ -102,12 +102,12 @@ def simulate(
     )
     moments, collection = parts.moments, reading.load(folder)
     if complete:
-        collection = options.only_complete(collection, find_measure(measure).cutoff)
+        collection = options.only_complete(collection, find_measure(measure, collection.cutoff).cutoff)
     name = repetition.LEARNED if learner else model or JOINT
     rule, seed = asking.selection_rule or _default_rule(collection, name, learner), statements.seed
     game = _Game(
-        name, find_measure(measure), rule, asking.batch, statements.ideal, seed, statements.distribution,
-        options.about_of(statements.about),
+        name, find_measure(measure, collection.cutoff), rule, asking.batch, statements.ideal, seed,
+        statements.distribution, options.about_of(statements.about),
     )  # fmt: skip
     if parts.parts is not None:
         protocol = parts.held_out or ("queries" if learner or moments or others else "teams")

@@ -14,7 +14,7 @@ from audiosim.training.plan import parse_shares
 
 def worth(
     folder: options.CollectionFolder,
-    measure: options.MeasureName = "CG@5",
+    measure: options.MeasureName = "CG",
     judged: Annotated[
         str, typer.Option(metavar="SHARES", help="Shares of the pairs that count as judged, such as 0,0.1,0.2.")
     ] = "0,0.1",
@@ -50,7 +50,7 @@ def worth(
     with progress("leaving out") as show:
         found = worth_of(
             collection,
-            measure=find_measure(measure),
+            measure=find_measure(measure, collection.cutoff),
             judged=shares,
             splits=splits,
             target=target if replays else None,

@@ -124,7 +124,7 @@ def rank(
 def estimate(
     collection: object,
     model: NameOrFile | RelevanceEstimator | None = None,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     ideal: Ideal = "ordered",
     draws: int = DRAWS,
@@ -137,7 +137,7 @@ def estimate(
     collection    `Collection` or its folder, or runs in memory; see `Collection.from_frames`
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
                   down to the measure's cutoff, or None for "joint"
-    measure       any measure, such as "CG@5"
+    measure       any measure, such as "nDCG@10"; "CG", without a cutoff, takes the collection's
     ideal         ideal ranking of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
     draws         number of draws of grades, for simulated measures; see `SampledScores`
     distribution  distribution of scores and differences: "t", or "normal" as in the paper of 2013
@@ -145,7 +145,8 @@ def estimate(
                   number of people such as "6"
     judgments     judgments in memory, or a file, instead of the collection's; `estimate(runs, qrels)` also works
     """
-    collection, measure = as_collection(collection, judgments), as_measure(measure)
+    collection = as_collection(collection, judgments)
+    measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     expected = expected_scores(measure, pool, ideal, draws)
     return estimate_after(expected, built_in(pool, model), collection.judgments, distribution, as_about(about))

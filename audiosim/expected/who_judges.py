@@ -117,7 +117,7 @@ def judges(
     collection: object,
     *,
     judgments: object = None,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     about: About | str | Sequence[str] = THESE,
     leave_one_out: int = 0,
 ) -> Judges:
@@ -128,7 +128,8 @@ def judges(
     leave_one_out  most people to leave out one by one, with a new ranking each time; the most active first
     measure, about  measure and subject of these rankings, as in `audiosim.estimate`
     """
-    found, measure = as_collection(collection, judgments), as_measure(measure)
+    found = as_collection(collection, judgments)
+    measure = as_measure(measure, found.cutoff)
     reports = Judges.of(build_pool(found), found.judgments, found.comparisons)
     pool = build_pool(found, measure.cutoff)
     return reports.with_effects(measure, pool, found.judgments, leave_one_out, as_about(about))

@@ -33,6 +33,7 @@ __all__ = [
     "as_measure",
     "judged_ideal",
     "parse_measure",
+    "with_cutoff",
 ]
 
 # Spellings of ir_measures for parameters that mean the same here.
@@ -46,11 +47,16 @@ MEASURES: Mapping[str, Definition] = {
 }
 
 
-def as_measure(measure: str | Measure) -> Measure:
-    """A measure, parsed if given as text."""
+def as_measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
+    """A measure, parsed if given as text; a text without a cutoff gets this one."""
     if not isinstance(measure, str | Measure):
         raise InputError(f"expected one measure such as 'CG@5', got {measure!r}")
-    return parse_measure(measure) if isinstance(measure, str) else measure
+    return parse_measure(with_cutoff(measure, cutoff)) if isinstance(measure, str) else measure
+
+
+def with_cutoff(text: str, cutoff: int | None) -> str:
+    """The text of a measure, with this cutoff if it has none: CG is CG@10 in a collection with cutoff 10."""
+    return text if cutoff is None or "@" in text else f"{text}@{cutoff}"
 
 
 def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Measure:

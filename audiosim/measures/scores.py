@@ -37,3 +37,10 @@ def _weighted(of: GradedLists) -> Array:
     assert weights is not None, "a definition has a score or weights of ranks"
     best = of.gain(of.judged) if of.measure.relative else np.full(of.cutoff, of.highest)
     return share_of(discounted(of.gains, weights), discounted(best, weights))
+
+
+def has_judged_ideal(measure: Measure, scale: Scale) -> bool:
+    """True if scores depend on judged documents that are not in the ranking."""
+    lists = np.array(scale.levels[1:])[:, None]
+    most = np.concatenate([np.full((len(lists), measure.cutoff), scale.maximum), lists], axis=1)
+    return not np.array_equal(score(measure, scale, lists, lists), score(measure, scale, lists, most))

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.coded_judgments import CodedJudgments
+from audiosim.corpus.coded_judgments import CodedJudgments, judged_keys
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair, Scale
-from audiosim.corpus.rankings import CodedRankings, coded, fits_table, on_one_table
+from audiosim.corpus.rankings import CodedRankings, Results, coded, contained, fits_table, on_one_table
 from audiosim.display import frame_of
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.measures.scores import score
+from audiosim.measures.scores import has_judged_ideal, score
 from audiosim.properties import cached_property
 from audiosim.stats.inference.ties import equalised
 
@@ -125,13 +125,13 @@ def _query_notes(collection: Collection, queries: Sequence[str]) -> Iterator[str
         yield f"{len(left)} queries of the runs are not judged at all, such as {min(left)}: they do not count"
 
 
-def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Unjudged = "error") -> Scores:
+def scores(collection: Collection, measure: str | Measure = "CG", unjudged: Unjudged = "error") -> Scores:
     """Score of each system of a collection for each query, by its judgments.
 
     measure   such as "nDCG@5"
     unjudged  treatment of a document without judgment: `error`, `zero` or `skip`
     """
-    measure = as_measure(measure)
+    measure = as_measure(measure, collection.cutoff)
     return judged_runs(collection, measure.cutoff, unjudged).scores(measure)
 
 
@@ -319,3 +319,17 @@ def _incomplete(
     count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)
     said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
     return InputError(f"{name}: {count} retrieved pairs are not judged, {said}; choose unjudged=zero or skip")
+
+
+def unused_judgments(collection: Collection, measure: Measure) -> int:
+    """Number of judgments about documents that no system has down to the cutoff, if the measure has no use for them.
+
+    A measure with an ideal ranking of the judged documents uses them all.
+    """
+    if has_judged_ideal(measure, collection.scale):
+        return 0
+    there = Results.of([run.rankings for run in collection.runs], measure.cutoff)
+    places = len(there.queries) * len(there.names)
+    return len(collection.judgments) - int(
+        contained(judged_keys(there, collection.judgments), there.keys, places).sum()
+    )

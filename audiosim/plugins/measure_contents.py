@@ -1,6 +1,6 @@
 """Measures by name, ours and those of installed packages; apart from the other contents, which take longer to load."""
 
-from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
+from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure, with_cutoff
 from audiosim.plugins.points import ExtensionPoint, an_instance
 
 MEASURE_POINT = ExtensionPoint(
@@ -8,8 +8,12 @@ MEASURE_POINT = ExtensionPoint(
 )
 
 
-def find_measure(text: str) -> Measure:
-    """The measure named by a `--measure`, with its parameters: one of audiosim's, or an installed one."""
+def find_measure(text: str, cutoff: int | None = None) -> Measure:
+    """The measure named by a `--measure`, with its parameters: one of audiosim's, or an installed one.
+
+    cutoff  that of a measure written without one; None: that is an error
+    """
+    text = with_cutoff(text, cutoff)
     written = WRITTEN.fullmatch(text)
     if written is None:
         return parse_measure(text)

@@ -160,7 +160,7 @@ def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
 def plan(
     collection: object,
     model: NameOrFile | RelevanceEstimator | Maker | None = None,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     *,
     stopping_rule: str | float | StoppingRule = SETTLED,
     batch: int = 20,
@@ -197,7 +197,8 @@ def plan(
     `interval` allows for the error of predictions beyond their variation between campaigns.
     """
     until = _Until(time.time() + time_limit)
-    collection, measure = as_collection(collection, judgments), as_measure(measure)
+    collection = as_collection(collection, judgments)
+    measure = as_measure(measure, collection.cutoff)
     stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
     selection = Selection.start(
         pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution,

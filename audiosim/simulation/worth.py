@@ -155,7 +155,7 @@ class _WithoutEach:
 def worth(
     collection: str | Collection,
     *,
-    measure: str | Measure = "CG@5",
+    measure: str | Measure = "CG",
     judged: Sequence[float] = (0.0, 0.1),
     splits: int = 2,
     target: float | None = 0.95,
@@ -178,7 +178,8 @@ def worth(
 
     Sound is the index; genre and artist are columns of documents.tsv; all other pieces are the user's own.
     """
-    collection, measure, rng = as_collection(collection), as_measure(measure), np.random.default_rng(seed)
+    collection, rng = as_collection(collection), np.random.default_rng(seed)
+    measure = as_measure(measure, collection.cutoff)
     for share in judged:
         if not 0 <= share < 1:
             raise InputError(f"a share of the pairs must be at least 0 and below 1, got {share:g}")

@@ -34,7 +34,7 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     def __post_init__(self) -> None:
         if self.measure is not None:
-            find_measure(self.measure)
+            find_measure(self.measure, 1)
         if self.stopping_rule is not None:
             find_stopping_rule(self.stopping_rule)
         if self.selection_rule is not None:

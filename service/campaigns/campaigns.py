@@ -77,7 +77,7 @@ class Judging:
 
     def measure_of(self, collection: Collection) -> Measure:
         """Measure that ranks the systems of a collection."""
-        return find_measure(self.measure or f"CG@{collection.cutoff}")
+        return find_measure(self.measure or "CG", collection.cutoff)
 
     def open(
         self,

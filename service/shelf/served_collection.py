@@ -262,7 +262,7 @@ class ServedCollection:
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure with a name, if its cutoff is allowed here; None for the campaign's."""
-        measure = self.campaign.selection.measure if text is None else find_measure(text)
+        measure = self.campaign.selection.measure if text is None else find_measure(text, self.collection.cutoff)
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         return measure

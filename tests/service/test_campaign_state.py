@@ -66,7 +66,11 @@ def test_a_ranking_is_what_estimate_says_of_the_same_judgments(client, server, s
 
 @pytest.mark.parametrize(
     ("measure", "message"),
-    [("MAP@5", "unknown measure 'MAP'"), ("CG", "measure"), ("CG@1001", "the cutoff of a measure may be 1000 here")],
+    [
+        ("MAP@5", "unknown measure 'MAP'"),
+        ("CG@", "unknown measure 'CG@'"),
+        ("CG@1001", "the cutoff of a measure may be 1000 here"),
+    ],
 )
 def test_a_measure_that_there_is_not_is_refused(client, measure, message):
     refused = client.get(f"{SMALL}/ranking", params={"measure": measure})
