@@ -24,7 +24,7 @@ from audiosim.campaign.stretch import Counter, Lesson, Stretch
 from audiosim.campaign.words import Rewording
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
-from audiosim.corpus.pool import Pool, build_pool
+from audiosim.corpus.pool import Pool, build_pool, check_collection
 from audiosim.errors import InputError, StoreError
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
@@ -65,6 +65,7 @@ class Campaign:
         count_long      runs slow counts, for example in another process
         pool            pool of the collection down to the measure's cutoff; None: built here
         """
+        check_collection(collection)
         settings, measure = settings or CampaignSettings(), as_measure(measure, collection.cutoff)
         self._collection, self._settings, self._clock = collection, settings, clock
         self._pool = build_pool(collection, measure.cutoff) if pool is None else pool

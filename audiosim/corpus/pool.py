@@ -202,13 +202,18 @@ class Pool:
         return {self.pairs[i]: grade for i, grade in zip(judged.tolist(), grades[judged].tolist(), strict=True)}
 
 
+def check_collection(collection: object) -> None:
+    """Raise an error unless this is a collection."""
+    if not isinstance(collection, Collection):
+        raise InputError(f"expected a collection, such as Collection.load(folder), got {collection!r}")
+
+
 def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable[Pair] = ()) -> Pool:
     """The pool of a collection's runs down to a cutoff, by default the collection's own.
 
     also    further pairs of any query and document, retrieved or not
     """
-    if not isinstance(collection, Collection):
-        raise InputError(f"expected a collection, such as Collection.load(folder), got {collection!r}")
+    check_collection(collection)
     cutoff = collection.cutoff if cutoff is None else cutoff
     positions, ranks = _rank_matrix(collection, cutoff)
     if not positions:
