@@ -1,7 +1,7 @@
 """Tables sent in a request, read as the commands read them; errors name the line, without a path."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
@@ -34,9 +34,13 @@ def sent_grades(text: bytes, judge: str) -> MachineJudge:
     return replace(_read(text, "judge.tsv", lambda path: read_judge(path, judge)), source=None)
 
 
-def sent_documents(text: bytes) -> tuple[Document, ...]:
-    """The metadata of a table of documents; paths of recordings in it are not followed."""
+def sent_documents(text: bytes, known: Mapping[str, Document]) -> tuple[Document, ...]:
+    """The metadata of a table of documents; an error if a recording has another path than the one known."""
     found = _read(text, "documents.tsv", read_documents)
+    for one in found.values():
+        there = known.get(one.identifier)
+        if one.path is not None and (there is None or there.path != one.path):
+            raise InputError(f"document {one.identifier}: its path is not followed here: send the recording itself")
     return tuple(replace(one, path=None) for one in found.values())
 
 

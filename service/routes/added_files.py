@@ -60,7 +60,7 @@ class Dropped:
 
     def documents(self, _: PurePosixPath) -> str:
         """Metadata of documents."""
-        given = sent_documents(self.body)
+        given = sent_documents(self.body, self.one.collection.documents)
         new = self.receiver.take_metadata(self.collection, given)
         return f"{counted(len(given), 'document')}, {new:,} with something new"
 

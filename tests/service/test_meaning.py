@@ -17,6 +17,7 @@ from service.drafts.draft_files import place_of
 from service.files.additions import Receiver
 from service.files.import_process import events_of
 from service.files.import_store import WAITING, Import
+from service.files.sent_tables import sent_documents
 from service.shelf.served_collection import ServedCollection
 from service.shelf.shelf import Served
 
@@ -145,3 +146,11 @@ def test_runs_that_join_are_those_of_a_file_in_the_folder(tmp_path, name, settin
         assert {run.system: run.rankings for run in Collection.load(tmp_path / "joined").runs} == expected
     finally:
         receiver.stop()
+
+
+def test_the_path_of_a_recording_is_known_or_refused_and_never_dropped():
+    known = {"a": Document("a", path="sounds/a.wav")}
+    assert sent_documents(b"document\tgenre\tpath\na\tjazz\tsounds/a.wav\n", known) == (Document("a", genre="jazz"),)
+    for row in (b"a\tjazz\tother.wav", b"b\tjazz\tsounds/b.wav"):
+        with pytest.raises(InputError, match=r"^document [ab]: its path is not followed here: send the recording"):
+            sent_documents(b"document\tgenre\tpath\n" + row + b"\n", known)
