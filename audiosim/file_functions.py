@@ -162,11 +162,12 @@ def _page(
     if not np.isnan(grades).any():
         found = {one: evaluate(collection, find_measure(one), success=success) for one in measures}
         return evaluation_page(collection.name, found, worth, origin, drawn, prompts, parts)
-    estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
+    start = make_estimator(pool, model or JOINT)
+    estimator = after_judgments(pool, start, collection.judgments)
     expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
     subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
     verdicts = verdicts_of_pool(expected, estimator, grades, distribution, order, about=subject)
-    curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution, about=subject)
+    curve = confidences(pool, what, start, collection.judgments, distribution=distribution, about=subject)
     origin = {**origin, "Model": verdicts.ranking.model}
     return campaign_page(collection.name, verdicts, curve, worth, origin, drawn, prompts, parts)
 

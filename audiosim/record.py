@@ -21,16 +21,16 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.expected.about import OF_THIS_KIND
+from audiosim.expected.about import OF_THIS_KIND, THESE
 from audiosim.expected.choices import DifferenceDistribution
-from audiosim.expected.estimation import expected_scores
+from audiosim.expected.estimation import expected_scores, grounds_of
 from audiosim.expected.ranking import Ranking
-from audiosim.expected.separation import verdicts_of_pool
+from audiosim.expected.separation import verdicts_of_pool, with_next
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.relearning import after_judgments
 from audiosim.selection.confidence_course import confidences
 from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.remaining_judgments import drawn_grades
@@ -266,7 +266,7 @@ def verdicts_by_aspect(
     for name in collection.aspects.names:
         own = collection.by_aspect(name)
         pool, grades = build_pool(own, measure.cutoff), own.grades()
-        estimator = after_grades(pool, start(pool), grades)
+        estimator = after_judgments(pool, start(pool), own.judgments)
         order = pool.locate_judged(grades)
         found[name] = verdicts_of_pool(
             expected_scores(measure, pool), estimator, pool.spread(grades), distribution, order
@@ -300,14 +300,14 @@ def record_of(
     spread = pool.spread(grades)
     whole = not np.isnan(spread).any()
     start = built_in(pool, model)
-    estimator = after_grades(pool, start, grades)
-    expected = expected_scores(measure, pool)
-    order = pool.locate_judged(grades)
-    headline = verdicts_of_pool(expected, estimator, spread, distribution, order, about=OF_THIS_KIND)
-    verdicts = verdicts_of_pool(expected, estimator, spread, distribution, order)
+    estimator = after_judgments(pool, start, collection.judgments)
+    expected, belief = expected_scores(measure, pool), estimator.predict(spread)
+    grounds = grounds_of(expected, estimator, belief, distribution, pool.locate_judged(grades))
+    headline, verdicts = (
+        with_next(Verdicts(grounds.about(about, expected)), expected, belief) for about in (OF_THIS_KIND, THESE)
+    )
     rng = np.random.default_rng(0)
-    belief = estimator.predict(spread)
-    scores, satisfied = _completed(collection, pool, measure, belief, 1 if whole else imputations, rng)
+    scores, satisfied = _completed(collection, pool, measure, grounds.belief, 1 if whole else imputations, rng)
     curve = () if whole else tuple(confidences(pool, measure, start, collection.judgments, distribution=distribution))
     return Publication(
         collection,

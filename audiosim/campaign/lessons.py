@@ -21,7 +21,6 @@ import audiosim
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.state import Count
 from audiosim.campaign.stretch import Counter, Lesson, Stretch
-from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import StoreError
@@ -57,7 +56,7 @@ class Lessons:
 
     def after(self, pool: Pool, estimator: RelevanceEstimator, judgments: Iterable[Judgment]) -> RelevanceEstimator:
         """The estimator after learning from judgments made before the log began, in their order."""
-        first = learned_from(pool, mean_grades(judgments))
+        first = learned_from(pool, tuple(judgments))
         return self.learned(Lesson(0, estimator, pool.spread(first))) if first else estimator
 
     def learned(self, lesson: Lesson) -> RelevanceEstimator:

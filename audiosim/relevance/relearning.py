@@ -126,21 +126,31 @@ def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> Rel
     return estimator.following(learned) if isinstance(estimator, Following) else None
 
 
-def learned_from(pool: Pool, grades: Mapping[Pair, float]) -> dict[Pair, float]:
-    """The grades from which a campaign's estimator has learned, if pairs were first judged in this order.
+def learned_from(pool: Pool, judgments: Sequence[Judgment]) -> dict[Pair, float]:
+    """The mean grades from which a campaign's estimator has learned: those known at its last moment of learning.
 
-    grades  grades of the judged pairs; those outside the pool are left out
+    judgments  in the order in which they were made; those outside the pool are left out
     """
-    judged = [pair for pair in grades if pair in pool.positions]
-    return {pair: grades[pair] for pair in judged[: last_moment(len(judged))]}
+    first: dict[Pair, int] = {}
+    for place, one in enumerate(judgments):
+        if one.pair in pool.positions:
+            first.setdefault(one.pair, place)
+    moment = last_moment(len(first))
+    known = judgments[: list(first.values())[moment - 1] + 1] if moment else ()
+    return mean_grades(one for one in known if one.pair in pool.positions)
 
 
 def after_judgments(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:
     """The estimator of a campaign after these judgments, including their judges."""
-    return hearing(after_grades(pool, estimator, mean_grades(judgments)), Panel.of(pool, judgments))
+    return hearing(taught_by(pool, estimator, judgments), Panel.of(pool, judgments))
+
+
+def taught_by(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:
+    """The estimator of a campaign after these judgments, as it predicts mean grades."""
+    first = learned_from(pool, judgments)
+    return relearned(estimator, pool.spread(first)) if first else estimator
 
 
 def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:
-    """The estimator of a campaign in which pairs were first judged in this order."""
-    first = learned_from(pool, grades)
-    return relearned(estimator, pool.spread(first)) if first else estimator
+    """The estimator of a campaign in which one person judged pairs in this order."""
+    return taught_by(pool, estimator, [Judgment(*pair, grade) for pair, grade in grades.items()])

@@ -10,7 +10,7 @@ from audiosim.expected.choices import DifferenceDistribution
 from audiosim.measures.measure import Measure
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import last_moment
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.relearning import taught_by
 from audiosim.selection.selection import Selection
 
 
@@ -35,7 +35,7 @@ def confidences(
         grades = mean_grades(judgment for judgment in judgments[:place] if judgment.pair in pool.positions)
         moment = last_moment(len(grades))
         if moment not in learned:
-            learned[moment] = after_grades(pool, estimator, grades)
+            learned[moment] = taught_by(pool, estimator, judgments[:place])
         selection = Selection.start(
             pool, measure, learned[moment], judgments[:place], learned={}, distribution=distribution, about=about
         )

@@ -23,7 +23,7 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.judges import NO_JUDGES, Panel, People, added_variance
 from audiosim.relevance.model_check import ModelCheck
 from audiosim.relevance.moments import is_moment
-from audiosim.relevance.relearning import Hearing, after_grades, comparing, hearing, relearned
+from audiosim.relevance.relearning import Hearing, after_grades, comparing, hearing, relearned, taught_by
 from audiosim.selection.pair_values import PairValues
 from audiosim.selection.rules import NoisyRule, SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping_definition import StoppingRule
@@ -108,7 +108,7 @@ class Selection:
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
         log = tuple(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = mean_grades(log)
-        estimator = after_grades(pool, estimator, grades if learned is None else learned)
+        estimator = taught_by(pool, estimator, log) if learned is None else after_grades(pool, estimator, learned)
         panel = Panel.of(pool, log)
         belief = estimator.predict(pool.spread(grades))
         rule = default_selection_rule(belief) if selection_rule is None else selection_rule
@@ -164,7 +164,7 @@ class Selection:
             # The choice of pairs treats mean grades as exact, which is fast; only statements distinguish the assessors.
             belief = belief.heard(people)
             scores = self.expected.scores(belief) if people.panel.several else believed.scores
-            believed = replace(believed, scores=scores)
+            believed = unchecked_ranking(self.expected, self.estimator.name, belief, scores, self.distribution)
         return check_ranking(self.expected, estimator, belief, believed, order, self.kept_check)
 
     @cached_property

@@ -39,9 +39,10 @@ def bundle_of(
     records = [record for record in published(one.campaign.log()) if record.number <= number]
     names = {} if named else _drawn(judgments, records)
     collection = judged_collection(one, judgments, names)
-    estimator = one.predictor(None, measure.cutoff).estimator.plain
-    record = record_of(collection, measure, estimator, threshold=success)
-    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, one.model))
+    distribution = one.campaign.selection.distribution
+    estimator = one.predictor(None, measure.cutoff).estimator.knowing(collection.comparisons).plain
+    record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
+    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, one.model), distribution)
     sums = {} if one.folder is None else collection_checksums(one.folder)
     if record.model is not None:
         sums |= model_checksum(one.model, estimator.name)
@@ -60,7 +61,7 @@ def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> NewNames
 def judged_collection(
     one: ServedCollection, judgments: Iterable[Judgment], names: NewNames = MappingProxyType({})
 ) -> Collection:
-    """The collection with the judgments of its campaign, by aspect if the task has several.
+    """The collection with the judgments and comparisons of its campaign, by aspect if the task has several.
 
     names  new names of people; all others keep theirs
     """
@@ -68,7 +69,11 @@ def judged_collection(
     def renamed(some: Iterable[Judgment]) -> tuple[Judgment, ...]:
         return tuple(replace(judgment, assessor=names.get(judgment.assessor, judgment.assessor)) for judgment in some)
 
-    found = replace(one.collection, judgments=renamed(judgments))
+    compared = tuple(
+        replace(given, assessor=names.get(given.assessor, given.assessor))
+        for given in one.campaign.comparisons.in_force()[1]
+    )
+    found = replace(one.collection, judgments=renamed(judgments), comparisons=compared)
     if one.collection.aspects is None:
         return found
     parted = {name: renamed(some) for name, some in one.judged_by_aspect(MEAN)[1]}

@@ -41,6 +41,8 @@ ASKED = {
 LINES = 1000  # sent at a time
 STATE = "Audiosim-State"
 DEFUSED = "Audiosim-Defused"
+LOST = "Audiosim-Lost"
+LOST_IN_QRELS = "names, times and comparisons: a ranking from this file takes all grades as one person's mean grades"
 FormatQuery = Annotated[
     str | None,
     Query(
@@ -48,8 +50,9 @@ FormatQuery = Annotated[
         pattern=f"^({'|'.join(FORMATS)})$",
         description="csv and jsonl carry everything and can be imported again, except collections of several aspects, "
         "whose form is aspects; spreadsheet is csv with an apostrophe before every text that would be taken for a "
-        "formula, counted in the header Audiosim-Defused; qrels has the mean grade of each pair; aspects has a line "
-        "for each aspect, as a file of judgments has; answers has a column for each question; log is the whole log, "
+        "formula, counted in the header Audiosim-Defused; qrels has the mean grade of each pair, not the names that "
+        "a ranking by several people needs, as the header Audiosim-Lost says; aspects has a line for each aspect, as a "
+        "file of judgments has; answers has a column for each question; log is the whole log, "
         "line by line; a given format goes before the Accept header",
     ),
 ]
@@ -149,7 +152,11 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[s
         return one.campaign.number, answer_lines(one), {}
     if form == "qrels":
         number, judgments = one.campaign.snapshot()
-        return number, qrels_lines(Judgment(*pair, grade) for pair, grade in mean_grades(judgments).items()), {}
+        return (
+            number,
+            qrels_lines(Judgment(*pair, grade) for pair, grade in mean_grades(judgments).items()),
+            {LOST: LOST_IN_QRELS},
+        )
     number, rows = judgment_rows(one.campaign)
     if form == "spreadsheet":
         count, lines = spreadsheet_lines(rows)

@@ -7,9 +7,11 @@ from threading import Lock
 from audiosim.campaign import Change
 from audiosim.campaign.changes import comparisons_after, grades_after, panel_after
 from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Pair
 from audiosim.relevance.judges import Panel
-from audiosim.relevance.relearning import after_grades
+from audiosim.relevance.moments import last_moment
 from audiosim.selection import Selection
+from audiosim.service.campaigns.learned_estimators import Remembering
 from audiosim.service.shelf.served_collection import ServedCollection
 
 MOMENTS = 200
@@ -134,8 +136,18 @@ class History:
         grades = grades_after(self._before, changes)
         panel = panel_after(self._panel, now.pool, changes)
         compared = comparisons_after(now.pool.comparisons, changes)
-        learned = after_grades(now.pool, estimator.knowing(compared), grades)
-        return now.anew(learned, grades, panel, compared)
+        learned = self._taught(estimator.knowing(compared), changes, grades)
+        return now.anew(learned.plain, grades, panel, compared)
+
+    def _taught(self, estimator: Remembering, changes: Sequence[Change], grades: Mapping[Pair, float]) -> Remembering:
+        """The estimator that learned at its last moment of learning, from the grades known then."""
+        pool = self._one.campaign.selection.pool
+        judged = [pair for pair in grades if pair in pool.positions]
+        if not (moment := last_moment(len(judged))):
+            return estimator
+        last = judged[moment - 1]
+        place = next((place for place, one in enumerate(changes) if one.pair == last and one.assessors), -1)
+        return estimator.relearned(pool.spread(grades_after(self._before, changes[: place + 1])))
 
     def _between(self, places: Sequence[int], known: Mapping[int, Moment]) -> list[int]:
         """The places between the last moment before the rule was met and the first after."""

@@ -1,6 +1,6 @@
 """An estimator and its predictions from the judgments of a campaign, computed once for each state."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -9,11 +9,11 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Pair
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import after_grades, comparing, following
+from audiosim.relevance.relearning import comparing, following, taught_by
 from audiosim.service.campaigns.learned_estimators import Remembering
 from audiosim.service.shelf.prediction import State
 
@@ -76,7 +76,7 @@ class Predictor:
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
         grades = mean_grades(judgments)
-        state = self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
+        state = self._state(self.learned(judgments), self.pool.spread(grades), len(judgments), number)
         return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
 
     def given(self, grades: Mapping[Pair, float]) -> State:
@@ -93,20 +93,20 @@ class Predictor:
         estimator = self.estimator.relearned(self.pool.spread(learned)) if learned else self.estimator
         return estimator.predict(nothing)
 
-    def learned(self, grades: Mapping[Pair, float]) -> Remembering:
-        """The estimator after a campaign in which pairs were first judged in this order."""
+    def learned(self, judgments: Sequence[Judgment]) -> Remembering:
+        """The estimator after a campaign with these judgments, in their order."""
         if self._within is not None:
-            found = following(self.estimator.plain, self._within.taught(grades))
+            found = following(self.estimator.plain, self._within.taught(judgments))
             if found is not None:
                 return Remembering(comparing(found, self._campaign.comparisons.in_force()[1]))
         comparisons = self._campaign.comparisons.in_force()[1]
-        learned = after_grades(self.pool, self.estimator.knowing(comparisons), grades)
+        learned = taught_by(self.pool, self.estimator.knowing(comparisons), judgments)
         assert isinstance(learned, Remembering)
         return learned
 
-    def taught(self, grades: Mapping[Pair, float]) -> RelevanceEstimator:
+    def taught(self, judgments: Sequence[Judgment]) -> RelevanceEstimator:
         """The estimator with what it learned in a campaign."""
-        return self._campaign.current_state.selection.estimator if self._leads else self.learned(grades).plain
+        return self._campaign.current_state.selection.estimator if self._leads else self.learned(judgments).plain
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
         return State(self.pool, self.name, self.version, judgments, self._recent(estimator, grades.tobytes()), number)

@@ -13,7 +13,6 @@ from audiosim.campaign.words import reworded_by
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.aspects import MEAN
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair, PairedComparison
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
@@ -271,8 +270,8 @@ class ServedCollection:
         self, measure: Measure, judgments: tuple[Judgment, ...], _: tuple[PairedComparison, ...]
     ) -> GroundedRanking:
         """Ranking after judgments and comparisons; the predictor already has the campaign's comparisons."""
-        predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
-        learned = hearing(predictor.learned(grades).plain, Panel.of(predictor.pool, judgments))
+        predictor = self.predictor(None, measure.cutoff)
+        learned = hearing(predictor.learned(judgments).plain, Panel.of(predictor.pool, judgments))
         expected = expected_scores(measure, predictor.pool.beside(judgments))
         return GroundedRanking.of_pool(expected, learned, judgments, self.campaign.selection.distribution)
 
