@@ -5,6 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 import audiosim
 from audiosim.campaign.event import parse_time
@@ -48,13 +49,10 @@ def test_changes_are_what_lies_between_the_estimates_then_and_now(coarse):
     assert found.joined == ("bob",)
     assert (found.judged_before, found.judged) == (20, len(said))
     assert (found.confidence_before, found.confidence) == pytest.approx((then.confidence, now.confidence))
-    places = [[row["system"] for row in ranking.system_rows()] for ranking in (then, now)]
+    ranks = [rankdata(-ranking.scores.mean.round(12), "min").tolist() for ranking in (then, now)]  # equal ones share it
     moved = {one.system: (one.rank_before, one.rank) for one in found.moved}
-    assert moved == {
-        name: (places[0].index(name) + 1, place)
-        for place, name in enumerate(places[1], start=1)
-        if places[0].index(name) + 1 != place
-    }
+    both = zip(now.systems, zip(*ranks, strict=True), strict=True)
+    assert moved == {name: (before, after) for name, (before, after) in both if before != after}
     assert moved
     # All pairs are judged, so every two systems with different means are distinguished; before, none were.
     grades = {one.pair: one.grade for one in said}
