@@ -5,7 +5,7 @@
 
 The server is started by the command, with nothing judged. Each assessor asks for a pair, pauses (for a random time up
 to twice the given one), judges it, and continues; meanwhile /health/live is requested ten times a second. Each
-organiser requests ranking, history, plan and remaining judgments every few seconds. `--log` names a database to start
+organiser requests everything that their page does every few seconds. `--log` names a database to start
 from, of which a copy is used; with `--arrivals`, a run or the metadata of a listed document is added every so many
 seconds, to a copy of the collection. `--postgres` keeps the log in a new PostgreSQL server, which waits for the disk,
 in place of SQLite. `--tokens` gives everybody a token, so that judging is blind. `--note` is kept with the figures.
@@ -44,7 +44,16 @@ from audiosim.service.callers.tokens import TokenStore
 TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []
 ASKED, HEALTH_MS = ("next", "judgment"), 50
-ORGANISED = ("ranking", "history", "remaining", "plan")
+ORGANISED = (
+    "campaign",
+    "ranking",
+    "assessors",
+    "progress",
+    "judges?machines=false",
+    "history",
+    "remaining",
+    "plan",
+)  # what the organiser's page requests
 BESIDE_MS = 1000  # limit for requests that assessors do not wait for
 ARRIVING = ("run", "document")
 LOOK_S = 5.0  # between two visits of an organiser
