@@ -1,5 +1,6 @@
 """Decoding of sound files to Signals or to samples piece by piece; no other code of audiosim opens sound files."""
 
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,9 @@ soundfile = lazy_loader.load("soundfile")
 soxr = lazy_loader.load("soxr")
 
 RATE_HZ = 22_050
+HEAD_BYTES = 4096  # enough to tell text from sound
+# How SQLite's files begin: a database, its write-ahead log in either byte order, its rollback journal.
+DATABASES = b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 FORMATS = "WAV, FLAC, Ogg, MP3 or AIFF"
 SHORTEST_S = 1.0
 ENOUGH = 0.9  # share of a truncated recording that must be there: the missing part may differ from the rest
@@ -96,6 +100,16 @@ class Whole:
         return self._pieces[0]
 
 
+class Unheard:
+    """Sink that keeps nothing."""
+
+    def take(self, samples: Samples) -> None:
+        """See `Sink`."""
+
+    def end(self) -> None:
+        """See `Sink`."""
+
+
 class Resampled(Generic[S]):
     """Sink that resamples for another sink; resampling is soxr's HQ, as in librosa."""
 
@@ -133,21 +147,26 @@ class Reader:
 
         start  makes a new sink: if one decoder fails, another starts from the beginning
         """
-        path = Path(path)
+        resampled, notes = self._convey(Path(path), lambda rate_hz: Resampled(start(), rate_hz, self.rate_hz))
+        return resampled.sink, notes
+
+    def _convey(self, path: Path, start: Callable[[int], S]) -> tuple[S, tuple[str, ...]]:
+        """Pass all samples of a file, at its own rate, to a sink made for that rate."""
         size_bytes = _check_file(path)
         decoder = next((decoder for decoder in self.decoders if decoder.opens(path)), LIBSNDFILE)
 
-        def resampled(rate_hz: int) -> Resampled[S]:
-            return Resampled(start(), rate_hz, self.rate_hz)
-
         if decoder is LIBSNDFILE:
-            heard = _heard(path, size_bytes, self.limits, resampled)
+            heard = _heard(path, size_bytes, self.limits, start)
         else:
-            heard = _handed_on(decoder.decode(path, size_bytes, self.limits), resampled)
+            heard = _handed_on(decoder.decode(path, size_bytes, self.limits), start)
         problem = self.limits.problem(heard.frames, 1, heard.rate_hz, size_bytes) or _problem(heard)
         if problem:
             raise SoundError(f"{path}: {problem}")
-        return heard.sink.sink, _notes(heard)
+        return heard.sink, _notes(heard)
+
+    def check(self, path: str | Path) -> None:
+        """Raise the SoundError with which a file is refused; nothing is kept of its sound."""
+        self._convey(Path(path), lambda rate_hz: Unheard())
 
 
 STANDARD_READER = Reader()
@@ -234,10 +253,24 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
             return _elsewhere(path, heard, check, start) if heard.gave_up else heard
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
         reason = _reason(error)
-    other = next((decode(path, check, start) for installed, decode in OTHERS if installed()), reason)
+    decoders = () if _is_text_or_database(path) else OTHERS
+    other = next((decode(path, check, start) for installed, decode in decoders if installed()), reason)
     if isinstance(other, Conveyed):
         return other
     raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
+
+
+def _is_text_or_database(path: Path) -> bool:
+    """True for files in which other decoders may still find a frame of sound, such as one kept in a database."""
+    with path.open("rb") as file:
+        start = file.read(HEAD_BYTES)
+    if start.startswith(DATABASES):
+        return True
+    try:
+        words = getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return all(letter.isprintable() or letter.isspace() for letter in words)
 
 
 OTHERS = (  # decoders for files that libsndfile refuses, in order of preference

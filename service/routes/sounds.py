@@ -15,7 +15,7 @@ from audiosim.service.callers.caller import ASSESSOR_OF_ANY, Caller, CallerDep
 from audiosim.service.entrance.exchange import ServedDep, chapter
 from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.shelf.shelf import Served
-from audiosim.service.shelf.sound_files import peaks
+from audiosim.service.shelf.sound_files import check_sound, known_sound, peaks
 from audiosim.service.shelf.untagged_sounds import untagged_sounds
 from audiosim.service.wire.judgment_types import PeaksOut
 
@@ -58,8 +58,10 @@ async def send_sound(
 ) -> FileResponse:
     """The sound file of a document, or one range of its bytes; assessors get the sound without tags, as FLAC."""
     path = _path(caller, served, document, collection)
-    if caller.role == "assessor":
-        with unplaced(_of(document), path, "sent", "the file"):
+    with unplaced(_of(document), path, "sent", "the file" if caller.role == "assessor" else path.name):
+        if not known_sound(path):
+            await to_thread.run_sync(check_sound, path, limiter=DECODERS)
+        if caller.role == "assessor":
             path = await _untagged(path)
     return sound_response(request, path)
 

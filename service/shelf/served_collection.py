@@ -75,7 +75,7 @@ class ServedCollection:
         self.chosen = last_choice(known)[0]  # line of the log that chose this model; 0: none
         self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # stamp of the folder at the last check
         self.basis = ""  # digest of everything it was opened from; empty if that has changed since
-        self.sounds = Sounds(collection, folder, judging.sounds)
+        self.sounds = Sounds(collection, folder, judging.sounds, judging.database_file)
         self.folder = folder
         self.questions = Questions.of(collection, judging.questions)
         self.store = judging.store(collection) if store is None else store
@@ -134,7 +134,7 @@ class ServedCollection:
         """The collection with the texts in its log; a new object if a prompt decides which pairs can be judged."""
         records = [record for record in self.campaign.log() if record.number > self.worded]
         collection, line = reworded_by(self.collection, records)
-        sounds = Sounds(collection, self.folder, self.judging.sounds)
+        sounds = Sounds(collection, self.folder, self.judging.sounds, self.judging.database_file)
         if sounds.mute(self.campaign.selection.pool.pairs) != self.mute:
             return self.joined_by(collection)
         self.take_in(collection)
@@ -170,7 +170,10 @@ class ServedCollection:
     def take_in(self, collection: Collection) -> None:
         """Take over new metadata of unretrieved documents, or new texts; neither changes anything for pairs."""
         with self._making:
-            self.collection, self.sounds = collection, Sounds(collection, self.folder, self.judging.sounds)
+            self.collection, self.sounds = (
+                collection,
+                Sounds(collection, self.folder, self.judging.sounds, self.judging.database_file),
+            )
             self._beyond.cache_clear()
             self._known = Known(collection)
 

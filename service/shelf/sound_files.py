@@ -1,15 +1,18 @@
 """The sound files of a collection, by document, and the data for their waveforms."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
 from audiosim.audio.channel import Samples
-from audiosim.audio.decode import read
+from audiosim.audio.decode import STANDARD_READER, read
 from audiosim.audio.sound_limits import SoundLimits
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import is_file
@@ -24,6 +27,7 @@ KEPT = 1024
 DECODING = (
     Lock()
 )  # one sound at a time is decoded; two threads must not load the library at the same time, which happens on first use
+_sound: dict[Path, tuple[int, int]] = {}  # files that were found to be sounds, and their states then
 ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
 
 
@@ -46,10 +50,24 @@ class Sounds:
     """Sound files of a collection's documents.
 
     Files are looked up once, at construction. A file counts only if it is, after following links, inside the
-    collection's folder or a folder named by its collection.toml or the organiser.
+    collection's folder or a folder named by its collection.toml or the organiser, under all of its names. Whether it
+    is a sound is seen when it is played, see `check_sound`.
     """
 
-    def __init__(self, collection: Collection, folder: str | Path | None, roots: Sequence[str | Path] = ()) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        folder: str | Path | None,
+        roots: Sequence[str | Path] = (),
+        database: Path | None = None,
+    ) -> None:
+        """Look up the files.
+
+        roots     further folders of recordings
+        database  the service's, if it is a file: never opened as a sound, which would end this process's locks on it
+        """
+        ends = "", "-wal", "-shm", "-journal"
+        self._databases = () if database is None else tuple(database.with_name(f"{database.name}{end}") for end in ends)
         self._paths: dict[str, Path] = {}
         self._collection = collection
         named = {one.identifier: one.path for one in collection.documents.values() if one.path}
@@ -61,10 +79,15 @@ class Sounds:
                 path = _resolved(Path(folder).resolve() / name)
                 if path is None or not is_file(path):
                     self._lost[document] = f"{name} is not a file"
+                elif self._is_database(path):
+                    self._lost[document] = f"{name} is not a sound"
                 elif not any(path.is_relative_to(root) for root in allowed):
                     self._lost[document] = f"{name} is outside {allowed[0]}: {ALLOW}"
                 else:
                     self._paths[document] = path
+            for document in _linked_elsewhere(self._paths, allowed):
+                del self._paths[document]
+                self._lost[document] = f"{named[document]} is a hard link out of {allowed[0]}: {ALLOW}"
 
     def mute(self, pairs: Iterable[Pair]) -> frozenset[Pair]:
         """The pairs of which one side cannot be played; none in a silent campaign, whose documents name no files."""
@@ -97,13 +120,34 @@ class Sounds:
         """The sound file of a document; None if it has none, or has it no longer."""
         path = self._paths.get(document)
         # A file that was regular at the start may have become a link.
-        return path if path is not None and path.is_file() and path.resolve() == path else None
+        if path is None or not path.is_file() or path.resolve() != path or self._is_database(path):
+            return None
+        return path
+
+    def _is_database(self, path: Path) -> bool:
+        """True for a file of the service's database, also under another name."""
+        return any(own.exists() and own.samefile(path) for own in self._databases)
 
     def __bool__(self) -> bool:
         return bool(self._paths)
 
     def __contains__(self, document: str) -> bool:
         return document in self._paths
+
+
+def _linked_elsewhere(paths: Mapping[str, Path], roots: Iterable[Path]) -> list[str]:
+    """The documents whose files have further names, which are hard links, outside some folders."""
+    found = {document: path.stat() for document, path in paths.items()}
+    linked = {document: status for document, status in found.items() if status.st_nlink > 1}
+    if not linked:
+        return []
+    names: dict[tuple[int, int], set[Path]] = {(status.st_dev, status.st_ino): set() for status in linked.values()}
+    for place, _, files in chain.from_iterable(os.walk(root) for root in roots):
+        for name in (Path(place, file) for file in files):
+            with suppress(OSError):
+                status = name.lstat()
+                names.get((status.st_dev, status.st_ino), set()).add(name)
+    return [one for one, status in linked.items() if len(names[status.st_dev, status.st_ino]) < status.st_nlink]
 
 
 def _resolved(path: Path) -> Path | None:
@@ -113,10 +157,27 @@ def _resolved(path: Path) -> Path | None:
         return None
 
 
+def known_sound(path: Path) -> bool:
+    """True if a file, in its present state, was found to be a sound."""
+    return _sound.get(path) == _state(path)
+
+
+def check_sound(path: Path) -> None:
+    """Raise a SoundError unless a file is a sound that `extract` takes, which its content decides."""
+    state = _state(path)
+    with DECODING:
+        STANDARD_READER.check(path)
+    _sound[path] = state
+
+
 def peaks(path: Path) -> Peaks:
     """Waveform peaks of a sound file; cached until the file changes."""
+    return _peaks(path, *_state(path))
+
+
+def _state(path: Path) -> tuple[int, int]:
     status = path.stat()
-    return _peaks(path, status.st_mtime_ns, status.st_size)
+    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=KEPT)
