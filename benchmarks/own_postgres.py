@@ -1,9 +1,10 @@
-"""A private PostgreSQL server, on a socket in a folder, for tests and benchmarks."""
+"""A private PostgreSQL server, and a pooler before it, on sockets in folders, for tests and benchmarks."""
 
 import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ def programs() -> Path | None:
 
 
 class Cluster:
-    """A private PostgreSQL server, on a socket in a separate folder, to be started, stopped and frozen."""
+    """A private PostgreSQL server, on a socket in a separate folder, to be started, stopped and frozen.
+
+    user  the account that its processes need, as arguments of subprocess
+    """
 
     def __init__(self, programs: Path, folder: Path, made: Path | None = None) -> None:
         """Create its data, but do not start it.
@@ -23,9 +27,9 @@ class Cluster:
         programs  folder of PostgreSQL's programs
         made      folder with the `data` of a server that never ran; None to create them
         """
-        self._programs, self._folder = programs, folder
+        self._programs, self.folder = programs, folder
         root = os.geteuid() == 0  # PostgreSQL refuses to run as root
-        self._user: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if root else {}
+        self.user: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if root else {}
         if root:
             shutil.chown(folder, "nobody")
         if made is None:
@@ -36,15 +40,17 @@ class Cluster:
     @property
     def url(self) -> str:
         """URL of its only database."""
-        return f"postgresql://audiosim@/postgres?host={self._folder}"
+        return f"postgresql://audiosim@/postgres?host={self.folder}"
 
-    def start(self, *, durable: bool = False) -> None:
+    def start(self, *more: str, durable: bool = False) -> None:
         """Start it.
 
+        more     further settings, such as "synchronous_commit=off"
         durable  True to wait for the disk, like a production server
         """
-        settings = f"-c listen_addresses='' -k {self._folder} -c fsync={'on' if durable else 'off'}"
-        self._call("pg_ctl", "start", "-w", "-l", self._folder / "log", "-o", settings)
+        settings = "".join(f"-c {one} " for one in more)
+        settings += f"-c listen_addresses='' -k {self.folder} -c fsync={'on' if durable else 'off'}"
+        self._call("pg_ctl", "start", "-w", "-l", self.folder / "log", "-o", settings)
 
     def stop(self) -> None:
         """Stop it at once."""
@@ -52,11 +58,48 @@ class Cluster:
 
     def signal(self, wish: signal.Signals) -> None:
         """Send a signal to all of its processes."""
-        first = int((self._folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+        first = int((self.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
         children = Path(f"/proc/{first}/task/{first}/children").read_text(encoding="utf-8").split()
         for process in (first, *map(int, children)):
             os.kill(process, wish)
 
     def _call(self, program: str, *arguments: object) -> None:
-        command = [str(self._programs / program), "-D", str(self._folder / "data"), *map(str, arguments)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user)
+        command = [str(self._programs / program), "-D", str(self.folder / "data"), *map(str, arguments)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **self.user)
+
+
+class Pooler:
+    """PgBouncer in transaction mode before a private server: each transaction may run in another of two sessions."""
+
+    def __init__(self, program: str, cluster: Cluster, folder: Path) -> None:
+        """Start it.
+
+        program  path of PgBouncer
+        folder   folder for its socket and log, of its own
+        """
+        self.cluster = cluster
+        self.url = f"postgresql://audiosim@/postgres?host={folder}&port=6432"
+        settings = folder / "pgbouncer.ini"
+        options = {
+            "pool_mode": "transaction",
+            "auth_type": "any",
+            "listen_addr": "",
+            "unix_socket_dir": folder,
+            "logfile": folder / "log",
+            "default_pool_size": 2,
+            "server_login_retry": 1,
+        }
+        lines = "".join(f"{name} = {value}\n" for name, value in options.items())
+        settings.write_text(
+            f"[databases]\npostgres = host={cluster.folder} user=audiosim\n[pgbouncer]\n{lines}", "utf-8"
+        )
+        if os.geteuid() == 0:  # it refuses to run as root, too
+            shutil.chown(folder, "nobody")
+        self._process = subprocess.Popen([program, "-q", settings], stderr=subprocess.DEVNULL, **cluster.user)
+        while self._process.poll() is None and not (folder / ".s.PGSQL.6432").exists():
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """Stop it at once."""
+        self._process.kill()
+        self._process.wait()

@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import signal
 import socket
 import sys
@@ -208,7 +209,7 @@ def run_server(
 
     starting: ASGIApp = Starting(checked, made, failed)
     server = Server(server_config(starting, proxies))
-    with listening, stopping_cleanly():
+    with owner_only(), listening, stopping_cleanly():
         server.run(sockets=[listening])
     if failures:
         raise failures[0]
@@ -299,6 +300,16 @@ def near(listening: socket.socket) -> str:
     """The root address for a browser on this machine, which cannot open 0.0.0.0."""
     host, port = listening.getsockname()[:2]
     return f"http://localhost:{port}" if host in ("0.0.0.0", "::") else address(listening)  # noqa: S104  to compare
+
+
+@contextmanager
+def owner_only() -> Iterator[None]:
+    """Let nobody but the owner of this process read the files that it writes."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

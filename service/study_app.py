@@ -24,15 +24,15 @@ from starlette.types import ASGIApp
 
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError, StoreError
-from audiosim.service.app import listen, near, server_config, stopping_cleanly
+from audiosim.service.app import listen, near, owner_only, server_config, stopping_cleanly
 from audiosim.service.entrance.exchange import answer
 from audiosim.service.interface.problems import refusal
 from audiosim.service.operation.logs import request_log, start_logging
 from audiosim.service.operation.observation import Observed
 from audiosim.service.process.time_limit import Server
 from audiosim.service.routes.pages import send_file, shipped
-from audiosim.service.routes.sounds import sound_response
-from audiosim.service.shelf.sound_files import ALLOW, Sounds
+from audiosim.service.routes.sounds import sound_response, unplaced
+from audiosim.service.shelf.sound_files import ALLOW, Sounds, check_sound, known_sound
 from audiosim.users.invitations import NAME_EXPECTED, is_name, plain_name
 from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
 from audiosim.users.study_log import StudyLog
@@ -190,6 +190,9 @@ def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] 
         path = desk.clip(request.path_params["document"])
         if path is None or not path.is_file():
             raise HTTPException(404, "the study has no such clip")
+        with unplaced("this clip", path, "played", "the file"):
+            if not known_sound(path):
+                check_sound(path)
         return sound_response(request, path)
 
     def static(request: Request) -> Response:
@@ -267,7 +270,8 @@ def run_study(
     people  people who may take part; None: everybody who can open the page
     """
     sounds = Sounds(collection, folder, roots)
-    kept, progress = StudyLog.open(log, study)
+    with owner_only():
+        kept, progress = StudyLog.open(log, study)
     start_logging("text")
     try:
         desk = StudyDesk(progress, kept, collection, sounds, code, people)

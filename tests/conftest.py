@@ -46,13 +46,14 @@ settings.register_profile("audiosim", deadline=None)
 settings.load_profile("audiosim")
 
 # Left out by `make test-fast`: tests with these fixtures, and those marked as slow themselves.
-SLOW_FIXTURES = {"initialised", "postgres", "chromium", "output"}
+SLOW_FIXTURES = {"initialised", "postgres", "pooled", "chromium", "output"}
 # What to install for skipped tests, by a word of their reason.
 WANTED = {
     "Chromium": "apt-get install chromium-headless-shell",
     "Firefox": "apt-get install firefox-esr",
     "sound server": "apt-get install pulseaudio",
     "PostgreSQL": "apt-get install postgresql",
+    "PgBouncer": "apt-get install pgbouncer",
     "ffmpeg": "apt-get install ffmpeg",
     "psycopg": 'pip install "audiosim[postgres]"',
     "data": "the public data beside the checkout, see README.md",
@@ -520,6 +521,23 @@ def cluster(initialised: tuple[Path, Path]) -> Iterator[Any]:
     """A PostgreSQL server that the test may stop and freeze; skips if none is installed."""
     with _cluster(*initialised) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def pooled(cluster: Any) -> Iterator[Any]:
+    """A pooler before a server that acknowledges up to 10 s before its disk does; skips if one is not installed."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
+    if program is None:
+        pytest.skip("PgBouncer is not installed: pgbouncer is not found")
+    cluster.stop()
+    cluster.start("synchronous_commit=off", "wal_writer_delay=10s")
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    pooler = OWN_POSTGRES.Pooler(program, cluster, folder)
+    try:
+        yield pooler
+    finally:
+        pooler.stop()
+        shutil.rmtree(folder)
 
 
 # Workers that watch themselves fifty times a second take a fiftieth of the processor each while they wait.

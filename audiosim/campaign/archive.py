@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from audiosim.campaign.anonymous_log import anonymous_event, draw_names
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.database import DatabaseStore
-from audiosim.campaign.engine import open_engine, reporting
+from audiosim.campaign.engine import make_private, open_engine, reporting
 from audiosim.campaign.event import Event
 from audiosim.campaign.model_table import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
 from audiosim.campaign.schema import TIMEOUT_S, campaigns_in, check_upgraded, locked, opened
@@ -87,6 +87,8 @@ def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Arc
     found = _anonymous(read_database(url), without)
     # A file under its final name is complete: a kill leaves a `.partial`, never a short backup.
     try:
+        partial.unlink(missing_ok=True)  # one of a killed backup
+        make_private(partial)
         with partial.open("w", encoding="utf-8") as file:
             file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(found))
         partial.rename(target)

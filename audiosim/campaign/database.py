@@ -23,6 +23,7 @@ from audiosim.campaign.engine import (
     open_engine,
     open_existing,
     reporting,
+    shown,
     without_transactions,
 )
 from audiosim.campaign.event import Event, utc_now, write_time
@@ -323,7 +324,7 @@ class DatabaseStore:
         return RewoundError(f"{self._shown()} went back: {reason}; restart")
 
     def _shown(self) -> str:
-        return f"database {self._engine.url.render_as_string()}: the log of {self._collection}"
+        return f"database {shown(self._engine.url)}: the log of {self._collection}"
 
     def _last(self, connection: sql.Connection) -> int:
         found = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == self._collection)

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import sqlalchemy as sql
@@ -20,6 +21,13 @@ EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
 CONNECT_S = 2  # smallest value that libpq accepts
 IDLE_S = 1.0  # idle time after which a connection to PostgreSQL is tested before use
 USED = "used"  # time of the last use, in the notes of a connection
+# Where texts have secrets, and what is shown instead.
+SECRETS = {
+    r"(://[^:/@\s]*:)\S*@": r"\1***@",
+    r"\?\S*": "",
+    r"(?i)(pass\w*\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)": r"\1***",
+}
+MAKING = Lock()  # closing a file drops this process's locks on it, so nobody else may have it open by then
 RESCUED = "rescued"  # suffix of data saved from a database whose file is gone
 
 
@@ -29,7 +37,7 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
     reading  True for connections that refuse to change anything
     """
     try:
-        address = sql.make_url(url)
+        address = _parsed(url)
         if address.drivername in DRIVERS:
             return _open_postgres(address.set(drivername="postgresql+psycopg"), timeout_s, reading)
         if address.get_backend_name() == "sqlite":
@@ -72,7 +80,11 @@ def open_existing(url: str, timeout_s: float, reading: bool = False) -> sql.Engi
 def failure(engine: sql.Engine, error: exc.SQLAlchemyError) -> StoreError:
     """One-line error for a failure of a database."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
-    return StoreError(f"database {engine.url.render_as_string()}: {lines[0]}", passing=_passing(error))
+    problem = lines[0]
+    secrets = [value for name, value in engine.url.query.items() if "pass" in name.lower() or "secret" in name.lower()]
+    for value in filter(None, (engine.url.password, *secrets)):  # a driver may quote what it does not understand
+        problem = problem.replace(str(value), "***")
+    return StoreError(f"database {shown(engine.url)}: {problem}", passing=_passing(error))
 
 
 def lost_connection(error: StoreError) -> bool:
@@ -88,9 +100,23 @@ def _passing(error: exc.SQLAlchemyError) -> bool:
     return lock or type(error.orig).__module__.startswith("psycopg")
 
 
-def _shown(url: str) -> str:
-    """A text that may contain a URL, with its password removed."""
-    return re.sub(r"(://[^:/@\s]*:)[^@\s]*@", r"\1***@", url)
+def _parsed(url: str) -> sql.URL:
+    address = sql.make_url(url)
+    if re.search(r"[@=\s]", address.host or ""):  # part of a password, which the host would show
+        raise ValueError("unusual letters of a password are written as in %40 for @")
+    return address
+
+
+def shown(address: sql.URL) -> str:
+    """A URL for messages: without its password and its query, which may hold another password."""
+    return address.set(query={}).render_as_string()
+
+
+def _shown(text: str) -> str:
+    """A text that may contain a URL or a password, without passwords and without the URL's query."""
+    for secret, instead in SECRETS.items():
+        text = re.sub(secret, instead, text)
+    return text
 
 
 class OneFile:
@@ -107,15 +133,22 @@ class OneFile:
         """Make a connection; handler of an engine's event `do_connect`."""
         if self._identity is None:
             check_left_over(self._path)
-        made = "rwc" if self._identity is None else "rw"
-        uri = f"{self._path.as_uri()}?mode={made}"
-        connection = dialect.loaded_dbapi.connect(uri, **named | {"uri": True})
+        with MAKING:
+            if self._identity is None:
+                make_private(self._path)
+        connection = dialect.loaded_dbapi.connect(f"{self._path.as_uri()}?mode=rw", **named | {"uri": True})
         identity = identity_of(self._path)
         if self._identity not in (None, identity):
             connection.close()
             raise dialect.loaded_dbapi.OperationalError("the file was replaced by another")
         self._identity = identity
         return connection
+
+
+def make_private(path: Path) -> None:
+    """Create an empty file that only its owner may read, unless it exists; SQLite gives -wal and -shm its mode."""
+    with suppress(OSError):  # the reason is told by whoever opens it
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def check_left_over(path: Path) -> None:
@@ -190,13 +223,15 @@ def _open_postgres(address: sql.URL, timeout_s: float, reading: bool) -> sql.Eng
     def connect(_: object, __: object, arguments: Any, named: Any) -> Any:
         return Patient.connect(*arguments, **named)
 
-    wait_s = max(CONNECT_S, round(timeout_s))
-    engine = sql.create_engine(address, isolation_level="READ COMMITTED", connect_args={"connect_timeout": wait_s})
+    # Behind a pooler the next transaction may run in another session: nothing is kept in one, such as prepared
+    # statements or settings.
+    options = {"connect_timeout": max(CONNECT_S, round(timeout_s)), "prepare_threshold": None}
+    engine = sql.create_engine(address, isolation_level="READ COMMITTED", connect_args=options)
     sql.event.listen(engine, "do_connect", connect)
     sql.event.listen(engine, "checkin", _note_use)
     sql.event.listen(engine, "checkout", partial(_check_idle, engine.dialect))
-    sql.event.listen(engine, "connect", partial(_set_postgres, timeout_s, reading))
-    return engine
+    sql.event.listen(engine, "begin", partial(_set_transaction, timeout_s))
+    return engine.execution_options(postgresql_readonly=True) if reading else engine
 
 
 def _note_use(_: Any, record: Any) -> None:
@@ -232,16 +267,17 @@ def _until(generator: Generator[Any, Any, Any], patience_s: float) -> Generator[
         return ended.value
 
 
-def _set_postgres(timeout_s: float, reading: bool, connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    if reading:
-        cursor.execute("SELECT set_config('default_transaction_read_only', 'on', false)")
-    cursor.execute("SELECT set_config('lock_timeout', %s, false)", (f"{round(1000 * timeout_s)}ms",))
+def _set_transaction(timeout_s: float, connection: sql.Connection) -> None:
+    """Set the waits of a transaction, for a lock and for the disk; handler of an engine's event `begin`."""
+    if connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT":
+        return
     # The administrator may have traded safety for speed; settings stronger than "on" stay.
-    unsafe = "current_setting('synchronous_commit') IN ('off', 'local')"
-    cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsafe}")
-    cursor.close()
-    connection.commit()
+    connection.exec_driver_sql(
+        "SELECT set_config('lock_timeout', %s, true), set_config('synchronous_commit',"
+        " CASE WHEN setting IN ('off', 'local') THEN 'on' ELSE setting END, true)"
+        " FROM current_setting('synchronous_commit') AS setting",
+        (f"{round(1000 * timeout_s)}ms",),
+    )
 
 
 @contextmanager
@@ -260,17 +296,17 @@ def check_writable(engine: sql.Engine, path: Path | None) -> None:
 
     path  path of an SQLite file; None for others
     """
-    shown = f"database {engine.url.render_as_string()}"
+    name = f"database {shown(engine.url)}"
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             if path is not None and not all(os.access(one, os.W_OK) for one in (path, path.parent)):
-                raise StoreError(f"{shown}: {path} or its folder is readable but not writable")
+                raise StoreError(f"{name}: {path} or its folder is readable but not writable")
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # rolled back on return of the connection: nothing is written
             # On a read-only file SQLite allows this without an error, and refuses the first statement.
             version = int(connection.exec_driver_sql("PRAGMA user_version").scalar() or 0)
             connection.exec_driver_sql(f"PRAGMA user_version = {version}")
         elif connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
-            raise StoreError(f"{shown}: it is read-only: a replica, or set to read-only")
+            raise StoreError(f"{name}: it is read-only: a replica, or set to read-only")
 
 
 class DatabaseFile:
@@ -318,6 +354,7 @@ class DatabaseFile:
             rescued = self._path.with_name(f"{rescued.name}-{time.time_ns()}")
         with engine.connect() as connection:
             outside = connection.execution_options(isolation_level="AUTOCOMMIT")
+            make_private(rescued)
             outside.exec_driver_sql("VACUUM INTO ?", (str(rescued),))
         for suffix in ("-wal", "-shm"):
             with suppress(OSError):

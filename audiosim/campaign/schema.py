@@ -14,7 +14,15 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from audiosim.campaign.engine import DatabaseFile, database_path, open_engine, open_existing, reporting
+from audiosim.campaign.engine import (
+    DatabaseFile,
+    database_path,
+    make_private,
+    open_engine,
+    open_existing,
+    reporting,
+    shown,
+)
 from audiosim.campaign.tables import CAMPAIGNS, LAYOUT, LAYOUTS, TABLES
 from audiosim.errors import InputError
 
@@ -30,7 +38,7 @@ LOG = logging.getLogger("audiosim")
 class Migration:
     """A change of a database's layout.
 
-    database  URL, without a password
+    database  URL, without password and query
     before    previous layout; empty if there was none
     layout    present layout
     kept      copy of the file before the upgrade; empty if there was nothing to keep, and for PostgreSQL
@@ -85,10 +93,10 @@ def opened(url: str, reading: bool = False) -> Iterator[sql.Engine]:
 
 def prepare_tables(engine: sql.Engine) -> Migration:
     """Create missing tables and upgrade older ones; an error if they are newer than this version."""
-    shown = engine.url.render_as_string()
+    name = shown(engine.url)
     before = layout_in(engine)
     if before == LATEST:
-        return Migration(shown, before, LATEST)
+        return Migration(name, before, LATEST)
     with locked(engine) as connection:
         before = layout_in(connection)
         kept = "" if before in ("", LATEST) else keep_copy(engine, f"layout-{before}")
@@ -98,8 +106,8 @@ def prepare_tables(engine: sql.Engine) -> Migration:
             _upgrade(connection)
     if before not in ("", LATEST):
         back = f"the file as it was is {kept}" if kept else "to undo this, restore a backup from before"
-        LOG.warning("database %s: layout %s was upgraded to %s; %s", shown, before, LATEST, back)
-    return Migration(shown, before, LATEST, kept)
+        LOG.warning("database %s: layout %s was upgraded to %s; %s", name, before, LATEST, back)
+    return Migration(name, before, LATEST, kept)
 
 
 def layout_in(bound: sql.Engine | sql.Connection) -> str:
@@ -117,7 +125,7 @@ def layout_in(bound: sql.Engine | sql.Connection) -> str:
         layout = "none" if has_campaigns else ""
     if layout and not (layout.isdigit() and OLDEST <= int(layout) <= LAYOUT):
         raise InputError(
-            f"database {bound.engine.url.render_as_string()} has layout {layout}, and this version of audiosim knows "
+            f"database {shown(bound.engine.url)} has layout {layout}, and this version of audiosim knows "
             f"layouts {OLDEST} to {LATEST}: use the version that wrote it, or restore a backup into a new database"
         )
     return layout
@@ -164,6 +172,7 @@ def keep_copy(engine: sql.Engine, suffix: str) -> str:
     with engine.connect() as connection:
         outside = connection.execution_options(isolation_level="AUTOCOMMIT")
         try:
+            make_private(copy)
             outside.exec_driver_sql("VACUUM INTO ?", (str(copy),))
         except sql.exc.SQLAlchemyError:
             with suppress(OSError):

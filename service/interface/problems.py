@@ -10,9 +10,17 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from audiosim.errors import ClosedError, InputError, LeaseError, MissingPackageError, ServiceError, StoreError
+from audiosim.errors import (
+    BusyError,
+    ClosedError,
+    InputError,
+    LeaseError,
+    MissingPackageError,
+    ServiceError,
+    StoreError,
+)
 from audiosim.messages import brief
-from audiosim.service.callers.caller import scopes_of
+from audiosim.service.callers.caller import NOBODY, OPEN, scopes_of
 from audiosim.service.entrance.limits import Lingering, doors_of
 from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.wire.prediction_types import ProblemOut
@@ -20,6 +28,7 @@ from audiosim.service.wire.prediction_types import ProblemOut
 LOG = logging.getLogger("service")
 PROBLEM = "application/problem+json"
 RETRY_AFTER_S = 2
+UNTOLD = "the service cannot do this now; ask again in a moment. Its organiser finds the reason in its log"
 STATUSES: dict[type[Exception], int] = {
     NotServedError: 404,
     LeaseError: 403,
@@ -72,11 +81,14 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
 
 async def _of_ours(request: Request, error: Exception) -> Response:
     status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
-    headers = {}
+    headers, detail = {}, str(error)
     if isinstance(error, StoreError):
         LOG.error("request %s: %s", request.scope["state"]["request_id"], error)
         headers = {"Retry-After": str(RETRY_AFTER_S)}
-    return refusal(request.scope, status, str(error), headers)
+        caller = getattr(request.state, "caller", NOBODY)
+        if caller.role != OPEN.role and not isinstance(error, BusyError):
+            detail = UNTOLD  # it may name paths and servers
+    return refusal(request.scope, status, detail, headers)
 
 
 def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:

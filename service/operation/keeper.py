@@ -28,6 +28,7 @@ from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.shelf.shelf import Served
 
 LOG = logging.getLogger("service")
+LOGS = "the logs"
 POLL_S = 0.25
 REST = 3.0  # pause before the next round of counting, as a multiple of the last round's duration
 LONGEST_REST_S = 2.0
@@ -61,6 +62,7 @@ class Keeper:
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
         self._learner: Errand[RelevanceEstimator] | None = None
         self._tidy = self._lines = 0.0  # time of the next return of freed memory, and the number of log lines then
+        self._troubled: set[str] = set()  # collections whose logs are known to fail
         self._probe = 0.0  # time of the next check that the logs are writable
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
         self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
@@ -106,10 +108,10 @@ class Keeper:
                 return  # all collections share one file
 
     def reasons(self) -> Iterator[str]:
-        """Reasons why the service is not fully ready."""
+        """Reasons why the service is not fully ready: the failing part, a colon, and the problem."""
         for name, one in self._collections.open.items():
             if one.campaign.trouble:
-                yield f"{name}: {one.campaign.trouble}"
+                yield f"{LOGS}: {name}: {one.campaign.trouble}"
         for loop in self._loops:
             yield from loop.reasons()
 
@@ -122,6 +124,7 @@ class Keeper:
                 one.campaign.sync()
                 if isinstance(one.store, DatabaseStore):
                     one.store.fold(IDLE_S, FOLD_S)
+            self._tell_trouble(name, one.campaign.trouble)
         if began >= self._probe:
             self._probe_writing()
             self._probe = time.monotonic() + (0.0 if any(self._following.reasons()) else PROBE_S)
@@ -129,6 +132,12 @@ class Keeper:
             give_back_freed_memory()  # every judgment frees the previous belief, in fragments
             self._tidy, self._lines = time.monotonic() + TIDY_S, lines
         return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
+
+    def _tell_trouble(self, name: str, trouble: str) -> None:
+        """Write a trouble with a log once, until it has gone."""
+        if trouble and name not in self._troubled:
+            LOG.error("%s: %s: %s", LOGS, name, trouble)
+        (self._troubled.add if trouble else self._troubled.discard)(name)
 
     def _probe_writing(self) -> None:
         """Check that judgments can be written before anybody judges."""

@@ -23,6 +23,7 @@ from audiosim.service.wire.prediction_types import HealthOut
 
 LOG = logging.getLogger("service")
 LOADING = "collections and models are being loaded"
+WAITING = "waiting for the database"
 AGAIN_S = 1.0  # between two attempts to reach a database
 PATIENCE_S = 120.0  # limit for a database to start
 SOON = {"Retry-After": str(RETRY_AFTER_S)}
@@ -81,8 +82,8 @@ class Starting:
             except StoreError as error:
                 if not error.passing or time.monotonic() > end:
                     raise
-                self._reason = f"waiting for the database: {error}"
-                LOG.warning(self._reason)
+                self._reason = WAITING
+                LOG.warning("%s: %s", WAITING, error)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), AGAIN_S)
         return None

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from audiosim.service.callers.caller import CLIENT, PUBLIC
+from audiosim.service.callers.caller import CLIENT, OPEN, PUBLIC, CallerDep
 from audiosim.service.entrance.exchange import chapter
 from audiosim.service.files.additions import Receiver
 from audiosim.service.operation.keeper import Keeper
@@ -27,11 +27,17 @@ async def live() -> HealthOut:
 @router.head("/health/ready", dependencies=[PUBLIC], include_in_schema=False)
 async def ready(
     response: Response,
+    caller: CallerDep,
     keeper: Annotated[Keeper, part(lambda state: state.keeper)],
     receiver: Annotated[Receiver, part(lambda state: state.receiver)],
 ) -> HealthOut:
-    """Report readiness: all is loaded, and logs answer within a second; 503 with the reasons if not."""
+    """Report readiness: all is loaded, and logs answer within a second; 503 with the failing parts if not.
+
+    Without tokens the reasons are added; with tokens they are only in the log.
+    """
     reasons = [*keeper.reasons(), *receiver.reasons()]
+    if caller.role != OPEN.role:
+        reasons = sorted({reason.partition(": ")[0] for reason in reasons})
     response.status_code = 503 if reasons else 200
     return HealthOut("not ready", reasons) if reasons else HealthOut("ready")
 

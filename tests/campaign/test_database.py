@@ -51,10 +51,11 @@ def test_sqlite_writes_ahead_and_waits_for_the_disk(tmp_path):
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
 
 
-def test_postgres_waits_for_the_disk_even_where_its_owner_would_not(postgres):
-    url = f"{postgres}&options=-csynchronous_commit=off"
+@pytest.mark.parametrize(("theirs", "ours"), [("off", "on"), ("local", "on"), ("remote_apply", "remote_apply")])
+def test_postgres_waits_for_the_disk_even_where_its_owner_would_not(postgres, theirs, ours):
+    url = f"{postgres}&options=-csynchronous_commit={theirs}"
     with closing(DatabaseStore(url, "tiny")) as store, store._engine.connect() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == ours
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "10s"
         assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
 

@@ -115,7 +115,8 @@ def test_a_line_of_a_later_version_stops_judging_and_nothing_that_guards(
         http.headers["authorization"] = f"Bearer {own}"
         assert judge(http, pairs[0]).status_code == 201
         before = write_line(path, "flag", 2)
-        wait_until(lambda: unready_because(http, "line 2 cannot be read by audiosim"))
+        server.says("line 2 cannot be read by audiosim")
+        wait_until(lambda: reasons(http) == (503, ["the logs"]))
         refused = judge(http, pairs[1])
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
         assert "unknown kind of event 'flag'" in refused.json()["detail"]
