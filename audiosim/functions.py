@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.arrays import Integers
 from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.arguments import as_collection, judgments_in_place_of, judgments_second
 from audiosim.corpus.collection import Collection
@@ -101,6 +102,7 @@ def predict(
     pairs: object = None,
     cutoff: int | None = None,
     judgments: object = None,
+    covariance: bool = False,
     scheduler: str | None = None,
 ) -> Predictions:
     """Predict how relevant unjudged pairs are.
@@ -111,18 +113,20 @@ def predict(
                 unjudged pairs of the pool
     cutoff      depth of the pool; None: the collection's
     judgments   as for `estimate`
+    covariance  True to add the covariance of the grades, for at most 1,000 pairs: weighted sums of the expectations
+                have the variance w' C w, as in the ranking
     scheduler   address of a Dask cluster that does the work instead: one worker predicts the pool, because one model
                 has all of its pairs; other pairs are divided into portions
     """
     collection, workers = as_collection(collection, judgments), Workers(1, scheduler)
     if pairs is None:
-        ((found, _),) = workers.each(PoolPredictions(collection, cutoff, model), 1)
+        ((found, _),) = workers.each(PoolPredictions(collection, cutoff, model, covariance), 1)
         return found
     pool = build_pool(collection, cutoff)
     wanted, known = pairs_in_memory(pairs), Known(collection)
     for pair in wanted:
         known.check(pair)
-    return predict_pairs(wanted, collection, pool, model, workers)
+    return predict_pairs(wanted, collection, pool, model, workers, covariance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,20 +139,29 @@ class PoolPredictions:
     collection: Collection
     cutoff: int | None
     model: ModelOrName
+    covariance: bool = False
 
     def __call__(self, _: int = 0) -> tuple[Predictions, list[str]]:
         pool = build_pool(self.collection, self.cutoff)
         estimator = _learned(pool, self.model, self.collection)
         lacks = what_lacks(estimator.predict(pool.spread({})), pool)
-        return predict_by(estimator, self.collection, pool), list(lacks)
+        return predict_by(estimator, self.collection, pool, self.covariance), list(lacks)
 
 
-def predict_by(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Predictions:
+def predict_by(
+    estimator: RelevanceEstimator, collection: Collection, pool: Pool, covariance: bool = False
+) -> Predictions:
     """Predictions of a pool's unjudged pairs by an estimator that has learned from the judgments."""
     state = judged_so_far(estimator, collection, pool)
-    unjudged = np.flatnonzero(~state.belief.judged).tolist()
-    rows = prediction_rows(state.belief, pool.pairs, unjudged, state.stated_belief)
-    return Predictions(estimator.name, tuple(state.belief.levels.tolist()), tuple(rows))
+    return _predicted(state, np.flatnonzero(~state.belief.judged), covariance)
+
+
+def _predicted(state: Selection, places: Integers, covariance: bool) -> Predictions:
+    """Predictions of some pairs (m,) of a pool, as its stated ranking adds them up."""
+    belief, factor = state.stated_belief, state.widening
+    together = belief.covariance(places) * factor**2 if covariance else None
+    rows = prediction_rows(belief, state.pool.pairs, places.tolist(), factor)
+    return Predictions(state.estimator.name, tuple(belief.levels.tolist()), tuple(rows), together)
 
 
 def predict_pairs(
@@ -157,6 +170,7 @@ def predict_pairs(
     pool: Pool,
     model: ModelOrName = None,
     workers: Workers = HERE,
+    covariance: bool = False,
 ) -> Predictions:
     """Predictions of some pairs, in their order; the pool may lack some of them.
 
@@ -165,13 +179,18 @@ def predict_pairs(
     """
     wanted = [Pair(*pair) for pair in pairs]
     parts = tuple(portions(pool, wanted))
-    work = _Portions(collection, pool.cutoff, model, frozenset(wanted), parts)
+    if covariance and len(parts) > 1:
+        raise InputError("the covariance needs all pairs in one pool: expected fewer pairs that no system retrieved")
+    work = _Portions(collection, pool.cutoff, model, frozenset(wanted), parts, covariance)
     rows: dict[Pair, dict[str, Any]] = {}
-    name, levels = "", tuple[float, ...]()
+    name, levels, together = "", tuple[float, ...](), None
     for found in workers.each(work, len(parts)):
-        name, levels = found.model, found.levels
+        name, levels, together = found.model, found.levels, found.covariance
         rows = {Pair(row["query"], row["document"]): row for row in found.rows} | rows
-    return Predictions(name, levels, tuple(rows[pair] for pair in wanted))
+    if together is not None:
+        at = list(map({pair: place for place, pair in enumerate(rows)}.__getitem__, wanted))
+        together = together[np.ix_(at, at)]
+    return Predictions(name, levels, tuple(rows[pair] for pair in wanted), together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +202,14 @@ class _Portions:
     model: ModelOrName
     wanted: frozenset[Pair]
     parts: tuple[tuple[Pair, ...], ...]
+    covariance: bool
 
     def __call__(self, number: int) -> Predictions:
         wider = build_pool(self.collection, self.cutoff, self.parts[number])
         estimator = _learned(wider, self.model, self.collection)
-        state = judged_so_far(estimator, self.collection, wider)
         asked = [place for place, pair in enumerate(wider.pairs) if pair in self.wanted]
-        rows = prediction_rows(state.belief, wider.pairs, asked, state.stated_belief)
-        return Predictions(estimator.name, tuple(state.belief.levels.tolist()), tuple(rows))
+        state = judged_so_far(estimator, self.collection, wider)
+        return _predicted(state, np.array(asked, dtype=np.int64), self.covariance)
 
 
 def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Selection:

@@ -105,6 +105,7 @@ class Client:
         *,
         grades: Mapping[Pair, float] | None = None,
         probabilities: bool = False,
+        covariance: bool = False,
         model: str | None = None,
         cutoff: int | None = None,
     ) -> PredictionsOut:
@@ -113,9 +114,10 @@ class Client:
         pairs          query and document of each
         grades         predict as if exactly these judgments had been made; None for those of the service
         probabilities  True to include the probabilities of the levels
+        covariance     True to include the covariance of the grades, for at most 1,000 pairs
         model, cutoff  default: the collection's
         """
-        asked = PredictionsIn.from_domain(pairs, grades, probabilities)
+        asked = PredictionsIn.from_domain(pairs, grades, probabilities, covariance)
         body = msgspec.json.encode(asked)
         return self._there.ask(
             "POST", path_of(collection, "predictions"), PredictionsOut, query_of(model, cutoff), body

@@ -117,7 +117,7 @@ def test_predict_writes_completed_judgments(run, tmp_path):
         (["--format", "parquet"], "--format parquet writes one file: expected -o FILE, and no --draws"),
         (
             ["--format", "qrels", "--draws", "3", "-o", "drawn", "--scheduler", "tcp://127.0.0.1:1"],
-            "--draws needs the model on this machine: leave out --scheduler",
+            "--format qrels needs the model on this machine: leave out --scheduler",
         ),
     ],
 )

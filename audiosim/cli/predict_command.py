@@ -17,12 +17,13 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.feature_files import is_feature_file
 from audiosim.corpus.judgments import qrels_lines
 from audiosim.corpus.lines import write_text, write_texts
-from audiosim.corpus.model import Pair, parse_scale
+from audiosim.corpus.model import parse_scale
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
+from audiosim.expected.nearest_completion import nearest_completion
 from audiosim.functions import PoolPredictions, judged_so_far, predict_by, predict_pairs
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.completion import completed_grades, completed_judgments, drawn_completions, expected_grades
+from audiosim.relevance.completion import completed_judgments, drawn_completions
 from audiosim.relevance.feature_rows import predict_feature_file
 from audiosim.relevance.prediction_rows import Predictions, prediction_columns
 from audiosim.selection import Selection
@@ -84,15 +85,19 @@ def predict(
         typer.Option(
             "--format",
             help="table for people; json or csv; parquet with -o FILE: the columns of csv in row groups, for DuckDB, "
-            "Polars or Spark; or qrels: grades of all pairs of the pool, given or expected, for trec_eval, "
-            "ir_measures or ranx.",
+            "Polars or Spark; or qrels: whole grades of all pairs of the pool, given or drawn, with about the scores "
+            "that estimate states, for trec_eval, ir_measures, pytrec_eval or ranx.",
         ),
     ] = options.PredictionFormat.table,
 ) -> None:
     """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level, and gain.
 
-    `expectation` is the expected single grade, by the probabilities. `gain` is the pair's contribution to the ranking,
-    as a share of the highest grade: gains add up to the scores of `estimate`. The two differ a little.
+    `expectation` and `variance` are of the pair's grade, and `gain` is the expectation as a share of the highest grade:
+    gains add up to the scores of `estimate`. The probabilities are of a single grade, and have the same mean.
+
+    With `--format qrels` unjudged pairs get whole grades, drawn such that the scores are near the stated ones. With
+    `--draws`, each file is one possible outcome: the scores' mean over the files is the stated one, and their spread
+    its uncertainty.
 
     Examples: `audiosim predict my-demo --model mout --judgments none --format csv`
 
@@ -118,7 +123,7 @@ def predict(
         return
     if scheduler is not None:
         collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
-        _write_found(_elsewhere(collection, cutoff, model, pairs, scheduler), collection, cutoff, form, output)
+        _write_found(_elsewhere(collection, cutoff, model, pairs, scheduler), form, output)
         return
     with one_thread():  # as on a cluster, so that all digits are the same
         collection, pool, estimator = options.open_collection(
@@ -153,8 +158,8 @@ def _check_written(
         raise InputError("--draws and --output are for --format qrels")
     if draws is not None and output is None:
         raise InputError("--draws writes several files: expected -o FOLDER")
-    if draws is not None and scheduler is not None:
-        raise InputError("--draws needs the model on this machine: leave out --scheduler")
+    if form is forms.qrels and scheduler is not None:
+        raise InputError("--format qrels needs the model on this machine: leave out --scheduler")
     if pairs is not None and form is forms.qrels:
         raise InputError("--format qrels writes the pairs of the pool; leave out --pairs")
     if pairs is not None and form is forms.parquet:
@@ -197,19 +202,9 @@ def _elsewhere(
     return found
 
 
-def _write_found(
-    found: Predictions, collection: Collection, cutoff: int | None, form: options.PredictionFormat, output: Path | None
-) -> None:
-    """Write predictions of the unjudged pairs in any of the formats."""
-    if form is options.PredictionFormat.qrels:
-        pool = build_pool(collection, cutoff)
-        gains = np.full(len(pool.pairs), np.nan)
-        places = pool.locate([Pair(row["query"], row["document"]) for row in found.rows])
-        gains[places] = [row["gain"] for row in found.rows]
-        _write_qrels(
-            pool, iter([completed_grades(pool.spread(collection.grades()), gains, pool.scale.maximum)]), None, output
-        )
-    elif form is options.PredictionFormat.parquet and output is not None:
+def _write_found(found: Predictions, form: options.PredictionFormat, output: Path | None) -> None:
+    """Write predictions of the unjudged pairs in any of the formats but qrels."""
+    if form is options.PredictionFormat.parquet and output is not None:
         write_parquet(output, found.portions(ROW_GROUP))
     elif form is options.PredictionFormat.csv:
         _write_csv(found.portions(LINES_AT_ONCE))
@@ -230,7 +225,7 @@ def _portions(state: Selection, rows: int) -> Iterator[Mapping[str, Array | Sequ
     unjudged = np.flatnonzero(~state.belief.judged)
     for start in range(0, max(1, len(unjudged)), rows):
         some = unjudged[start : start + rows]
-        yield prediction_columns(state.belief, state.pool.pairs, some, state.stated_belief)
+        yield prediction_columns(state.stated_belief, state.pool.pairs, some, state.widening)
 
 
 def _write_csv(portions: Iterator[Mapping[str, Array | Sequence[str | None]]]) -> None:
@@ -244,14 +239,15 @@ def _write_csv(portions: Iterator[Mapping[str, Array | Sequence[str | None]]]) -
 
 
 def _completed(belief: Belief, pool: Pool, draws: int | None, seed: int) -> Iterator[Array]:
-    """(n,) grades of all pairs: expected once, or drawn several times."""
+    """(n,) grades of all pairs: those of the nearest draw, or several draws."""
+    rng = np.random.default_rng(seed)
     if draws is None:
-        return iter([expected_grades(belief)])
-    return drawn_completions(belief, pool.scale, draws, np.random.default_rng(seed))
+        return iter([nearest_completion(belief, pool, rng)])
+    return drawn_completions(belief, pool.scale, draws, rng)
 
 
 def _write_qrels(pool: Pool, grades: Iterator[Array], draws: int | None, output: Path | None) -> None:
-    """Write expected grades of all pairs to a file or the screen, or drawn grades to files in a folder."""
+    """Write the grades of all pairs to a file or the screen, or drawn grades to files in a folder."""
     lines = (qrels_lines(completed_judgments(pool.pairs, one)) for one in grades)
     if draws is not None and output is not None:
         output.mkdir(parents=True, exist_ok=True)

@@ -50,9 +50,9 @@ def check_cutoff(pool: Pool, cutoff: int) -> None:
 
 
 def gains_of(measure: Measure, belief: Belief) -> MultivariateNormal:
-    """Posterior of the pairs' gains under a measure, as shares of the highest gain."""
+    """Posterior of the pairs' gains under a measure, as shares of the highest gain, with means on the scale."""
     gain = gain_of(measure)
-    return belief.gains if gain is linear_gain else belief.gains_as(gain)
+    return belief.on_scale if gain is linear_gain else belief.gains_as(gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +125,13 @@ class LinearScores:
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """Rank-one update of the scores after a judgment of the single pair at `index`.
 
-        mean + W c (gain - mean_i) / c_i,  Cov - W c c' W' / c_i,   c the covariance of the pair's gain with all gains
+        W mean,  Cov - W c c' W' / c_i,   c the covariance of the pair's gain with all gains
         """
-        old = self.gains(before)
-        column = old.column(index)
+        column = self.gains(before).column(index)
         linear = gain_of(self.measure) is linear_gain or np.count_nonzero(column) < 2
         if not linear or column[index] <= 0:  # nonlinear: other gains change differently; 0: already judged
             return self.scores(belief)
-        moved = self.weights @ column
-        mean = scores.mean + moved * ((self.gains(belief).mean[index] - old.mean[index]) / column[index])
+        moved, mean = self.weights @ column, self.weights @ self.gains(belief).mean
         return settled(mean, scores.covariance - np.outer(moved, moved / column[index]))
 
     def slopes(self, belief: Belief) -> sparse.csc_array:

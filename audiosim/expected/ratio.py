@@ -198,8 +198,7 @@ class RatioScores:
         highest = gain(np.array(belief.maximum))
         draws = belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS)
         gains = ((rows, gain(grades) / highest) for rows, grades in draws)
-        values = gain(belief.level_grades) / highest
-        mean = np.where(belief.judged, gain(belief.grades) / highest, belief.drawn_mean(values))
+        mean = self.gains(belief).mean
         weights = np.asarray(self._weights.toarray())
         of, grades = self.pool.coded_beyond
         beyond = of, gain(grades) / highest

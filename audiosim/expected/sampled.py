@@ -62,6 +62,11 @@ class SampledScores:
         self._check_relevant(belief)
         return self._moments(belief, lambda scores: scores)
 
+    def of_grades(self, grades: Array) -> Array:
+        """(s, draws) mean scores of completed pools, given by the grades (draws, n) of all pairs."""
+        scores = (self._scores(code, rows, grades[:, rows]) for code, rows in enumerate(self._rows))
+        return np.asarray(sum(scores) / len(self.pool.queries))
+
     def by_query(self, belief: Belief) -> Iterator[tuple[int, Moments]]:
         if belief.prior.correlated:
             for code, scores in self._drawn_queries(belief):

@@ -11,11 +11,13 @@ from audiosim.properties import cached_property
 from audiosim.relevance.belief_parts import Marginals, checked_grades, moments_of
 from audiosim.relevance.comparison_model import ComparedGains
 from audiosim.relevance.judges import People, Who
+from audiosim.relevance.level_chances import on_scale
 from audiosim.relevance.level_reading import Jointly, LevelReading, PairByPair, grades_at
 from audiosim.relevance.level_use import AS_MARGINALS, Levels
 from audiosim.stats.normal.multivariate import IndependentNormal, MultivariateNormal
 from audiosim.stats.responses.ordinal import expectation, variance
 
+MOST_COVARIED = 1_000
 FEW = 8  # largest number of judgments that is cheaper to condition on one by one than all at once
 
 
@@ -174,19 +176,43 @@ class Belief:
     def probabilities(self) -> Array:
         """(n, l) P(level) of each pair given the judgments of all others; rows sum to 1.
 
-        Independent pairs keep their marginals; for correlated ones see `Jointly`.
+        The mean grade of an unjudged pair is `expectation`. Independent pairs keep their marginals; for correlated ones
+        see `Jointly`.
         """
         return self.reading.probabilities
 
     @cached_property
+    def on_scale(self) -> MultivariateNormal:
+        """Posterior of the n gains as stated, with the means of unjudged pairs on the scale; see `on_scale`."""
+        if not self.prior.correlated:
+            return self.gains
+        mean = self.gains.mean
+        within = np.where(self.judged, mean, on_scale(mean, self.level_grades / self.maximum))
+        return self.gains if np.array_equal(within, mean) else self.gains.moved(within)
+
+    @cached_property
     def expectation(self) -> Array:
-        """(n,) expected grade of each pair given the judgments of all others."""
-        return expectation(self.probabilities, self.level_grades)
+        """(n,) expected grade of each pair: its gain times the highest grade, or its grade if that is certain."""
+        return np.where(self.settled, self.grades, self.maximum * self.on_scale.mean)
 
     @cached_property
     def variance(self) -> Array:
-        """(n,) variance of the grade of each pair given the judgments of all others."""
-        return variance(self.probabilities, self.level_grades)
+        """(n,) variance of the grade of each pair, 0 if it is certain."""
+        return np.where(self.settled, 0, self.maximum**2 * self.on_scale.variance)
+
+    def covariance(self, places: Integers) -> Array:
+        """(m, m) covariance of the grades of some pairs.
+
+        places  (m,) at most MOST_COVARIED
+        """
+        if len(places) > MOST_COVARIED:
+            raise InputError(f"the covariance is for at most {MOST_COVARIED:,} pairs, got {len(places):,}")
+        unique, at = np.unique(places, return_inverse=True)
+        found = self.maximum**2 * self.on_scale.among(unique)
+        found[self.settled[unique]] = 0
+        found[:, self.settled[unique]] = 0
+        np.fill_diagonal(found, self.variance[unique])
+        return np.asarray(found[np.ix_(at, at)])
 
     @property
     def level_grades(self) -> Array:
@@ -264,14 +290,12 @@ class Belief:
 
         gain  grades (...,) -> gains (...,), rising with the grade
 
-        Each pair's gain varies in proportion to its grade, by the ratio of standard deviations; until a shape is
-        learned, the heavier tails of `probabilities` are corrected for.
+        Each pair's gain varies in proportion to its grade, by the ratio of standard deviations.
         """
         highest = gain(np.array(self.maximum))
         values, known = gain(self.level_grades) / highest, gain(self.grades) / highest
         mean = np.where(self.judged, known, expectation(self.probabilities, values))
-        tails = self.reading.tails if self.use.shape is None else 1.0
-        spread = np.where(self.judged, 0, variance(self.probabilities, values)) * tails
+        spread = np.where(self.judged, 0, variance(self.probabilities, values))
         # The gain's own variance decides, not `judged`: after several people's judgments a pair is still unsure.
         certain = self.gains.variance == 0
         unsure = self.judged & ~self.settled
@@ -288,13 +312,6 @@ class Belief:
         Where pairs are correlated, so are their grades; see `Jointly.draw`.
         """
         return self.reading.draw(rng, count)
-
-    def drawn_mean(self, values: Array) -> Array:
-        """(n,) mean value of each pair's level over the draws of `draw`.
-
-        values  (l,) value of each level
-        """
-        return self.reading.drawn_mean(values)
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:
         """(count, m) grades of some pairs: a judged pair's own, otherwise the level selected by a uniform number.

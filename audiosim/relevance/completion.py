@@ -1,4 +1,4 @@
-"""Completion of a pool's grades by expectations, for evaluators that read only judgments, such as trec_eval."""
+"""Completion of a pool's grades by drawn ones, for evaluators that read only judgments, such as trec_eval."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,44 +6,28 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment, Pair, Scale
+from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 
 
-def expected_grades(belief: Belief) -> Array:
-    """(n,) grade of each judged pair, and the expected grade of any other, consistent with the ranking.
-
-    The expected grade is the expected gain times the highest grade. For sums of gains, such as CG and DCG, these grades
-    give the scores of the ranking. `Belief.expectation` is the expectation of a single grade by its level
-    probabilities.
-
-    A normal mean may be slightly below 0, which readers of qrels interpret as unjudged, or above the highest grade; it
-    is clipped to the scale.
-    """
-    return completed_grades(belief.grades, belief.gains.mean, belief.maximum)
-
-
-def completed_grades(grades: Array, gains: Array, highest: float) -> Array:
-    """(n,) grades, with the expected gain in place of unknown ones; see `expected_grades`.
-
-    grades   (n,) NaN where unjudged
-    gains    (n,) expected, as shares of the highest grade
-    """
-    return np.where(np.isnan(grades), np.clip(gains, 0, 1) * highest, grades)
-
-
 def drawn_completions(belief: Belief, scale: Scale, count: int, rng: np.random.Generator) -> Iterator[Array]:
-    """(n,) grades of several completed pools: a judged pair keeps its grade, any other gets one drawn from the belief.
+    """(n,) grades of several completed pools: a judged pair keeps its grade, any other gets a whole one drawn.
 
-    Pairs are drawn jointly, so that a result computed from each pool varies by its true uncertainty: Rubin (1987). A
-    drawn grade is rounded to the nearest one on the scale.
+    Pairs are drawn jointly, so that a result computed from each pool varies by its true uncertainty: Rubin (1987). What
+    is drawn, or the mean of several people's grades, may lie between two grades of the scale: it becomes one of them at
+    random, so that its mean stays.
     """
-    levels = np.array(scale.levels)
-    middles = (levels[1:] + levels[:-1]) / 2
-    drawn = np.empty((count, len(belief.grades)))
+    levels, n = np.array(scale.levels), len(belief.grades)
+    if np.any(levels != np.round(levels)):
+        raise InputError(f"qrels hold whole grades, the scale has {scale}")
+    drawn = np.empty((count, n))
     for rows, grades in belief.draw(rng, count):
         drawn[:, rows] = grades
+    drawn[:, belief.settled] = belief.grades[belief.settled]
     for grades in drawn:
-        yield np.where(belief.judged, belief.grades, levels[np.searchsorted(middles, grades)])
+        upper = np.searchsorted(levels, grades).clip(1, len(levels) - 1)
+        low, high = levels[upper - 1], levels[upper]
+        yield np.where(rng.random(n) * (high - low) < grades - low, high, low)
 
 
 def completed_judgments(pairs: Sequence[Pair], grades: Array) -> list[Judgment]:

@@ -11,6 +11,9 @@ FREEDOM = 10  # degrees of freedom; any from 5 to 30 predict single grades about
 REACH = 4.0  # largest move of the end of a level, in deviations
 NEAR = 1e-9  # tolerance for the end of a level, in deviations
 HALVINGS = 60
+AWAY = 0.02  # share of the scale by which the mean of an unknown grade is away from the ends, at least
+FAR = 50.0  # deviations beyond all ends of levels at which a shift of them is looked for
+EXACT = 1e-14  # tolerance for a mean grade, as a share of the highest
 FARTHEST = 1e8  # deviations beyond which a probability is 0 or 1
 WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # if several are equally likely, the first is used
 FURTHER = 1.01  # largest factor by which counting a query's levels may raise the squared error of expected grades
@@ -40,10 +43,13 @@ def t_below(deviations: Array) -> Array:
 _SERIES = [0.5 * float(np.prod([(2 * i - 1) / (2 * i) for i in range(1, j + 1)])) for j in range(FREEDOM // 2)]
 
 
-def between_ends(ends: Array) -> Array:
-    """(k, l) chances of levels with ends (k, l - 1) in deviations from the mean; FREEDOM degrees of freedom."""
+def between_ends(ends: Array, below: Callable[[Array], Array] = t_below) -> Array:
+    """(k, l) chances of levels with ends (k, l - 1) in deviations from the mean.
+
+    below  distribution function of the deviations
+    """
     reached = np.zeros((len(ends), ends.shape[1] + 2))
-    reached[:, 1:-1] = t_below(ends)
+    reached[:, 1:-1] = below(ends)
     reached[:, -1] = 1
     # Rounding may make the polynomial fall by its last digit where the distribution function is flat.
     return np.maximum(np.diff(reached, axis=1), 0)
@@ -95,6 +101,61 @@ def best_worth(chances: Array, counts: Array, level: Integers, means: Array, gra
 def log_likelihood(chances: Array, level: Integers) -> float:
     """Sum of the logarithms of the chances of the observed levels (k,), none below LEAST."""
     return float(np.log(np.maximum(chances[np.arange(len(level)), level], LEAST)).sum())
+
+
+def on_scale(mean: Array, values: Array) -> Array:
+    """(...) mean grades, those nearer to an end of the scale than AWAY moved that far from it.
+
+    A normal mean may lie beyond the lowest or the highest grade. The mean of a grade that is not yet known cannot, and
+    at the very end it would be certain.
+
+    values  (l,) grade of each level, rising
+    """
+    away = AWAY * (values[-1] - values[0])
+    return np.clip(mean, values[0] + away, values[-1] - away)
+
+
+def with_means(ends: Array, values: Array, wanted: Array, below: Callable[[Array], Array]) -> Array:
+    """(k, l - 1) ends of levels, those of each row shifted by one number so that its mean grade is as wanted.
+
+    ends    (k, l - 1) in deviations from the mean
+    values  (l,) grade of each level, rising
+    wanted  (k,) mean grades, between the lowest and the highest level's
+    below   distribution function of the deviations
+
+    The mean falls as the ends rise, so bisection finds each shift; regula falsi with halved weights (Illinois) speeds
+    it up. Dowell & Jarratt (1971), doi:10.1007/BF01934364.
+    """
+    steps, found = np.diff(values), ends.copy()
+    if not len(steps) or not len(ends):
+        return found
+    finite = np.where(np.isfinite(ends), ends, 0)
+    low, high = -FAR - finite.max(axis=1), FAR - finite.min(axis=1)
+
+    def over(rows: Integers, shift: Array) -> Array:
+        return np.asarray(values[-1] - below(ends[rows] + shift[:, None]) @ steps - wanted[rows])
+
+    rows = np.arange(len(ends))
+    most, least = over(rows, low), over(rows, high)
+    shift = np.where(most <= 0, low, high)
+    rows = np.flatnonzero((most > 0) & (least < 0))
+    low, high, most, least = low[rows], high[rows], most[rows], least[rows]
+    for number in range(3 * HALVINGS):
+        middle = (low * least - high * most) / (least - most) if number else np.zeros(len(rows))
+        # Where deviations are tiny the mean is nearly a step, on which only halving gets on.
+        middle = np.where((middle > low) & (middle < high) & (number % 3 < 2), middle, (low + high) / 2)
+        value = over(rows, middle)
+        shift[rows] = middle
+        above = value > 0
+        # The end that stays counts half, so that the other end moves too.
+        most, least = np.where(above, value, most / 2), np.where(above, least / 2, value)
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+        left = np.abs(value) > EXACT * values[-1]
+        rows, low, high, most, least = rows[left], low[left], high[left], most[left], least[left]
+        if not len(rows):
+            break
+    found += shift[:, None]
+    return found
 
 
 def centred(shape: Array, ends: Array, ratio: Array, values: Array, wanted: float) -> Array:

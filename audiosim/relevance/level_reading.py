@@ -1,11 +1,11 @@
 """Levels of a pool's pairs under a belief: each pair by itself, or shifted by the judgments of other pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri, stdtrit
 
 from audiosim.arrays import Array, Integers
 from audiosim.properties import cached_property
@@ -14,10 +14,12 @@ from audiosim.relevance.level_chances import (
     FREEDOM,
     between_ends,
     nearest_level,
+    on_scale,
     shape_errors,
     shown_by_levels,
     t_below,
     with_counts,
+    with_means,
 )
 from audiosim.relevance.level_use import WEIGHT, Levels
 from audiosim.stats.normal.multivariate import MultivariateNormal
@@ -36,20 +38,8 @@ class LevelReading(Protocol):
         """(k, l - 1) P(level <= l) of some pairs if their gains had these moments (k,)."""
         ...
 
-    @property
-    def tails(self) -> float:
-        """Variance of a gain over that of a level's grade, where no shape of the levels is learned."""
-        ...
-
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         """Grades, in parts: the places of some pairs (m,), and their grades (count, m)."""
-        ...
-
-    def drawn_mean(self, values: Array) -> Array:
-        """(n,) mean value of each pair's level over the draws.
-
-        values  (l,) value of each level
-        """
         ...
 
 
@@ -66,17 +56,12 @@ class PairByPair:
     level_grades: Array
     grades: Array
 
-    tails = 1.0
-
     def below(self, places: Integers, mean: Array, deviation: Array) -> Array:
         return _cumulated(self.probabilities[places])
 
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         every = np.arange(len(self.grades))
         yield every, grades_at(self, every, rng.random((count, len(every))))
-
-    def drawn_mean(self, values: Array) -> Array:
-        return self.probabilities @ values
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +76,19 @@ class Jointly:
 
     If `deviation` is the standard deviation of a gain before any judgment,
 
-        P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
+        P(level <= l) = F((end_l - mean) / (stretch deviation)),
         end_l = expectation by the marginals + deviation x (width normal quantile of P(level <= l) + shape_l)
 
     `mean` and the last `deviation` are the gain's; for a judged pair, given all judgments but its own. A changed gain
-    thus shifts and stretches the marginal distribution, which stays on the scale. The tails are those of FREEDOM
-    degrees of freedom, heavier than normal: some queries vary more than others, and single grades show it. Gains do
-    not show how a query's grades are distributed over the levels, so its n judged pairs, c of them at a level, count
-    too:
+    thus shifts and stretches the marginal distribution, which stays on the scale. F is normal until a shape is learned.
+    Then it is Student's t of FREEDOM degrees of freedom, whose tails are heavier: some queries vary more than others,
+    and single grades show it. Gains do not show how a query's grades are distributed over the levels, so its n judged
+    pairs, c of them at a level, count too:
 
         P(level) = (worth P + c) / (worth + n)
+
+    In the end the ends of each pair are shifted together, so that its mean grade is that of its gain: a sum of grades
+    then has one expectation, whether it comes from the gains or from the levels.
     """
 
     alone: Marginals
@@ -110,11 +98,12 @@ class Jointly:
     use: Levels
 
     def below(self, places: Integers, mean: Array, deviation: Array) -> Array:
-        return t_below(self._ends_given(places, mean, deviation))
+        return self._reached(self._meeting(self._ends_given(places, mean, deviation), mean))
 
     @property
-    def tails(self) -> float:
-        return (FREEDOM - 2) / FREEDOM
+    def _reached(self) -> Callable[[Array], Array]:
+        """F, the distribution function of deviations."""
+        return ndtr if self.use.shape is None else t_below
 
     @property
     def level_grades(self) -> Array:
@@ -123,9 +112,7 @@ class Jointly:
 
     @cached_property
     def probabilities(self) -> Array:
-        probabilities = between_ends(self._ends)
-        if np.isfinite(self.use.worth):
-            probabilities = with_counts(probabilities, self._counts, self.use.worth)
+        probabilities = between_ends(self._ends, self._reached)
         probabilities.flags.writeable = False
         return probabilities
 
@@ -147,15 +134,22 @@ class Jointly:
 
     @cached_property
     def _ends(self) -> Array:
-        """(n, l - 1) ends of the levels of all gains."""
-        return self._ends_at(np.arange(len(self.grades)))
-
-    def _ends_at(self, places: Integers) -> Array:
-        """(k, l - 1) ends of the levels of some gains, in deviations from the mean."""
+        """(n, l - 1) ends of the levels of all gains, in deviations from the mean, that meet the gains' means."""
+        every = np.arange(len(self.grades))
         mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
         # A judged gain has variance 0; only held out is its prediction comparable with those of unjudged pairs.
         mean[self._judged], spread[self._judged] = self._held_out
-        return self._ends_given(places, mean[places], np.sqrt(spread[places]))
+        ends = self._ends_given(every, mean, np.sqrt(spread))
+        if np.isfinite(self.use.worth):
+            counted = with_counts(between_ends(ends, self._reached), self._counts, self.use.worth)
+            reached = _cumulated(counted)
+            ends = ndtri(reached) if self.use.shape is None else stdtrit(FREEDOM, reached)
+        return self._meeting(ends, mean)
+
+    def _meeting(self, ends: Array, mean: Array) -> Array:
+        """(k, l - 1) ends shifted so that the mean grade of each row is that of its gain (k,)."""
+        values = self.level_grades
+        return with_means(ends, values, on_scale(self.alone.maximum * mean, values), self._reached)
 
     def _ends_given(self, places: Integers, mean: Array, deviation: Array) -> Array:
         """(k, l - 1) the same if the gains had these moments (k,)."""
@@ -171,10 +165,11 @@ class Jointly:
     def learned(self) -> Levels:
         """The frequency and the separation of the levels, learned from the judgments; see `Levels.learn`."""
         judged, (mean, spread) = self._judged, self._held_out
+        ends = self._ends_given(judged, mean, np.sqrt(spread))
         ratio = (np.sqrt(self.prior.variance[judged]) / np.sqrt(spread))[:, None]
         # The mean grade stays that of the gains: a shape learned from levels must not shift scores a second time.
         wanted = self.alone.maximum * float(mean.mean())
-        seen = self._ends_at(judged), ratio, self._counts[judged], self.grades[judged]
+        seen = ends, ratio, self._counts[judged], self.grades[judged]
         return self.use.learn(self.alone.levels, *seen, wanted)
 
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
@@ -210,10 +205,6 @@ class Jointly:
         """(l - 1, l - 1) root of the covariance of the shape given the judged pairs; see `shape_errors`."""
         ratio = np.sqrt(self.prior.variance[self._judged] / self._held_out[1]) / self.use.stretch
         return shape_errors(self._ends[self._judged], ratio[:, None], np.diff(self.level_grades), WEIGHT)
-
-    def drawn_mean(self, values: Array) -> Array:
-        reached = ndtr(self._ends) if self.use.shape is None else t_below(self._ends)
-        return np.asarray(values[-1] - reached @ np.diff(values))
 
 
 def _cumulated(probabilities: Array) -> Array:

@@ -28,12 +28,14 @@ class Predictions:
     model   name of the estimator
     levels  grades that have a probability, rising
     rows    for each pair query, document, expectation, variance, probabilities, gain, model, evidence; see
-            `Belief.rows`
+            `prediction_rows`
+    covariance  (n, n) covariance of the grades, in the order of the rows; None unless asked for
     """
 
     model: str
     levels: tuple[float, ...]
     rows: tuple[dict[str, Any], ...]
+    covariance: Array | None = None
 
     def __repr__(self) -> str:
         return f"{len(self.rows):,} pairs predicted by {self.model}"
@@ -81,20 +83,20 @@ class Predictions:
 
 
 def prediction_rows(
-    belief: Belief, pairs: Sequence[Pair], chosen: Iterable[int], by: Belief | None = None
+    belief: Belief, pairs: Sequence[Pair], chosen: Iterable[int], factor: float = 1.0
 ) -> list[dict[str, Any]]:
     """One row per chosen pair: query, document, expectation, variance, probabilities, gain, model, evidence.
 
-    expectation, variance and probabilities are of a single grade, given the judgments of all other pairs; gain is the
-    pair's value in the ranking, as a share of the highest grade: see `Belief.gains`.
+    expectation and variance are of the pair's grade, as the ranking adds them up, and gain is the expectation as a
+    share of the highest grade; probabilities are those of a single grade, whose mean is the expectation.
 
+    belief  behind the ranking
     pairs   (n) pairs of the pool
     chosen  places among them
-    by      belief that determines the gains, if it is a different one
+    factor  widening of the ranking's deviations after a failed check
     """
     keys = ("expectation", "variance", "probabilities", "gain")
-    found = (belief.expectation, belief.variance, belief.probabilities, (by or belief).gains.mean)
-    columns = [column.tolist() for column in found]
+    columns = [column.tolist() for column in _columns(belief, factor)]
     return [
         pairs[i]._asdict()
         | {key: column[i] for key, column in zip(keys, columns, strict=True)}
@@ -104,11 +106,12 @@ def prediction_rows(
 
 
 def prediction_columns(
-    belief: Belief, pairs: Sequence[Pair], chosen: Integers, by: Belief | None = None
+    belief: Belief, pairs: Sequence[Pair], chosen: Integers, factor: float = 1.0
 ) -> dict[str, Array | list[str] | list[str | None]]:
     """Values of `prediction_rows` as columns, with one for each level, p0, p50 and so on, in place of probabilities."""
-    numbers = {"expectation": belief.expectation, "variance": belief.variance, "gain": (by or belief).gains.mean}
-    levels = {f"p{level:g}": column for level, column in zip(belief.levels, belief.probabilities.T, strict=True)}
+    expectation, variance, probabilities, gain = _columns(belief, factor)
+    numbers = {"expectation": expectation, "variance": variance, "gain": gain}
+    levels = {f"p{level:g}": column for level, column in zip(belief.levels, probabilities.T, strict=True)}
     some = chosen.tolist()
     return {
         "query": [pairs[place].query for place in some],
@@ -118,3 +121,8 @@ def prediction_columns(
         "evidence": [belief.evidence_of(place) for place in some],
         **{name: column[chosen] for name, column in levels.items()},
     }
+
+
+def _columns(belief: Belief, factor: float) -> tuple[Array, Array, Array, Array]:
+    expectation = belief.expectation
+    return expectation, belief.variance * factor**2, belief.probabilities, expectation / belief.maximum

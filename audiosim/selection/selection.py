@@ -181,6 +181,11 @@ class Selection:
         """Belief behind the stated ranking: the estimator's, or its replacement's if it failed the check."""
         return self.grounds.belief
 
+    @property
+    def widening(self) -> float:
+        """Factor on the deviations of the stated ranking, from the check of its model."""
+        return self.grounds.ranking.check.factor
+
     def stated(self, about: About) -> Ranking:
         """Ranking about a subject, with a check of the model by the judgments so far; all reports use it."""
         if about not in self._stated:

@@ -45,14 +45,16 @@ def predict_pairs_of_collection(
     """Predict the relevance of each pair, given the judgments in the body, or else those of the collection.
 
     Pairs that no system retrieved are predicted as well if there is evidence about them; at most 500 per request.
+    `include` adds the probabilities of the levels, or the covariance of the grades of at most 1,000 pairs.
     """
     predictor = one.predictor(model, cutoff)
     given = asked.judgments
     grades = None if given is None else given.to_domain(one.collection.scale)
     pairs = asked.to_domain()
-    predicted = predictor.state(grades).of(pairs)
+    covariance = "covariance" in asked.include
+    predicted = predictor.state(grades).of(pairs, covariance)
     if UNKNOWN in predicted.status and (beyond := one.beyond(predictor, pairs, model)) is not None:
-        predicted = beyond.state(grades).of(pairs)
+        predicted = beyond.state(grades).of(pairs, covariance)
     return _answer(request, predicted, asked.include)
 
 

@@ -205,7 +205,7 @@ class GroundedRanking:
         places, ranks = row.indices[own], row.data[own]
         places = places[np.argsort(ranks, kind="stable")]
         low, high = self._ends(places)
-        belief, gains = self.belief, self.believed(about).gains.mean
+        belief, gains = self.believed(about), self.believed(about).on_scale.mean
         grade = np.where(belief.judged, belief.grades, belief.expectation)[places]
         judged = belief.judged[places]
         low, high = np.where(judged, grade, low), np.where(judged, grade, high)

@@ -186,7 +186,8 @@ class Outlook:
         campaign = self._one.campaign
         number, judgments = campaign.snapshot()
         selection = campaign.selection
-        expectation, positions = selection.belief.expectation, selection.pool.positions
+        belief, positions = selection.belief, selection.pool.positions
+        expectation = belief.probabilities @ belief.level_grades  # from the other judgments, unlike the pair's own grade
         expected = {pair: float(expectation[positions[pair]]) for pair in selection.graded}
         return number, leanings(judgments, self._one.collection.scale.maximum, expected)
 

@@ -32,8 +32,8 @@ class Predicted:
     name, version  of the estimator; None if it has no version
     judgments      number of judgments used for the predictions
     levels         (l,) grades, rising
-    expectation    (m,) expected grade, or the grade of a judged row; NaN if unknown
-    variance       (m,) 0 for a judged row; NaN if unknown
+    expectation    (m,) expected grade, or the grade of a row that is judged for certain; NaN if unknown
+    variance       (m,) of the grade, 0 where it is certain; NaN if unknown
     status         (m,) number of the row's status in STATUSES
     models         names of the models used
     model          (m,) index of the model used for the row; -1 if unknown
@@ -41,8 +41,8 @@ class Predicted:
     evidence       combinations of kinds of evidence used, such as output and genre; none if the estimator names none
     spoke          (m,) index of the combination used for the row; -1 if unknown
     state          number of the campaign's state, if its judgments were used; None for others
-    gain           (m,) value of the row in the ranking, as a share of the highest grade; NaN if unknown; None without a
-                   ranking
+    gain           (m,) the expectation as a share of the highest grade; NaN if unknown; None for rows of features
+    covariance     (m, m) of the grades, NaN in the rows and columns of unknown pairs; None unless asked for
     """
 
     name: str
@@ -59,6 +59,7 @@ class Predicted:
     spoke: Integers
     state: int | None = None
     gain: Array | None = None
+    covariance: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +84,20 @@ class State:
     number: int | None = None
     selection: Selection | None = None
 
-    @cached_property
-    def expectation(self) -> Array:
-        """(n,) the grade of a judged pair, the expected grade of others."""
-        return np.where(self.belief.judged, self.belief.grades, self.belief.expectation)
+    @property
+    def stated(self) -> Belief:
+        """Belief behind the ranking; the replacement's if the model failed its check."""
+        return self.belief if self.selection is None else self.selection.stated_belief
+
+    @property
+    def widening(self) -> float:
+        """Factor on the deviations of the ranking, from that check."""
+        return 1.0 if self.selection is None else self.selection.widening
 
     @cached_property
     def variance(self) -> Array:
-        """(n,) variance of the grade; 0 for a judged pair."""
-        return np.where(self.belief.judged, 0, self.belief.variance)
-
-    @property
-    def gain(self) -> Array:
-        """(n,) expected gain of each pair as used in the ranking; the replacement's if the model failed its check."""
-        stated = self.belief if self.selection is None else self.selection.stated_belief
-        return stated.gains.mean
+        """(n,) variance of each grade, as the ranking adds them up."""
+        return self.stated.variance * self.widening**2
 
     def _places(self, pairs: Sequence[Pair]) -> Integers:
         """(m,) place of each pair in the pool; looked up in portions, to let other threads run in between."""
@@ -106,26 +106,36 @@ class State:
         blocks = [np.fromiter(map(look, pairs[start : start + BLOCK], repeat(ABSENT)), np.int64) for start in starts]
         return np.concatenate([np.empty(0, np.int64), *blocks])
 
-    def of(self, pairs: Sequence[Pair]) -> Predicted:
-        """The rows of these pairs, in their order; those outside the pool are unknown."""
-        place = self._places(pairs)
-        unknown, spoke = place == ABSENT, self.belief.spoke
+    def of(self, pairs: Sequence[Pair], covariance: bool = False) -> Predicted:
+        """The rows of these pairs, in their order; those outside the pool are unknown.
+
+        covariance  True to add the covariance of their grades
+        """
+        place, stated = self._places(pairs), self.stated
+        unknown, spoke = place == ABSENT, stated.spoke
+        expectation = np.where(unknown, np.nan, stated.expectation[place])
         return Predicted(
             name=self.name,
             version=self.version,
             judgments=self.judgments,
-            levels=self.belief.levels,
-            expectation=np.where(unknown, np.nan, self.expectation[place]),
+            levels=stated.levels,
+            expectation=expectation,
             variance=np.where(unknown, np.nan, self.variance[place]),
-            status=np.where(unknown, UNKNOWN, np.where(self.belief.judged[place], JUDGED, PREDICTED)),
-            models=self.belief.models,
-            model=np.where(unknown, ABSENT, self.belief.model[place]),
-            probabilities=np.where(unknown[:, None], np.nan, self.belief.probabilities[place]),
-            evidence=self.belief.evidence,
+            status=np.where(unknown, UNKNOWN, np.where(stated.judged[place], JUDGED, PREDICTED)),
+            models=stated.models,
+            model=np.where(unknown, ABSENT, stated.model[place]),
+            probabilities=np.where(unknown[:, None], np.nan, stated.probabilities[place]),
+            evidence=stated.evidence,
             spoke=np.full(len(place), ABSENT) if spoke is None else np.where(unknown, ABSENT, spoke[place]),
             state=self.number,
-            gain=np.where(unknown, np.nan, self.gain[place]),
+            gain=expectation / stated.maximum,
+            covariance=self._covariance(place) if covariance else None,
         )
+
+    def _covariance(self, place: Integers) -> Array:
+        unknown = place == ABSENT
+        found = self.stated.covariance(np.maximum(place, 0)) * self.widening**2
+        return np.where(unknown | unknown[:, None], np.nan, found)
 
 
 def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:

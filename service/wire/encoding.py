@@ -33,6 +33,8 @@ def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
     }
     if "probabilities" in include:
         fields |= {"levels": predicted.levels, "probabilities": _rows(predicted.probabilities)}
+    if predicted.covariance is not None:
+        fields["covariance"] = predicted.covariance
     return orjson.dumps(fields, option=NUMPY)
 
 

@@ -23,6 +23,7 @@ Numbers = Annotated[list[float], Meta(max_length=MOST_ROWS)]
 Values = Annotated[list[float | None], Meta(max_length=MOST_ROWS)]
 Status = Literal["predicted", "judged", "unknown"]
 Include = Annotated[list[Literal["probabilities"]], Meta(max_length=8)]
+IncludeOfPairs = Annotated[list[Literal["probabilities", "covariance"]], Meta(max_length=8)]
 
 
 class JudgmentsIn(Wire, forbid_unknown_fields=True):
@@ -56,7 +57,7 @@ class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
     query: Names
     document: Names
-    include: Include = field(default_factory=list)
+    include: IncludeOfPairs = field(default_factory=list)
     judgments: JudgmentsIn | None = None
 
     def __post_init__(self) -> None:
@@ -64,12 +65,18 @@ class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
     @classmethod
     def from_domain(
-        cls, pairs: Sequence[tuple[str, str]], grades: Mapping[Pair, float] | None, probabilities: bool
+        cls,
+        pairs: Sequence[tuple[str, str]],
+        grades: Mapping[Pair, float] | None,
+        probabilities: bool,
+        covariance: bool = False,
     ) -> "PredictionsIn":
+        asked: dict[Literal["probabilities", "covariance"], bool]
+        asked = {"probabilities": probabilities, "covariance": covariance}
         return cls(
             query=[query for query, _ in pairs],
             document=[document for _, document in pairs],
-            include=["probabilities"] if probabilities else [],
+            include=[name for name, wanted in asked.items() if wanted],
             judgments=None if grades is None else JudgmentsIn.from_domain(grades),
         )
 
@@ -114,10 +121,11 @@ class PredictionsOut(Wire, omit_defaults=True):
     """Predictions, row by row as requested; null is unknown.
 
     `judgments` is the number of judgments used; `state` is that state's number, null for judgments from elsewhere. A
-    judged row has its grade and the variance 0. `levels` and `probabilities` are sent on request; the probabilities are
-    the model's own even for a judged row. `expectation` and `variance` of an unjudged row are those of a single grade
-    with these probabilities. `gain` is the row's value in the ranking, as a share of the highest grade: weighted sums
-    of gains give the scores of the ranking. `evidence` names the evidence used for the row, such as "output, genre".
+    row judged by one person has its grade and the variance 0; if several people judge, expectation and variance are of
+    their mean opinion. `levels` and `probabilities` of a single grade are sent on request, and predicted from the other
+    judgments even for a judged row; the mean grade of an unjudged row is its `expectation`. `gain` is the expectation
+    as a share of the highest grade: weighted sums of gains give the scores of the ranking, with the variances that the
+    `covariance` of the grades gives, which is sent on request. `evidence` names the evidence used for the row, such as "output, genre".
     """
 
     model: ModelName
@@ -131,6 +139,7 @@ class PredictionsOut(Wire, omit_defaults=True):
     evidence: list[str | None] | None = None
     state: int | None = None
     gain: list[float | None] | None = None
+    covariance: list[list[float | None]] | None = None
 
 
 class ScaleOut(Wire, omit_defaults=True):

@@ -5,7 +5,8 @@ from math import exp, log, sqrt
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
@@ -13,7 +14,6 @@ from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.belief_parts import Marginals, moments_of
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.level_chances import FREEDOM
 from audiosim.relevance.prediction_rows import prediction_rows
 from audiosim.stats.normal.block_normal import BlockNormal
 
@@ -34,9 +34,13 @@ def of_two(correlation):
     return Belief(alone, prior, np.full(2, np.nan))
 
 
-def with_tails(probabilities):
-    """The probabilities, by t with ten degrees of freedom, of levels with the boundaries of a normal distribution."""
-    return np.diff([0, *t(10).cdf(norm.ppf(np.cumsum(probabilities)[:-1])), 1])
+def meeting(ends, mean):
+    """Probabilities of the levels 0, 2 and 4 with boundaries at these deviations, shifted to have a mean grade."""
+
+    def shifted(by):
+        return np.diff([0, *norm.cdf(np.asarray(ends) + by), 1])
+
+    return shifted(brentq(lambda by: shifted(by) @ [0, 2, 4] - mean, -20, 20, xtol=1e-14))
 
 
 @pytest.fixture
@@ -51,15 +55,14 @@ def test_a_judgment_shifts_and_stretches_the_probabilities_of_another_pair():
     assert (after.gains.mean[0], after.gains.variance[0]) == (1, 0)
     assert after.gains.mean[1] == pytest.approx(0.85 + 0.8 * 0.45)
     assert after.gains.variance[1] == pytest.approx(0.04 * 0.36)
-    ends = norm.ppf([0.1, 0.2])
-    expected = np.diff([0, *t(FREEDOM).cdf((ends - 0.8 * 2.25) / 0.6), 1])
-    np.testing.assert_allclose(after.probabilities[1], expected, rtol=1e-12)
-    # The pair's own judgment is not used for it.
-    low, middle, high = with_tails([0.2, 0.5, 0.3])
-    np.testing.assert_allclose(after.probabilities[0], [low, middle, high], rtol=1e-12)
-    mean = 2 * middle + 4 * high
-    assert after.expectation[0] == pytest.approx(mean)
-    assert after.variance[0] == pytest.approx(4 * middle + 16 * high - mean**2)
+    # A mean beyond the scale is a fiftieth of it away from its end.
+    expected = meeting((norm.ppf([0.1, 0.2]) - 0.8 * 2.25) / 0.6, 0.98 * 4)
+    np.testing.assert_allclose(after.probabilities[1], expected, rtol=1e-9)
+    assert after.expectation[1] == pytest.approx(0.98 * 4)
+    assert after.variance[1] == pytest.approx(16 * 0.04 * 0.36)
+    # The pair's own judgment is not used for its probabilities.
+    np.testing.assert_allclose(after.probabilities[0], [0.2, 0.5, 0.3], rtol=1e-12)
+    assert (after.expectation[0], after.variance[0]) == (4, 0)
 
 
 def test_pairs_that_have_nothing_in_common_say_nothing_of_each_other():
@@ -81,7 +84,7 @@ def test_probabilities_are_those_of_the_normal_distribution_where_the_ordinal_mo
     ends = np.arange(0.5, 100) / 100
     deviation = np.sqrt(after.gains.variance)
     for place in unjudged:
-        expected = np.diff([0, *t(FREEDOM, after.gains.mean[place], deviation[place]).cdf(ends), 1])
+        expected = np.diff([0, *norm(after.gains.mean[place], deviation[place]).cdf(ends), 1])
         np.testing.assert_allclose(after.probabilities[place], expected, rtol=0, atol=1e-5)
     np.testing.assert_allclose(after.expectation[unjudged] / 100, after.gains.mean[unjudged], rtol=0, atol=1e-3)
 
@@ -102,14 +105,12 @@ def test_what_is_learned_one_by_one_is_what_is_learned_at_once(fine):
 def test_joint_predictions_turn_into_rows():
     pairs = [Pair("q", "a"), Pair("q", "b")]
     (row,) = prediction_rows(of_two(0.8), pairs, [1])
-    low, middle, high = with_tails([0.1, 0.1, 0.8])
-    mean = 2 * middle + 4 * high
     assert row == {
         "query": "q",
         "document": "b",
-        "expectation": pytest.approx(mean),
-        "variance": pytest.approx(4 * middle + 16 * high - mean**2),
-        "probabilities": pytest.approx([low, middle, high]),
+        "expectation": pytest.approx(3.4),
+        "variance": pytest.approx(16 * 0.04),
+        "probabilities": pytest.approx([0.1, 0.1, 0.8]),
         "gain": pytest.approx(0.85),
         "model": "made up",
         "evidence": None,
@@ -259,8 +260,7 @@ def test_other_gains_have_the_moments_of_the_levels_and_the_correlations_of_the_
     covariance, deviation = in_full(belief.gains), np.sqrt(belief.gains.variance)
     of = np.ix_(unjudged, unjudged)
     correlation = covariance[of] / np.outer(deviation[unjudged], deviation[unjudged])
-    # Without the variance that the heavier tails add to a single grade: 10 / 8 of a normal one's.
-    expected = 0.8 * correlation * np.sqrt(np.outer(spread[unjudged], spread[unjudged]))
+    expected = correlation * np.sqrt(np.outer(spread[unjudged], spread[unjudged]))
     np.testing.assert_allclose(in_full(found)[of], expected, rtol=1e-9, atol=1e-15)
     assert not in_full(found)[[0, 3]].any()
 
@@ -273,7 +273,6 @@ def test_exponential_gains_of_normal_grades_are_log_normal_where_they_vary_littl
     found = belief.gains_as(lambda grade: 2**grade - 1)
     mean, covariance = 4 * belief.gains.mean, 16 * in_full(belief.gains)
     two = [exp(m * log(2) + v * log(2) ** 2 / 2) for m, v in zip(mean, np.diagonal(covariance), strict=True)]
-    # The level probabilities' heavier tails lift the mean by a quarter of the variance's share.
     np.testing.assert_allclose(found.mean, (np.array(two) - 1) / 15, rtol=3e-3)
     expected = np.outer(two, two) * np.expm1(covariance * log(2) ** 2) / 15**2
     deviation = np.sqrt(np.diagonal(expected))

@@ -1,4 +1,4 @@
-"""Grades completed from the belief: their sums equal the scores of the ranking."""
+"""Grades completed from the belief: other evaluators read them, and find the scores of the ranking."""
 
 from dataclasses import replace
 
@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from audiosim.corpus.judgments import qrels_lines
+from audiosim.corpus.model import BROAD, Scale
 from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
 from audiosim.expected.estimation import estimate
-from audiosim.relevance.completion import completed_judgments, drawn_completions, expected_grades
+from audiosim.expected.nearest_completion import nearest_completion
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.completion import completed_judgments, drawn_completions
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.relearning import after_grades
 
@@ -23,34 +27,61 @@ def partly(demo):
     return replace(demo, judgments=demo.judgments[::4])
 
 
-# The scores by plain arithmetic from the lines of the file.
-@pytest.mark.parametrize("judged", [0, pytest.param(150, marks=pytest.mark.slow)])
-def test_scores_of_the_expected_grades_are_those_of_the_ranking(demo, judged):
-    collection = replace(demo, judgments=demo.judgments[:judged])
-    pool, belief = believed(collection)
-    grades = {}
-    for line in qrels_lines(completed_judgments(pool.pairs, expected_grades(belief))):
-        query, zero, document, grade = line.split(" ")
-        assert zero == "0"
-        grades[query, document] = float(grade)
-    ranking = estimate(collection)
-    for run in demo.runs:
-        rows = [[grades[query, document] for document in top[:5]] for query, top in run.rankings.items()]
-        score = np.mean(rows) / 100
-        assert ranking.scores.mean[ranking.systems.index(run.system)] == pytest.approx(score, abs=1e-7)
+def by_others(runs, grades, cutoff):
+    """Mean nDCG of each system by ir_measures, pytrec_eval (trec_eval) and ranx, from lines of qrels and runs."""
+    import ir_measures
+    import pytrec_eval
+    import ranx
+
+    lines = [line.split(" ") for line in grades]
+    assert all(len(line) == 4 and line[1] == "0" and line[3] == str(int(line[3])) for line in lines)
+    text = "".join(f"{line}\n" for line in grades)
+    judged = pytrec_eval.parse_qrel(text.splitlines())
+    assert sum(map(len, judged.values())) == len(lines)
+    found = []
+    for run in runs:
+        ranked = {q: {d: float(-i) for i, d in enumerate(top[:cutoff])} for q, top in run.rankings.items()}
+        other = pytrec_eval.RelevanceEvaluator(judged, {f"ndcg_cut.{cutoff}"}).evaluate(ranked)
+        trec = np.mean([of[f"ndcg_cut_{cutoff}"] for of in other.values()])
+        ir = ir_measures.calc_aggregate(
+            [ir_measures.parse_measure(f"nDCG@{cutoff}")], list(ir_measures.read_trec_qrels(text)), ranked
+        )
+        of_ranx = ranx.evaluate(ranx.Qrels(judged), ranx.Run(ranked), f"ndcg@{cutoff}")
+        found.append((trec, next(iter(ir.values())), of_ranx))
+    return np.array(found)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("grade", [0.0, 100.0])
-def test_expected_grades_stay_on_the_scale_where_a_normal_mean_does_not(demo, grade):
-    said = tuple(replace(one, grade=grade) for one in demo.judgments[:100])
-    _, belief = believed(replace(demo, judgments=said))
-    mean = belief.gains.mean * 100
-    beyond = (mean < 0) | (mean > 100)
-    assert beyond.any()
-    grades = expected_grades(belief)
-    assert set(grades[beyond]) == {grade}
-    np.testing.assert_array_equal(grades[~beyond & ~belief.judged], mean[~beyond & ~belief.judged])
+@pytest.mark.parametrize("judged", [0, 150])
+def test_qrels_are_read_by_others_who_find_the_stated_scores(demo, judged):
+    for name in ("ir_measures", "pytrec_eval", "ranx"):
+        pytest.importorskip(name)
+    collection = replace(demo, judgments=demo.judgments[:judged])
+    pool, belief = believed(collection)
+    grades = nearest_completion(belief, pool, np.random.default_rng(0))
+    known = belief.judged
+    assert grades[known].tolist() == belief.grades[known].tolist()
+    found = by_others(demo.runs, list(qrels_lines(completed_judgments(pool.pairs, grades))), 5)
+    np.testing.assert_allclose(found, found[:, :1].repeat(3, axis=1), atol=1e-6)
+    for measure, scores in (("nDCG@5", found[:, 0]), ("CG@5", np.asarray(pool.retrieved @ grades) / 100 / 5 / 24)):
+        stated = estimate(collection, measure=measure)
+        order = [[run.system for run in demo.runs].index(system) for system in stated.systems]
+        own = scores[order] if measure == "nDCG@5" else scores
+        assert np.all(np.abs(own - stated.scores.mean) <= np.sqrt(stated.scores.variance))
+
+
+def test_grades_between_those_of_the_scale_become_whole_ones_with_the_same_mean():
+    probabilities, grades = np.tile([0.5, 0.5], (400, 1)), np.full(400, 1.3)
+    belief = Belief.independent(np.array([0.0, 2.0]), probabilities, grades, 2.0, ("made up",))
+    drawn = np.stack(list(drawn_completions(belief, BROAD, 50, np.random.default_rng(0))))
+    assert set(drawn.ravel()) == {1.0, 2.0}
+    assert drawn.mean() == pytest.approx(1.3, abs=5 * 0.46 / np.sqrt(drawn.size))
+
+
+def test_qrels_of_a_scale_that_has_other_than_whole_grades_are_refused():
+    belief = Belief.independent(np.array([0.0, 0.5]), np.full((2, 2), 0.5), np.full(2, np.nan), 0.5, ("made up",))
+    with pytest.raises(InputError, match=r"^qrels hold whole grades, the scale has 0 0\.5$"):
+        list(drawn_completions(belief, Scale("halves", (0.0, 0.5)), 1, np.random.default_rng(0)))
 
 
 @pytest.mark.slow

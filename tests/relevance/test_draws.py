@@ -70,10 +70,7 @@ def test_each_grade_follows_its_own_normal_distribution_and_judged_ones_stay(cor
     assert set(grades[:, 6]) == {0.0}
     for place in (0, 1, 3, 4, 5, 7):
         counts = [np.sum(grades[:, place] == level) for level in (0, 1, 2)]
-        # The probabilities have the tails of t with ten degrees of freedom; draws have the field's. Six seeded tests.
-        ends = stats.t(10).ppf(np.cumsum(belief.probabilities[place])[:-1])
-        expected = np.diff([0, *stats.norm.cdf(ends), 1])
-        assert stats.chisquare(counts, DRAWS * expected).pvalue > 0.001
+        assert stats.chisquare(counts, DRAWS * belief.probabilities[place]).pvalue > 0.001  # six seeded tests
 
 
 def test_two_grades_are_high_together_as_often_as_two_normal_variables_are(correlated, jointly):

@@ -1,6 +1,7 @@
 """Multivariate normal of many unknowns, correlated within blocks and, through a few shared effects, across blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -321,6 +322,12 @@ class BlockNormal:
         """
         both = block_diag(self.shared, covariance)
         return BlockNormal(self.mean, self.blocks, self.within, self.sparse_loadings.beside(loadings), both)
+
+    def moved(self, mean: Array) -> "BlockNormal":
+        """The same distribution about other means (n,); nothing that was computed is lost."""
+        other = copy(self)
+        object.__setattr__(other, "mean", mean)
+        return other
 
     def scaled(self, mean: Array, factors: Array) -> "BlockNormal":
         within = tuple(

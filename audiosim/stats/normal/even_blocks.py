@@ -46,6 +46,7 @@ class EvenBlocks:
     _start: WrittenOut
     _known: KnownRows
     _sums: dict[int, SumParts]
+    _about: Array | None = None  # means to state instead
 
     correlated = True
 
@@ -96,6 +97,8 @@ class EvenBlocks:
 
     @cached_property
     def mean(self) -> Array:
+        if self._about is not None:
+            return self._about
         start, known, moved = self._start, self._known, self._moved
         change = (start.loadings @ moved.astype(start.loadings.dtype)).astype(np.float64)
         left = known.half[:, :, -1] - known.half[:, :, :-1] @ moved.astype(known.half.dtype)
@@ -206,7 +209,8 @@ class EvenBlocks:
         covariance = kept.within + loaded.T @ loaded
         covariance = (covariance + covariance.T) / 2
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
-        return Moments(kept.mean + kept.loadings @ self._moved, covariance)
+        mean = kept.mean + kept.loadings @ self._moved if self._about is None else weights @ self._about
+        return Moments(mean, covariance)
 
     def _kept(self, weights: Sparse) -> SumParts:
         found = self._sums.get(id(weights))
@@ -279,6 +283,9 @@ class EvenBlocks:
 
     def one_by_one(self, places: Integers, values: Array) -> tuple[Array, Array]:
         return self.whole.one_by_one(places, values)
+
+    def moved(self, mean: Array) -> "EvenBlocks":
+        return replace(self, _about=mean)
 
     def scaled(self, mean: Array, factors: Array) -> BlockNormal:
         return self.whole.scaled(mean, factors)

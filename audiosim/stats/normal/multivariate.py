@@ -126,6 +126,10 @@ class MultivariateNormal(Protocol):
         """
         ...
 
+    def moved(self, mean: Array) -> "MultivariateNormal":
+        """Distribution with other means (n,), to be read: conditioning may start from the means before."""
+        ...
+
     def scaled(self, mean: Array, factors: Array) -> "MultivariateNormal":
         """Distribution with other means and with each deviation multiplied by a factor.
 
@@ -195,6 +199,9 @@ class IndependentNormal:
 
     def one_by_one(self, places: Integers, values: Array) -> tuple[Array, Array]:
         return self.mean[places], np.sqrt(self.variance[places])
+
+    def moved(self, mean: Array) -> "IndependentNormal":
+        return IndependentNormal(mean, self.variance)
 
     def scaled(self, mean: Array, factors: Array) -> "IndependentNormal":
         return IndependentNormal(mean, self.variance * factors**2)
