@@ -180,7 +180,7 @@ class GroundedRanking:
         found = telling_pairs(self.expected, self.belief, first, second)
         known = looks_ahead(self.expected, self.belief) and found.whole > 0
         places = found.order[:count]
-        low, high = self._ends(places)
+        (low, high), expected = self._ends(places), self.believed(THESE).expectation
         ranks = self.pool.ranks[[first, second]].toarray()[:, places]
         return [
             TellingPair(
@@ -188,7 +188,7 @@ class GroundedRanking:
                 self.pool.pairs[place].document,
                 int(ranks[0, i]) or None,
                 int(ranks[1, i]) or None,
-                float(self.belief.expectation[place]),
+                float(expected[place]),
                 float(low[i]),
                 float(high[i]),
                 float(found.reduction[place] / found.whole) if known else None,
@@ -219,10 +219,11 @@ class GroundedRanking:
 
     def _ends(self, places: Integers) -> tuple[Array, Array]:
         """Ends of the central 95 % interval of a single grade of some pairs, from the level probabilities."""
-        below = np.cumsum(self.belief.probabilities[places], axis=1)
+        belief = self.believed(THESE)
+        below = np.cumsum(belief.probabilities[places], axis=1)
         low, high = ((below < edge - ROUNDING).sum(axis=1) for edge in (TAIL, 1 - TAIL))
-        last = len(self.belief.levels) - 1
-        return self.belief.levels[np.minimum(low, last)], self.belief.levels[np.minimum(high, last)]
+        last = len(belief.levels) - 1
+        return belief.levels[np.minimum(low, last)], belief.levels[np.minimum(high, last)]
 
     @staticmethod
     def _check(known: Sequence[str], what: str, name: str) -> None:
