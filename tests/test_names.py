@@ -178,6 +178,7 @@ CALLED = {
 IN_PYTHON = {
     "extract": {"n_jobs", "into", "parameters", "read", "progress", "decoders"},
     "train": {"plan", "say", "progress"},  # the plan holds the options of the fit
+    "predict": {"covariance"},  # a matrix has no place in rows
     "worth": {"progress"},
     "join": {"path"},  # the argument RUN
     "write_report": {"log"},
