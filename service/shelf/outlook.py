@@ -187,7 +187,7 @@ class Outlook:
         number, judgments = campaign.snapshot()
         selection = campaign.selection
         belief, positions = selection.belief, selection.pool.positions
-        expectation = belief.probabilities @ belief.level_grades  # from the other judgments, unlike the pair's own grade
+        expectation = belief.probabilities @ belief.level_grades  # from the other judgments
         expected = {pair: float(expectation[positions[pair]]) for pair in selection.graded}
         return number, leanings(judgments, self._one.collection.scale.maximum, expected)
 

@@ -125,7 +125,8 @@ class PredictionsOut(Wire, omit_defaults=True):
     their mean opinion. `levels` and `probabilities` of a single grade are sent on request, and predicted from the other
     judgments even for a judged row; the mean grade of an unjudged row is its `expectation`. `gain` is the expectation
     as a share of the highest grade: weighted sums of gains give the scores of the ranking, with the variances that the
-    `covariance` of the grades gives, which is sent on request. `evidence` names the evidence used for the row, such as "output, genre".
+    `covariance` of the grades gives, which is sent on request. `evidence` names the evidence used for the row, such as
+    "output, genre".
     """
 
     model: ModelName
