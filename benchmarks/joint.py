@@ -29,10 +29,10 @@ from audiosim.audio.parameters import Parameters
 from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Document, Run, queries_of
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.relevance.between import ALWAYS, METADATA
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.model_files import Model
 from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.random_effects import ALWAYS, METADATA
 from audiosim.relevance.relearning import relearned
 from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
 from audiosim.simulation.parts import HeldOutKind, Part, teams_of

@@ -71,31 +71,31 @@ KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
 SWITCH_S = 0.001  # longest turn of a computing thread; the thread that answers requests waits that long
 CHAPTERS = (
-    predictions,
-    health,
-    catalogue,
-    judging_routes,
-    comparing,
-    exports,
-    imports,
-    campaign_state,
-    drill_down,
-    panel,
-    campaign_model,
-    texts,
-    organising,
-    joining,
-    personal_data,
-    new_collections,
-    collection_additions,
-    added_files,
-    result_links,
-    publication,
-    sounds,
-    pictures,
-    sessions,
-    pages,
-    published_pages,
+    predictions.router,
+    health.router,
+    catalogue.router,
+    judging_routes.router,
+    comparing.router,
+    exports.router,
+    imports.router,
+    campaign_state.router,
+    drill_down.router,
+    panel.router,
+    campaign_model.router,
+    texts.router,
+    organising.router,
+    joining.router,
+    personal_data.router,
+    new_collections.router,
+    collection_additions.router,
+    added_files.router,
+    result_links.router,
+    publication.router,
+    sounds.router,
+    pictures.router,
+    sessions.router,
+    pages.router,
+    published_pages.router,
 )  # their routes are tried in this order
 
 
@@ -149,7 +149,7 @@ def create_app(
 def _add_routes(app: FastAPI) -> None:
     """Add the routes of all chapters, each of which must declare who may use it."""
     # FastAPI would look up each route of an included router twice.
-    for router in (predictions.quick, *(one.router for one in CHAPTERS)):
+    for router in (predictions.quick, *CHAPTERS):
         app.router.routes += router.routes
     open_to_all = [route for route in app.routes if not isinstance(route, WireRoute | ModelRoute)]
     if open_to_all:  # not an assertion, which `python -O` would leave out

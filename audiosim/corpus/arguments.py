@@ -10,11 +10,11 @@ from typing import ParamSpec, TypeVar, cast
 from audiosim.corpus.aspects import MEAN, Aspects
 from audiosim.corpus.coded_judgments import JudgmentSequence
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.identifiers import Say
 from audiosim.corpus.in_memory import is_frame, judgments_in_memory
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.matching import check_judgments
 from audiosim.corpus.model import Judgment, Scale, as_scale
-from audiosim.corpus.runs import Say
 from audiosim.errors import InputError
 
 Argument = TypeVar("Argument")

@@ -14,6 +14,7 @@ from audiosim.corpus.comparisons import read_comparisons
 from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, read_evidence
 from audiosim.corpus.folder_files import FolderFiles
 from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.identifiers import Say
 from audiosim.corpus.in_memory import (
     DOCUMENT,
     QUERY,
@@ -31,7 +32,7 @@ from audiosim.corpus.metadata_tables import known_artists, read_documents, read_
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import FINE, Document, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
 from audiosim.corpus.run_facts import check_whole, common_queries, depth_of, run_facts
-from audiosim.corpus.runs import Say, SystemFrom, read_runs
+from audiosim.corpus.runs import SystemFrom, read_runs
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.corpus.scale_guess import guess_scale
 from audiosim.corpus.task_file import AssessorTask, check_task, read_task

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from audiosim.corpus.identifiers import check_identifier
 from audiosim.corpus.lines import BYTE_ORDER_MARK, finite, read_lines, shortest
-from audiosim.corpus.metadata_tables import check_identifier, read_rows, tsv_line
+from audiosim.corpus.metadata_tables import read_rows, tsv_line
 from audiosim.corpus.model import PairedComparison
 from audiosim.errors import FormatError, InputError
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.array_files import check_regular, read_npy, read_npz, read_parquet
+from audiosim.corpus.identifiers import check_identifier
 from audiosim.corpus.lines import columns_hint, finite, read_lines
-from audiosim.corpus.metadata_tables import check_identifier
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import repeated
 

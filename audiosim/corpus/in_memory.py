@@ -21,9 +21,9 @@ from itertools import repeat
 from numbers import Integral, Real
 from typing import Any
 
+from audiosim.corpus.identifiers import Say
 from audiosim.corpus.model import Document, Judgment, Pair, Run, Scale
 from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
-from audiosim.corpus.runs import Say
 from audiosim.errors import InputError
 from audiosim.messages import nearest_name, repeated
 

@@ -16,8 +16,9 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.array_files import check_regular
 from audiosim.corpus.evidence_files import PIECE_NAME, RESERVED, spelled
+from audiosim.corpus.identifiers import check_identifier
 from audiosim.corpus.lines import finite, read_lines, shortest
-from audiosim.corpus.metadata_tables import check_identifier, read_rows, tsv_line
+from audiosim.corpus.metadata_tables import read_rows, tsv_line
 from audiosim.corpus.model import Pair
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import did_you_mean

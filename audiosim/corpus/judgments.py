@@ -30,6 +30,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from audiosim.corpus.coded_judgments import CodedJudgments, JudgmentSequence
+from audiosim.corpus.identifiers import Say, check_identifier
 from audiosim.corpus.lines import (
     BYTE_ORDER_MARK,
     Lines,
@@ -41,12 +42,12 @@ from audiosim.corpus.lines import (
     shortest,
     write_text,
 )
-from audiosim.corpus.metadata_tables import check_identifier, read_rows
+from audiosim.corpus.metadata_tables import read_rows
 from audiosim.corpus.model import FINE, Judgment, Pair, Scale
 from audiosim.corpus.nested_judgments import is_xml, ranx_rows, xml_rows
 from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
 from audiosim.corpus.plain_judgments import graded_columns, read_plain_judgments
-from audiosim.corpus.runs import Say, check_word
+from audiosim.corpus.runs import check_word
 from audiosim.corpus.scale_guess import OffScaleError, guess_scale
 from audiosim.corpus.task_file import check_aspect
 from audiosim.errors import FormatError, InputError

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from audiosim.corpus.identifiers import check_identifier
 from audiosim.corpus.lines import BYTE_ORDER_MARK, columns_hint, read_lines
 from audiosim.corpus.model import Document
 from audiosim.errors import FormatError, InputError
-from audiosim.messages import did_you_mean, nearest_name, quoted, repeated
+from audiosim.messages import did_you_mean, nearest_name, repeated
 
 TableRow = tuple[int, dict[str, str]]
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
@@ -125,14 +126,6 @@ def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[
                 f"unknown column {near}, did you mean {name}? Rename it to {name}, or to something clearly different"
             )
             raise FormatError(path, number, problem)
-
-
-def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:
-    """Check that an identifier has a character other than white space, and no byte 0."""
-    if not identifier.strip():
-        raise FormatError(path, number, f"the {kind} is empty, expected an identifier")
-    if "\0" in identifier:
-        raise FormatError(path, number, f"the {kind} {quoted(identifier)} has a byte 0, expected text")
 
 
 def document_lines(documents: Iterable[Document]) -> list[str]:

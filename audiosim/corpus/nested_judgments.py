@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from audiosim.corpus.identifiers import check_identifier
 from audiosim.corpus.lines import Lines, parse_json
-from audiosim.corpus.metadata_tables import check_identifier
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import quoted, repeated, shortened
 

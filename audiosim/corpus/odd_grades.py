@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from audiosim.corpus.runs import Say
+from audiosim.corpus.identifiers import Say
 
 UNJUDGED, JUNK = -1, -2
 ODD = {UNJUDGED: "unjudged, left out", JUNK: "junk, the lowest grade"}

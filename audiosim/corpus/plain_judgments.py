@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.corpus.coded_judgments import CodedJudgments
+from audiosim.corpus.identifiers import Say
 from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
-from audiosim.corpus.runs import Say
 from audiosim.corpus.scale_guess import OffScaleError, guess_scale
 from audiosim.corpus.trec_columns import Columns, words_by_appearance
 from audiosim.errors import FormatError, InputError

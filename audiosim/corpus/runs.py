@@ -14,13 +14,14 @@ systems, as `system_from="file"` does throughout: the name without `.gz` and wit
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from sys import intern
 from typing import Literal, get_args
 
+from audiosim.corpus.identifiers import Say
 from audiosim.corpus.lines import BYTE_ORDER_MARK, Lines, columns_hint, finite, read_lines, whole, write_text
 from audiosim.corpus.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.corpus.model import Run
@@ -29,7 +30,6 @@ from audiosim.corpus.trec_runs import read_plain
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import quoted
 
-Say = Callable[[str], object]
 SystemFrom = Literal["file", "tag"]
 TREC = "query Q0 document rank score system"
 LIST = "system query document"

@@ -7,8 +7,16 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
-from audiosim.relevance.random_effects import ALWAYS
 from audiosim.stats.normal.layout import REST
+
+ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # components available for any pool
+
+
+METADATA = ("query_genre", "query_artist", "genres", "artist")
+
+
+SOUND = "sound"
+
 
 TREND = ("constant", "system_agreement", "consensus", "repetition")
 EFFECT_NAMES = (*ALWAYS, REST)

@@ -29,6 +29,7 @@ from audiosim.corpus.model import PairedComparison
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.answering_habits import Unsure
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.between import SOUND
 from audiosim.relevance.carried_knowledge import carried_to, knows_documents, unknown_documents
 from audiosim.relevance.comparison_deviations import learn_comparison_deviations, usual_comparison_deviations
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, ComparedGains, ComparisonModel
@@ -51,7 +52,6 @@ from audiosim.relevance.judges import TASTE, Panel, PanelModel, People, with_jud
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.model_files import Model, usual_model
 from audiosim.relevance.moments import last_moment
-from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.threads import one_thread

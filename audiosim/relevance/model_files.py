@@ -31,9 +31,8 @@ from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
 from audiosim.messages import did_you_mean, shortened
 from audiosim.properties import cached_property
-from audiosim.relevance.between import TREND, Between
+from audiosim.relevance.between import ALWAYS, METADATA, SOUND, TREND, Between
 from audiosim.relevance.provenance import Provenance
-from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.stats.normal.layout import REST
 from audiosim.stats.responses.ordinal import level_probabilities, thresholds_of
 

@@ -23,15 +23,13 @@ from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.angles import angles_of
 from audiosim.features.audio import keep_closeness, likeness
+from audiosim.relevance.between import SOUND
 from audiosim.relevance.consensus import bands
 from audiosim.stats.gaussians.proximity import nearest_correlation
 from audiosim.stats.normal.block_kernels import Cosines, SameCode
 from audiosim.stats.normal.layout import Kernels, Layout
 from audiosim.stats.normal.sparse_rows import short
 
-ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # components available for any pool
-METADATA = ("query_genre", "query_artist", "genres", "artist")
-SOUND = "sound"
 EFFECTS = 100  # most effects of one kind that are shared between queries; limits memory
 
 

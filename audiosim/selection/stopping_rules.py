@@ -39,12 +39,12 @@ def first_of(rules: Sequence[StoppingRule]) -> StoppingRule:
     return stopping.AnyOf(tuple(rules)) if len(rules) > 1 else rules[0]
 
 
-def as_stopping_rule(rule: object) -> StoppingRule:
+def as_stopping_rule(given: object) -> StoppingRule:
     """The stopping rule given by a rule, its text or a mean confidence."""
-    if isinstance(rule, StoppingRule):
-        return rule
-    if isinstance(rule, str):
-        return parse_stopping_rule(rule)
-    if isinstance(rule, Real):
-        return stopping.Assurance(stopping.ORDER, share_to_reach("confidence", float(rule)))
-    raise InputError(f"expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got {rule!r}")
+    if isinstance(given, StoppingRule):
+        return given
+    if isinstance(given, str):
+        return parse_stopping_rule(given)
+    if isinstance(given, Real):
+        return stopping.Assurance(stopping.ORDER, share_to_reach("confidence", float(given)))
+    raise InputError(f"expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got {given!r}")

@@ -8,7 +8,7 @@ from audiosim.selection.stopping import Claim, assured
 from audiosim.stats.inference.ties import nearness
 
 
-def _successes(shares: Ranking, share: float) -> float:
+def _successes(satisfied: Ranking, share: float) -> float:
     """Mean confidence in the systems' success or failure; success means satisfying more than a share of the users.
 
     share  share of the users, such as .5 for most of them
@@ -18,7 +18,7 @@ def _successes(shares: Ranking, share: float) -> float:
     equation 4.8, for which see `users.satisfaction.success`. Urbano (2013), equation 4.4 and section 8.5: a minimum
     level of effectiveness.
     """
-    chances = success_chances(shares, share)
+    chances = success_chances(satisfied, share)
     return float(np.maximum(chances, 1 - chances).mean())
 
 
@@ -26,18 +26,18 @@ SUCCESSES = Claim("success", _successes, "share")
 SUCCESS = assured(SUCCESSES, "success(share=0.5)=0.95", usual="0.5")
 
 
-def success_chances(shares: Ranking, share: float) -> Array:
+def success_chances(satisfied: Ranking, share: float) -> Array:
     """(s,) probability that each system satisfies more than a share of the users.
 
-    shares  shares of users that the systems satisfy, as a ranking; see `satisfied_users`
-    share   share of the users in [0, 1]; a known share of users gives 0 or 1
+    satisfied  shares of users that the systems satisfy, as a ranking; see `satisfied_users`
+    share      share of the users in [0, 1]; a known share of users gives 0 or 1
     """
-    means, variances = shares.scores.mean.tolist(), shares.scores.variance.tolist()
+    means, variances = satisfied.scores.mean.tolist(), satisfied.scores.variance.tolist()
     return np.array(
         [
-            shares.cumulative(mean - share, variance)
+            satisfied.cumulative(mean - share, variance)
             if variance > 0
-            else float(mean - share > nearness(shares.scores.mean))
+            else float(mean - share > nearness(satisfied.scores.mean))
             for mean, variance in zip(means, variances, strict=True)
         ]
     )

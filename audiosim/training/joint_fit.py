@@ -9,10 +9,9 @@ from scipy.linalg import block_diag
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
-from audiosim.relevance.between import TREND, Between
+from audiosim.relevance.between import SOUND, TREND, Between
 from audiosim.relevance.joint_prior import Prior
 from audiosim.relevance.model_files import Model, Trend, fallbacks, load_model
-from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.normal.components import Components, estimate_components
 from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.normal.size_search import LEAST_GAIN

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.arrays import Array, Booleans
+from audiosim.corpus.identifiers import check_identifier
 from audiosim.corpus.lines import finite, read_lines
-from audiosim.corpus.metadata_tables import check_identifier, read_rows
+from audiosim.corpus.metadata_tables import read_rows
 from audiosim.corpus.model import FINE, SCALES, Scale
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import quoted

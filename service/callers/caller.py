@@ -8,6 +8,12 @@ from fastapi.params import Security as Secured
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from audiosim.errors import InputError
+
+
+class NotServedError(InputError):
+    """Request for a collection or a model that is not served here."""
+
 
 class DeniedError(HTTPException):
     """Rejection of a request that its caller may not make."""

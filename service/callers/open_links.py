@@ -22,8 +22,8 @@ from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.campaign.schema import locked
 from audiosim.campaign.tables import BESIDE, OPEN_LINKS, PARTICIPANTS
 from audiosim.errors import ClosedError, InputError
+from audiosim.service.callers.caller import NotServedError
 from audiosim.service.callers.tokens import LONGEST_DAYS, NAME_LIMIT, TIMEOUT_S, digest_of
-from audiosim.service.shelf.served_collection import NotServedError
 
 CODE_BYTES = 16
 MOST_PEOPLE = 5_000

@@ -29,6 +29,7 @@ from audiosim.corpus.model import parse_scale, retrieved_by
 from audiosim.corpus.runs import read_runs
 from audiosim.corpus.task_file import TASK_FILE, TaskTable, task_lines
 from audiosim.errors import InputError
+from audiosim.service.callers.caller import NotServedError
 from audiosim.service.campaigns.campaign_file import FILE as CAMPAIGN
 from audiosim.service.campaigns.campaign_file import CampaignFile
 from audiosim.service.drafts.draft_files import HEAD, KIND_IN, PROMPT_TEXTS, DraftFile, Kind, check_file, place_of
@@ -36,7 +37,6 @@ from audiosim.service.drafts.file_names import named_from
 from audiosim.service.drafts.generated_folders import RecordingFolders, write_generated, write_paths
 from audiosim.service.drafts.prompt_texts import TABLE, read_prompts
 from audiosim.service.process.time_limit import reading_s, within
-from audiosim.service.shelf.served_collection import NotServedError
 
 DRAFTS = ".drafts"
 SETTINGS = ".settings.json"

@@ -19,6 +19,7 @@ from audiosim.corpus.runs import read_runs
 from audiosim.corpus.task_file import TASK_FILE, TaskTable, read_task
 from audiosim.errors import InputError
 from audiosim.messages import counted
+from audiosim.service.drafts.file_names import SOUNDS
 from audiosim.service.drafts.prompt_texts import SUFFIX, TABLE, is_prompt, read_prompt, read_prompt_table
 from audiosim.service.shelf.sound_files import LIMITS, RATE_HZ
 
@@ -35,7 +36,6 @@ Kind = Literal[
     "prompts",
     "prompt",
 ]
-SOUNDS = "sounds"
 RUNS = "runs"
 PROMPT_TEXTS = "prompts"
 TABLES: dict[Kind, str] = {

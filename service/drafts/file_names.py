@@ -6,6 +6,8 @@ from pathlib import Path
 
 from audiosim.errors import FormatError, InputError
 
+SOUNDS = "sounds"
+
 
 @contextmanager
 def named_from(aside: Path, place: str, name: str) -> Iterator[None]:

@@ -26,8 +26,7 @@ from audiosim.corpus.prompts import PROMPT
 from audiosim.corpus.runs import run_lines
 from audiosim.errors import InputError
 from audiosim.messages import printable
-from audiosim.service.drafts.draft_files import SOUNDS
-from audiosim.service.drafts.file_names import named_from
+from audiosim.service.drafts.file_names import SOUNDS, named_from
 from audiosim.service.drafts.prompt_texts import PROMPTS, read_prompts
 
 

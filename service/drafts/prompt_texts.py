@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from audiosim.corpus.collection_files import find_file
+from audiosim.corpus.identifiers import check_identifier
 from audiosim.corpus.lines import every_line, read_lines
-from audiosim.corpus.metadata_tables import check_identifier, read_rows
+from audiosim.corpus.metadata_tables import read_rows
 from audiosim.corpus.prompts import PROMPT, prompt_cell, prompt_text
 from audiosim.errors import FormatError, InputError
 

@@ -12,8 +12,8 @@ from audiosim.campaign.event import Clock, utc_now, write_time
 from audiosim.campaign.schema import locked
 from audiosim.campaign.tables import PUBLICATIONS
 from audiosim.errors import InputError
+from audiosim.service.callers.caller import NotServedError
 from audiosim.service.callers.tokens import TIMEOUT_S
-from audiosim.service.shelf.served_collection import NotServedError
 
 MOST_BYTES = 50 * 2**20  # of a bundle
 OF_ALL_BUT_CONTENT = [column for column in PUBLICATIONS.c if column.name != "content"]

@@ -10,9 +10,10 @@ from fastapi.routing import APIRoute
 
 from audiosim.service.callers.caller import GENERAL, NOBODY, scopes_of
 from audiosim.service.entrance.access import COOKIE, Access
-from audiosim.service.entrance.exchange import COMPONENTS, Wire
+from audiosim.service.entrance.exchange import COMPONENTS
 from audiosim.service.interface.operation_examples import RequestExample, examples_of, simplest_first
 from audiosim.service.shelf.shelf import Served
+from audiosim.service.wire.base import Wire
 
 TAGS = [
     {"name": "predictions", "description": "Relevance of unjudged pairs, or of rows of features."},

@@ -20,9 +20,8 @@ from audiosim.errors import (
     StoreError,
 )
 from audiosim.messages import brief
-from audiosim.service.callers.caller import NOBODY, OPEN, scopes_of
+from audiosim.service.callers.caller import NOBODY, OPEN, NotServedError, scopes_of
 from audiosim.service.entrance.limits import Lingering, doors_of
-from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.wire.prediction_types import ProblemOut
 
 LOG = logging.getLogger("service")

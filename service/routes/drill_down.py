@@ -6,10 +6,11 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Query
 
 from audiosim.expected.about import About
-from audiosim.service.entrance.exchange import CollectionDep, Wire, chapter
+from audiosim.service.entrance.exchange import CollectionDep, chapter
 from audiosim.service.routes.campaign_state import AboutQuery, AspectQuery, MeasureQuery, RankingsDep
 from audiosim.service.shelf.grounded_ranking import GroundedRanking
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Wire
 from audiosim.service.wire.drill_down_types import ResultListOut, SystemQueriesOut, TwoSystemsOut
 
 router = chapter("campaign")

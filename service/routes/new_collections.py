@@ -15,7 +15,7 @@ from audiosim.collection_check import check
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.service.callers.caller import CallerDep
+from audiosim.service.callers.caller import CallerDep, NotServedError
 from audiosim.service.campaigns.campaigns import WAIT_S
 from audiosim.service.drafts.draft import Draft, Home
 from audiosim.service.drafts.draft_files import Kind
@@ -23,7 +23,6 @@ from audiosim.service.entrance.exchange import BodyDep, ServedDep, chapter
 from audiosim.service.operation.service_state import part
 from audiosim.service.routes.sounds import media_type
 from audiosim.service.shelf.open_collections import CollectionSource
-from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.shelf.shelf import Served
 from audiosim.service.wire.draft_types import (
     ConsequencesOut,

@@ -6,10 +6,10 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Query, Response
 
 from audiosim.errors import InputError
+from audiosim.service.callers.caller import NotServedError
 from audiosim.service.entrance.exchange import CollectionDep, chapter
 from audiosim.service.routes.sounds import CACHED, unplaced
 from audiosim.service.shelf.recording_pictures import recording_picture
-from audiosim.service.shelf.served_collection import NotServedError
 
 router = chapter("sound")
 

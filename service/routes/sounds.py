@@ -11,9 +11,8 @@ from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from audiosim.errors import InputError, SoundError
-from audiosim.service.callers.caller import ASSESSOR_OF_ANY, Caller, CallerDep
+from audiosim.service.callers.caller import ASSESSOR_OF_ANY, Caller, CallerDep, NotServedError
 from audiosim.service.entrance.exchange import ServedDep, chapter
-from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.shelf.shelf import Served
 from audiosim.service.shelf.sound_files import check_sound, known_sound, peaks
 from audiosim.service.shelf.untagged_sounds import untagged_sounds

@@ -24,7 +24,8 @@ from audiosim.corpus.folder_stamp import folder_stamp
 from audiosim.corpus.task_file import TASK_FILE, TaskTable, read_task
 from audiosim.errors import AudiosimError, InputError, StoreError
 from audiosim.messages import nearest_name
-from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
+from audiosim.service.callers.caller import NotServedError
+from audiosim.service.shelf.served_collection import ServedCollection
 
 LOG = logging.getLogger("service")
 KEEP_OPEN = 32

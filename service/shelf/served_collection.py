@@ -27,6 +27,7 @@ from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.model_files import model_names
 from audiosim.relevance.relearning import after_judgments, hearing
+from audiosim.service.callers.caller import NotServedError
 from audiosim.service.campaigns.campaigns import Judging
 from audiosim.service.campaigns.questions import Questions
 from audiosim.service.shelf.aliases import Aliases, Called, by_name
@@ -39,10 +40,6 @@ FEW = 4  # rankings with their bases; they are large
 DEEPEST_CUTOFF = 1000
 REMOTE = "remote:"  # prefix of the model of another service
 MOST_BEYOND = 500  # unretrieved pairs per request
-
-
-class NotServedError(InputError):
-    """Request for a collection or a model that is not served here."""
 
 
 class ServedCollection:

@@ -16,11 +16,12 @@ from audiosim.corpus.folder_stamp import file_stamp
 from audiosim.errors import InputError
 from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model, load_model, model_names
+from audiosim.service.callers.caller import NotServedError
 from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
 from audiosim.service.campaigns.campaigns import Judging
 from audiosim.service.campaigns.kept_models import KeptModels
 from audiosim.service.shelf.open_collections import KEEP_OPEN, THIS_PROCESS, CollectionSource, OpenCollections
-from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
+from audiosim.service.shelf.served_collection import ServedCollection
 
 LOG = logging.getLogger("service")
 

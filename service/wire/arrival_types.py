@@ -6,8 +6,8 @@ from msgspec import Meta, field
 
 from audiosim.corpus.model import Document
 from audiosim.service.drafts.draft_files import Kind
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.files.additions import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns
+from audiosim.service.wire.base import Strict, Wire
 
 Word = Annotated[str, Meta(min_length=1, max_length=LONGEST_IDENTIFIER)]
 MOST_COLUMNS = 32

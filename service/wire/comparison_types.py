@@ -8,9 +8,9 @@ from audiosim.campaign import Event
 from audiosim.campaign.comparison_ledger import ComparisonLease
 from audiosim.campaign.event import RUSHED, Clock, write_time
 from audiosim.corpus.model import Pair
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.aliases import Called
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Strict, Wire
 from audiosim.service.wire.judgment_types import MOST_ASKED, Name, Seconds, Text, addresses_of, time_of_answer
 
 HEARD = ("query_played_s", "a_played_s", "b_played_s")

@@ -15,7 +15,7 @@ from audiosim.service.campaigns.campaign_file import CampaignFile, published_mod
 from audiosim.service.campaigns.questions import Questions
 from audiosim.service.drafts.draft import LONGEST_TEXT, Draft, DraftSettings, Home
 from audiosim.service.drafts.draft_files import DraftFile
-from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.wire.base import Strict, Wire
 
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 STOPPING_RULES = {

@@ -6,10 +6,10 @@ from typing import Any
 from audiosim.corpus.model import Pair
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import TwoSystems
-from audiosim.service.entrance.exchange import Wire
 from audiosim.service.shelf.aliases import by_name
 from audiosim.service.shelf.grounded_ranking import Clip, QueryDifference, QueryScore, TellingPair
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Wire
 from audiosim.service.wire.judgment_types import addresses_of
 from audiosim.service.wire.state_types import AboutOut
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from audiosim.campaign.adjudications import Adjudication
-from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.wire.base import Strict, Wire
 from audiosim.service.wire.judgment_types import Name, RecordOut, Text
 from audiosim.service.wire.state_types import AboutOut
 

@@ -18,10 +18,10 @@ from audiosim.corpus.task_file import TaskTable
 from audiosim.errors import InputError
 from audiosim.service.campaigns.headphone_check import TRIALS, Screening
 from audiosim.service.campaigns.questions import REASONS, Questions
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.aliases import Called, by_name
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.shelf.sound_files import Peaks
+from audiosim.service.wire.base import Strict, Wire
 
 MOST_ASKED = 100
 LATE_DAYS = 60  # an older answer must be a mistake of the client

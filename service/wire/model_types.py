@@ -13,8 +13,8 @@ from audiosim.relevance.model_files import model_names
 from audiosim.service.campaigns.campaign_file import published_models
 from audiosim.service.campaigns.kept_models import LONGEST_NAME
 from audiosim.service.campaigns.training_store import TrainingState
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Strict, Wire
 from audiosim.service.wire.judgment_types import RecordOut, Text
 from audiosim.service.wire.state_types import AboutOut
 

@@ -13,7 +13,7 @@ from audiosim.service.callers.open_links import (
     Participant,
 )
 from audiosim.service.callers.tokens import LONGEST_DAYS, NAME_LIMIT
-from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.wire.base import Strict, Wire
 
 LinkName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 Short = Annotated[str, Meta(max_length=200)]

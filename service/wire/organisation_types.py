@@ -12,11 +12,11 @@ from audiosim.arrays import Array, Integers
 from audiosim.campaign import CampaignState
 from audiosim.campaign.event import write_time
 from audiosim.service.callers.tokens import LONGEST_DAYS, NAME_LIMIT, Token
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.files.import_store import Import
 from audiosim.service.shelf.confidence_history import Course, Moment
 from audiosim.service.shelf.recent_changes import Moved, RecentChanges, Settled
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Strict, Wire
 from audiosim.service.wire.judgment_types import RecordOut
 from audiosim.service.wire.state_types import AboutOut
 from audiosim.simulation.alternatives import DesignChoice

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from audiosim.service.callers.open_links import OpenLink, Participant
 from audiosim.service.callers.tokens import Token
-from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.wire.base import Strict, Wire
 from audiosim.service.wire.judgment_types import RecordOut
 
 

@@ -11,9 +11,9 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.relevance.model_files import Model
-from audiosim.service.entrance.exchange import Wire
 from audiosim.service.shelf.predictor import Predictor
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Wire
 
 MOST_ROWS = 50_000
 MOST_FEATURES = 100

@@ -6,8 +6,8 @@ from urllib.parse import quote
 from msgspec import Meta
 
 from audiosim.report.imprint import LICENCES, MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT, Imprint
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.files.published_records import PublishedRecord
+from audiosim.service.wire.base import Strict, Wire
 
 AuthorName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 LICENCE = f"^({'|'.join(one.replace('.', '[.]') for one in LICENCES)})?$"

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from audiosim.service.callers.tokens import LONGEST_DAYS, NAME_LIMIT, Token
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Strict, Wire
 from audiosim.service.wire.state_types import AboutOut, DifferenceOut, SystemOut
 
 

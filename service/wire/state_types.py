@@ -12,8 +12,8 @@ from audiosim.expected.ranking import PREDICTED
 from audiosim.expected.verdicts import Separation
 from audiosim.relevance.pair_evidence import evidence_counts
 from audiosim.selection import Selection
-from audiosim.service.entrance.exchange import Wire
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Wire
 
 
 class SystemOut(Wire, omit_defaults=True):

@@ -9,8 +9,8 @@ from audiosim.campaign.words import texts_of
 from audiosim.corpus.model import queries_of
 from audiosim.corpus.prompts import prompts_of
 from audiosim.errors import InputError
-from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.base import Strict, Wire
 from audiosim.service.wire.judgment_types import Name, RecordOut, Text
 
 OF_SCALE = ("scale", "grades", "control", "labels", "steps", "aspect")

@@ -23,6 +23,7 @@ from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator
 from audiosim.relevance.belief import FEW
+from audiosim.relevance.between import SOUND
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judges import NO_JUDGES
@@ -30,7 +31,6 @@ from audiosim.relevance.level_chances import FREEDOM, WORTHS
 from audiosim.relevance.level_use import WEIGHT
 from audiosim.relevance.model_files import Trend, fallbacks
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.gaussians.gaussian import Gaussian
 
 LEVELS = np.arange(5.0, 100, 10)

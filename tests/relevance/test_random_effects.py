@@ -12,7 +12,8 @@ from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features.audio import closeness
 from audiosim.relevance import random_effects
-from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND, layout_of, sound_kernels
+from audiosim.relevance.between import ALWAYS, METADATA, SOUND
+from audiosim.relevance.random_effects import layout_of, sound_kernels
 from audiosim.stats.gaussians.gaussian import Gaussian
 from audiosim.stats.gaussians.proximity import nearest_correlation
 from audiosim.stats.normal.layout import REST

@@ -11,11 +11,11 @@ from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.relevance.between import ALWAYS, METADATA, SOUND
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.level_chances import FREEDOM
 from audiosim.relevance.model_files import load_model, save_model
-from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.stats.gaussians.gaussian import Gaussian
 from audiosim.stats.normal.layout import REST

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from audiosim.errors import InputError
+from audiosim.relevance.between import ALWAYS, METADATA, SOUND
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.model_files import fallbacks
-from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.report.screen import console
 from audiosim.report.training_page import training_page
 from audiosim.report.training_views import MEANINGS, component_table, spell, training_view
