@@ -13,7 +13,7 @@ def __getattr__(name: str) -> object:
     """A public name, imported when first asked for; an unknown name is an error that suggests the nearest one."""
     if name in __all__:
         return _find(name)
-    from audiosim.messages import did_you_mean
+    from audiosim.text import did_you_mean
 
     # Without `obj` Python adds no hint of its own. Notebooks would not show it, and elsewhere the hint would appear
     # twice.

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.corpus.arguments import as_collection, judgments_second
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 from audiosim.functions import start_loop
+from audiosim.joint.estimators import JOINT
 from audiosim.measures.measure import Measure
 from audiosim.peers.honesty import Honesty, compare_methods, usual_budgets
 from audiosim.peers.task import Peer
 from audiosim.plugins import find_measure, find_peers, make_estimator
-from audiosim.relevance.estimators import JOINT
+from audiosim.ranking import Selection
 from audiosim.report.screen import progress
-from audiosim.selection import Selection
 from audiosim.simulation import Trial, draw_parts
 
 

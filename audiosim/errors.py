@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from audiosim.messages import brief
+from audiosim.text import brief
 
 
 class AudiosimError(Exception):

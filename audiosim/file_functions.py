@@ -12,27 +12,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from audiosim.corpus.arguments import as_collection
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import check_output_file, write_text
-from audiosim.corpus.pool import build_pool
-from audiosim.corpus.prompts import prompts_of
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.collection import Collection, prompts_of
+from audiosim.collection.grading import find_grading
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
-from audiosim.expected.choices import DifferenceDistribution
-from audiosim.expected.estimation import FEWEST_QUERIES, expected_scores
-from audiosim.expected.separation import verdicts_of_pool
-from audiosim.extras import need
+from audiosim.joint.estimators import JOINT, after_judgments
 from audiosim.measures.measure import Measure, with_cutoff
+from audiosim.ordinal.model import source_of
+from audiosim.people.examples import ExampleSet, ScaledMeasure, balanced_examples
 from audiosim.plugins import find_measure, make_estimator
-from audiosim.relevance.estimators import JOINT
-from audiosim.relevance.provenance import source_of
-from audiosim.relevance.relearning import after_judgments
+from audiosim.ranking import confidences
+from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, as_about
+from audiosim.ranking.expected import FEWEST_QUERIES, expected_scores
+from audiosim.ranking.separation import verdicts_of_pool
 from audiosim.report.rendering import with_hover
 from audiosim.report.screen import progress
-from audiosim.selection import confidences
-from audiosim.users.grading import find_grading
-from audiosim.users.study import ExampleSet, ScaledMeasure, balanced_examples
+from audiosim.results.value import need
+from audiosim.tables.text import check_output_file, write_text
 
 if TYPE_CHECKING:
     from audiosim.simulation.worth import EvidenceWorth
@@ -108,7 +105,7 @@ def write_report(
 
     A page says which parts could not be computed, and why. The command is `audiosim report`.
     """
-    from audiosim.report.bundle import check_bundle_place
+    from audiosim.report.publication import check_bundle_place
 
     need("plots", "a report")
     url, output = judgments if isinstance(judgments, str) and "://" in judgments else None, Path(output)
@@ -131,7 +128,7 @@ def write_report(
 
 def _campaign_of(collection: object, url: str) -> Collection:
     """A collection with the judgments of its campaign in a database."""
-    from audiosim.campaign.log_reader import with_log
+    from audiosim.campaign.reader import with_log
 
     return with_log(url, as_collection(collection))
 
@@ -148,7 +145,7 @@ def _page(
     pictures: bool,
 ) -> str:
     """The text of a page: scores if everything is judged, otherwise expected scores."""
-    from audiosim.evaluation import evaluate
+    from audiosim.evaluation.evaluation import evaluate
     from audiosim.report.evaluation_page import Parts, campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
     from audiosim.sound_functions import query_pictures
@@ -190,10 +187,15 @@ def _write_record(
     output: Path,
 ) -> None:
     """Write the bundle to publish, with the campaign's log if the judgments come from one."""
-    from audiosim.campaign.log_reader import log_in, log_lines, published
-    from audiosim.record import record_of, verdicts_by_aspect
-    from audiosim.report.bundle import bundle, write_bundle
-    from audiosim.report.file_sums import collection_checksums, model_checksum
+    from audiosim.campaign.reader import log_in, log_lines, published
+    from audiosim.report.publication import (
+        bundle,
+        collection_checksums,
+        model_checksum,
+        record_of,
+        verdicts_by_aspect,
+        write_bundle,
+    )
 
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT)

@@ -12,33 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.arrays import Integers
 from audiosim.cluster.turns import HERE, Workers
-from audiosim.corpus.arguments import as_collection, judgments_in_place_of, judgments_second
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.in_memory import pairs_in_memory
-from audiosim.corpus.model import Judgment, Pair
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.display import frame_of, in_notebook
+from audiosim.collection.arguments import as_collection, judgments_in_place_of, judgments_second
+from audiosim.collection.collection import Collection
+from audiosim.collection.memory import pairs_in_memory
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
-from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
-from audiosim.expected.choices import DifferenceDistribution, Ideal
-from audiosim.expected.estimation import expected_scores
-from audiosim.expected.separation import two_systems_of_pool
-from audiosim.expected.two_systems import TwoSystems, check_level, check_two
+from audiosim.joint.estimators import JOINT, NameOrFile, RelevanceEstimator, after_judgments
+from audiosim.joint.posterior import what_lacks
+from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
+from audiosim.people.answers import Answers, read_answers
+from audiosim.people.preferences import Preferences, preferences
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
-from audiosim.relevance.any_pair import Known, portions
-from audiosim.relevance.estimators import JOINT, NameOrFile, RelevanceEstimator
-from audiosim.relevance.pair_evidence import what_lacks
-from audiosim.relevance.prediction_rows import Predictions, prediction_rows
-from audiosim.relevance.relearning import after_judgments
+from audiosim.ranking import Selection, StoppingRule
+from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal, as_about
+from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.separation import two_systems_of_pool
+from audiosim.ranking.stopping import as_stopping_rule, first_of
+from audiosim.ranking.two_systems import TwoSystems, check_level, check_two
 from audiosim.report.screen import progress
-from audiosim.selection import Selection, StoppingRule
-from audiosim.selection.stopping_rules import as_stopping_rule, first_of
+from audiosim.results.value import frame_of, in_notebook
 from audiosim.simulation import Replay, replay
-from audiosim.users.answers import Answers, read_answers
-from audiosim.users.preferences import Preferences, preferences
+from audiosim.stats.arrays import Integers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +85,7 @@ class NextPairs:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The weights of the first pairs; new axes if None."""
-        from audiosim.plots import draw_bars
+        from audiosim.results.plots import draw_bars
 
         names = [f"{pair.query} {pair.document}" for pair in self.pairs[:SHOWN]]
         return draw_bars(names, self.weights[:SHOWN], f"weight, {self.selection_rule}", axes)

@@ -9,26 +9,25 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.campaign.ledger import Ledger
-from audiosim.campaign.log_reader import log_in
-from audiosim.corpus.arguments import as_collection
-from audiosim.corpus.array_files import check_regular
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import parse_json
-from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import build_pool
-from audiosim.display import frame_of, listed, notebook_html
+from audiosim.campaign.reader import log_in
+from audiosim.campaign.state import Ledger
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment
 from audiosim.errors import AudiosimError, InputError
-from audiosim.expected.about import THESE, About, as_about
-from audiosim.expected.choices import DifferenceDistribution
-from audiosim.expected.estimation import estimate_after, expected_scores
-from audiosim.expected.ranking import Ranking
+from audiosim.joint.estimators import JOINT
 from audiosim.measures.measure import Measure
-from audiosim.messages import one_line
 from audiosim.plugins import find_measure, make_estimator
-from audiosim.relevance.estimators import JOINT
+from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
+from audiosim.ranking.expected import estimate_after, expected_scores
+from audiosim.ranking.ranking import Ranking
 from audiosim.report.screen import progress
+from audiosim.results.value import frame_of, listed, notebook_html
 from audiosim.stats.inference.ties import shared_ranks
+from audiosim.tables.arrays import check_regular
+from audiosim.tables.text import parse_json
+from audiosim.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +168,7 @@ class RankingHistory:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The score of each system at each look with its 95 % interval, the confidence below; new axes if None."""
-        from audiosim.plots import draw_looks
+        from audiosim.results.plots import draw_looks
 
         held = [{one.system: (one.low, one.score, one.high) for one in look.ranked} for look in self.looks]
         ranked = {system: [scores.get(system) for scores in held] for system in self.systems}

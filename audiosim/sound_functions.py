@@ -8,19 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audiosim.corpus.arguments import as_collection
-from audiosim.corpus.collection import SOUNDS, Collection
-from audiosim.corpus.lines import write_text
-from audiosim.corpus.model import queries_of
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.collection import SOUNDS, Collection
+from audiosim.collection.values import queries_of
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins import find_embedding, other_decoders
 from audiosim.report.screen import progress
+from audiosim.tables.text import write_text
 
 if TYPE_CHECKING:
-    from audiosim.audio.describe import Failure
-    from audiosim.audio.embedding import Embed, Embedding
-    from audiosim.audio.music_folder import MusicFolder
-    from audiosim.audio.sound_map import MapBy, SoundMap
+    from audiosim.sound.describe import Failure
+    from audiosim.sound.embedding import Embed, Embedding
+    from audiosim.sound.folder import MusicFolder
+    from audiosim.sound.map import MapBy, SoundMap
 
 _WITHOUT_INDEX = f"{{}} has no index of its sounds: make one with audiosim extract -o COLLECTION/{SOUNDS}"
 
@@ -40,8 +40,8 @@ def embed(
     jobs       worker processes, each of which loads the function; None: one per core
     scheduler  address of a Dask cluster that does the work instead
     """
-    from audiosim.audio.embedding import Embedding
-    from audiosim.audio.index_vectors import embed_index
+    from audiosim.sound.embedding import Embedding
+    from audiosim.sound.vectors import embed_index
 
     given = [embeddings] if isinstance(embeddings, str | Embedding) or callable(embeddings) else list(embeddings)
     chosen = [
@@ -83,8 +83,8 @@ def init(
     A further call continues where the last one stopped, and adds new files. It keeps what you changed: filled fields of
     documents.tsv, the queries of queries.tsv, and collection.toml.
     """
-    from audiosim.audio.music_folder import collect
-    from audiosim.relevance.evidence_effects import prepare_closeness
+    from audiosim.joint.terms import prepare_closeness
+    from audiosim.sound.folder import collect
 
     with progress("extracting") as show:
         made = collect(
@@ -111,13 +111,13 @@ def sound_map(
 
     collection    `Collection` or its folder, with an index of its sounds; or the folder of an index alone
     output        file of the page, which ends in .html; None: not written
-    by            "pca" or "umap"; see `audiosim.audio.sound_map.map_coordinates`
+    by            "pca" or "umap"; see `audiosim.sound.map.map_coordinates`
     descriptions  descriptions to use: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors
     pictures      True to include the mel spectrograms of the queries' recordings
     """
-    from audiosim.audio.index_head import HEAD
-    from audiosim.audio.recordings import Searched
-    from audiosim.audio.sound_map import map_of
+    from audiosim.sound.descriptions import Searched
+    from audiosim.sound.map import map_of
+    from audiosim.sound.store import HEAD
 
     alone = isinstance(collection, str | Path) and (Path(collection) / HEAD).exists()
     read = None if alone else as_collection(collection)
@@ -130,7 +130,7 @@ def sound_map(
     queries = {} if read is None else read.query_documents
     found = map_of(searched, groups, queries, by, descriptions, retrieved)
     if output is not None:
-        from audiosim.report.map_page import map_page
+        from audiosim.report.rendering import map_page
 
         paths = {one.identifier: one.path for one in searched.shards[0].recordings}
         name, drawn = Path(str(folder)).stem if read is None else read.name, {}
@@ -144,7 +144,7 @@ def sound_map(
 
 def query_pictures(collection: Collection) -> dict[str, bytes]:
     """Pictures of the recordings of a collection's queries, as JPEG files; recordings that cannot be read have none."""
-    from audiosim.audio.index import AudioIndex
+    from audiosim.sound.index import AudioIndex
 
     if collection.sounds is None:
         raise InputError(_WITHOUT_INDEX.format(collection.name))
@@ -158,7 +158,7 @@ def query_pictures(collection: Collection) -> dict[str, bytes]:
 
 def _pictures(paths: Mapping[str, str], show: Callable[[int, int], object]) -> dict[str, bytes]:
     """Pictures of recordings; recordings with a missing or unreadable file have none."""
-    from audiosim.audio.picture import picture_of
+    from audiosim.sound.clips import picture_of
 
     found: dict[str, bytes] = {}
     for done, (name, path) in enumerate(paths.items(), start=1):

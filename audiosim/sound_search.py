@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.corpus.arguments import as_collection
-from audiosim.corpus.model import Run
-from audiosim.corpus.runs import run_lines, write_run
-from audiosim.corpus.sound_vectors import GAUSSIANS
-from audiosim.display import frame_of, in_notebook
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.kinds import run_lines, write_run
+from audiosim.collection.values import Run
 from audiosim.errors import InputError
 from audiosim.plugins import find_embedding, installed_frames, known_embeddings, other_decoders
+from audiosim.results.value import frame_of, in_notebook
+from audiosim.sound.embedding import GAUSSIANS
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from audiosim.audio.describe import Failure
-    from audiosim.audio.index import AudioIndex, Neighbour
-    from audiosim.audio.search import Divergence
+    from audiosim.sound.describe import Failure
+    from audiosim.sound.index import AudioIndex, Neighbour
+    from audiosim.sound.search import Divergence
 
 Paths = str | Path | Sequence[str | Path]
 Near = Mapping[str, tuple["Neighbour", ...]]
@@ -92,7 +92,7 @@ class NearestRecordings:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The mean divergence of each rank over the queries; new axes if None."""
-        from audiosim.plots import Line, draw_curves
+        from audiosim.results.plots import Line, draw_curves
 
         depth = max((len(near) for near in self.found.values()), default=0)
         at = [[near[rank].divergence for near in self.found.values() if rank < len(near)] for rank in range(depth)]
@@ -173,7 +173,7 @@ def _near_by_gaussians(
     sounds: "AudioIndex | None",
     how: Mapping[str, Any],
 ) -> Near:
-    from audiosim.audio.shards import neighbours_in, neighbours_like
+    from audiosim.sound.descriptions import neighbours_in, neighbours_like
 
     if sounds is not None:
         return neighbours_like(shards, sounds, count, **how)
@@ -194,9 +194,8 @@ def _near_by(
 
     The neighbours are None if only Gaussians count and the search is exact: another, faster search handles these.
     """
-    from audiosim.audio.description_weights import learned_weights
-    from audiosim.audio.descriptions import descriptions_of, neighbours_by
-    from audiosim.audio.recordings import Searched
+    from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
+    from audiosim.sound.neighbours import learned_weights
 
     searched = Searched.load(shards)
     if not approximate and not searched.pieces and by is None:
@@ -217,7 +216,7 @@ def _near_by(
         weights = learned_weights(within, kinds, collection.query_documents, collection.grades())
     if not approximate:
         return neighbours_by(searched, descriptions, asked, count, artists, weights), None
-    from audiosim.audio.approximate import ApproximateSearch
+    from audiosim.sound.approximate import ApproximateSearch
 
     search = ApproximateSearch(searched)
     return neighbours_by(searched, descriptions, asked, count, artists, weights, search), search.recall
@@ -238,8 +237,8 @@ def _vectors_like(
     shards: "Sequence[AudioIndex]", sounds: "AudioIndex", names: Sequence[str]
 ) -> "dict[str, NDArray[np.float64]]":
     """Vectors of query sounds, by those installed embeddings that made the vectors of the index."""
-    from audiosim.audio.index_vectors import vectors_of
-    from audiosim.corpus.sound_vectors import embedded_files
+    from audiosim.sound.embedding import embedded_files
+    from audiosim.sound.vectors import vectors_of
 
     installed = set(known_embeddings())
     made = [
@@ -255,20 +254,20 @@ def _several(paths: Paths) -> list[str | Path]:
 
 
 def _artists_of(documents: str | Path | None) -> dict[str, str | None] | None:
-    from audiosim.corpus.metadata_tables import read_documents
+    from audiosim.collection.kinds import read_documents
 
     return {name: one.artist for name, one in read_documents(Path(documents)).items()} if documents else None
 
 
 def _queries_of(queries: str | Path | None) -> dict[str, str] | None:
-    from audiosim.corpus.metadata_tables import read_queries
+    from audiosim.collection.kinds import read_queries
 
     return read_queries(Path(queries)) if queries else None
 
 
 def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> "AudioIndex":
     """Sounds described like those of an index; an error if none can be described."""
-    from audiosim.audio.index import AudioIndex, extract
+    from audiosim.sound.index import AudioIndex, extract
 
     AudioIndex.load(index)  # raises before any sound is read
     found = extract(list(sounds), parameters=installed_frames(Path(index)), decoders=other_decoders())

@@ -1,6 +1,6 @@
 """Access to the web service from Python: `Client`, and an estimator that asks a service for its predictions."""
 
 from audiosim.service.client import Client
-from audiosim.service.remote_model import remote
+from audiosim.service.estimator import remote
 
 __all__ = ["Client", "remote"]

@@ -17,14 +17,14 @@ import numpy as np
 from figures import Figures
 from scipy.optimize import minimize
 
-from audiosim.audio.index import AudioIndex, extract
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.metadata_tables import read_documents
-from audiosim.corpus.model import BINARY, Run
-from audiosim.corpus.pool import build_pool
-from audiosim.features.audio import closeness, query_proximity
-from audiosim.stats.gaussians import jensen_shannon
-from audiosim.stats.gaussians.proximity import nearest_correlation
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import read_documents
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BINARY, Run
+from audiosim.ordinal.sound import closeness, query_proximity
+from audiosim.sound import jensen_shannon
+from audiosim.sound.index import AudioIndex, extract
+from audiosim.sound.proximity import nearest_correlation
 
 SOUNDS = Path(__file__).parents[2] / "shared" / "data" / "sounds"
 SHARES = (0.0, 0.1, 0.2)

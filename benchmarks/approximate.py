@@ -17,15 +17,14 @@ import numpy as np
 from figures import Figures
 from neighbours import SOUNDS, both_times
 
-from audiosim.audio import decode
-from audiosim.audio.approximate import CANDIDATES, LISTS, NUMBERS, ApproximateSearch
-from audiosim.audio.descriptions import descriptions_of, neighbours_by
-from audiosim.audio.frames import frames
-from audiosim.audio.index import AudioIndex
-from audiosim.audio.index_store import Appender, Recording
-from audiosim.audio.parameters import STANDARD_FRAMES
-from audiosim.audio.recordings import Searched
-from audiosim.stats.gaussians.gaussian import to_rows
+from audiosim.sound import decode
+from audiosim.sound.approximate import CANDIDATES, LISTS, NUMBERS, ApproximateSearch
+from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
+from audiosim.sound.frames import frames
+from audiosim.sound.gaussians import to_rows
+from audiosim.sound.index import AudioIndex
+from audiosim.sound.parameters import STANDARD_FRAMES
+from audiosim.sound.store import Appender, Recording
 
 BLOCK, PIECES, MIXED = 5000, 10, 3
 

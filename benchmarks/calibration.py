@@ -27,20 +27,18 @@ import numpy as np
 from calibration_figures import COVERAGE, STOPS, keep_figures, plot, plot_home
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BROAD, FINE, queries_of
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.estimation import expected_scores
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, FINE, queries_of
+from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.between import Between
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
-from audiosim.selection.stopping_definition import CHECKED
+from audiosim.ordinal.model import Between, Model, load_model
+from audiosim.ranking import Selection, StoppingRule, parse_stopping_rule
+from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.stopping import CHECKED
 from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
-from audiosim.simulation.parts import Part
-from audiosim.simulation.trials import Followed
-from audiosim.training.between_collections import Estimates, estimates_of, learn_between
+from audiosim.simulation.trials import Followed, Part
+from audiosim.training.joint import Estimates, estimates_of, learn_between
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
 

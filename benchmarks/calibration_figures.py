@@ -7,8 +7,8 @@ from typing import Any
 
 from figures import Figures
 
-from audiosim.report.simulation_page import draw_bins, draw_course
-from audiosim.selection.stopping_definition import CHECKED
+from audiosim.ranking.stopping import CHECKED
+from audiosim.report.simulate import draw_bins, draw_course
 
 STOPS = ("confidence=0.9", "confidence=0.95")
 COVERAGE = ("systems", "differences")

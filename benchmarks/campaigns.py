@@ -20,19 +20,19 @@ from calibration import DATA, KINDS, QUERIES, SOURCES, between_all, real, synthe
 from scipy.special import stdtr
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import queries_of
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.ranking import Ranking
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import queries_of
+from audiosim.joint.check import MOST, check_model
+from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.model_check import MOST, check_model
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.selection import Selection
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking import Selection
+from audiosim.ranking.ranking import Ranking
 from audiosim.simulation import draw_parts, synthetic_collection
 from audiosim.simulation.replay import right, true_scores
 from audiosim.simulation.trials import selections
-from audiosim.training.between_collections import learn_between
+from audiosim.training.joint import learn_between
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 

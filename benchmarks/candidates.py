@@ -23,13 +23,13 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection
-from audiosim.arrays import Array
 from audiosim.campaign import Campaign, CampaignSettings
-from audiosim.campaign.seconds_taken import GRADE, USUAL_S
-from audiosim.corpus.model import Judgment
+from audiosim.campaign.timing import GRADE, USUAL_S
+from audiosim.collection.values import Judgment
 from audiosim.simulation import draw_parts
 from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.replay import agreement_with_truth, true_scores
+from audiosim.stats.arrays import Array
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 FOLDERS = {"mirex2011": DATA / "mirex2011", "dl2019": DATA / "foreign" / "dl2019"}

@@ -18,12 +18,12 @@ from calibration import DATA, learned
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.joint.estimators import built_in, estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import built_in, estimator_of
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.selection import Selection, parse_stopping_rule
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking import Selection, parse_stopping_rule
 from audiosim.simulation import Trial, draw_parts, follow
 
 AT = (0, 100, 200, 400)

@@ -29,12 +29,12 @@ from scipy.special import expit, ndtr
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, PairedComparison
-from audiosim.arrays import Array, Integers
-from audiosim.corpus.comparisons import read_comparisons
-from audiosim.corpus.model import FINE, Run
-from audiosim.corpus.pool import build_pool
-from audiosim.relevance.comparison_model import Compared
-from audiosim.relevance.estimators import built_in
+from audiosim.collection.kinds import read_comparisons
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Run
+from audiosim.joint.comparisons import Compared
+from audiosim.joint.estimators import built_in
+from audiosim.stats.arrays import Array, Integers
 
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "melody2010" / "comparisons.tsv"
 BUSIEST = 20  # people to draw from: six others have too few answers together

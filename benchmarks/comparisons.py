@@ -22,13 +22,13 @@ from scipy.special import expit, ndtr
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, PairedComparison
-from audiosim.arrays import Array
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.about import as_about
-from audiosim.expected.estimation import expected_scores, rank_belief
+from audiosim.collection.pool import build_pool
+from audiosim.joint.comparisons import Compared
+from audiosim.joint.estimators import built_in
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.comparison_model import Compared
-from audiosim.relevance.estimators import built_in
+from audiosim.ranking.about import as_about
+from audiosim.ranking.expected import expected_scores, rank_belief
+from audiosim.stats.arrays import Array
 
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "wmt16-roen"
 PEOPLE, MOMENTS = 6, (50, 200, 600)

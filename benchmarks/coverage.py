@@ -14,8 +14,8 @@ from figures import Figures
 from scipy.special import stdtrit
 from scipy.stats import multinomial
 
-from audiosim.arrays import Array
-from audiosim.stats.inference.intervals import bounded_mean
+from audiosim.stats.arrays import Array
+from audiosim.stats.score_matrix import bounded_mean
 
 QUERIES = (2, 3, 5, 10, 20, 30, 50)
 LARGEST_EXACT = 30  # queries up to which all samples of three scores are listed in full for every population

@@ -27,15 +27,15 @@ from figures import RESULTS, Figures
 from other_measures import CONSIDERED, MEASURES, looks
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Judgment
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.expected.estimation import rank
-from audiosim.expected.linear import LinearScores
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import FINE, Judgment
+from audiosim.joint.model import JointEstimator
 from audiosim.measures.measure import parse_measure
-from audiosim.properties import cached_property
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.model_files import Model, load_model
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking.expected import rank
+from audiosim.ranking.linear import LinearScores
+from audiosim.results.value import cached_property
 
 AT = (50, 100, 200)
 HOW = ("learned", "known")  # origin of the standard deviations

@@ -16,19 +16,28 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, PairedComparison
-from audiosim.arrays import Array
-from audiosim.corpus.model import Run, Scale
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.expected.about import as_about
-from audiosim.expected.estimation import expected_scores, rank_belief
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import Run, Scale
+from audiosim.joint.comparisons import (
+    CARE,
+    CHANCES,
+    MEANS,
+    NOISE,
+    OPINION,
+    SPAMMERS,
+    SPREAD_CHANCES,
+    SPREADS,
+    TIE,
+    Compared,
+)
+from audiosim.joint.estimators import built_in
+from audiosim.joint.fit import COVARIATES, true_of_pairs, usual_comparison_deviations
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.people import TASTE
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.answering_habits import CARE, CHANCES, MEANS, SPAMMERS, SPREAD_CHANCES, SPREADS
-from audiosim.relevance.comparison_deviations import usual_comparison_deviations
-from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared
-from audiosim.relevance.estimators import built_in
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.judge_deviations import COVARIATES, true_of_pairs
-from audiosim.relevance.judges import TASTE
+from audiosim.ranking.about import as_about
+from audiosim.ranking.expected import expected_scores, rank_belief
+from audiosim.stats.arrays import Array
 from audiosim.stats.normal.layout import REST
 
 SYSTEMS, QUERIES, PEOPLE, ASKED, EACH = 6, 20, 30, 6, 60

@@ -17,12 +17,11 @@ import numpy as np
 from figures import Figures
 from neighbours import SOUNDS, chance, quality
 
-from audiosim.audio.description_weights import learned_weights
-from audiosim.audio.descriptions import descriptions_of, neighbours_by
-from audiosim.audio.index import extract
-from audiosim.audio.recordings import Searched
-from audiosim.corpus.metadata_tables import read_documents
-from audiosim.corpus.model import Pair
+from audiosim.collection.kinds import read_documents
+from audiosim.collection.values import Pair
+from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
+from audiosim.sound.index import extract
+from audiosim.sound.neighbours import learned_weights
 from audiosim.sound_functions import embed
 
 

@@ -22,22 +22,20 @@ from loop import judged_next
 from scipy.linalg import lstsq
 
 from audiosim import Collection, Selection, parse_measure
-from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.parameters import STANDARD_FRAMES, Parameters
-from audiosim.corpus.collection import SOUNDS
-from audiosim.corpus.metadata_tables import read_documents
-from audiosim.corpus.model import BINARY, Document, Judgment, Run
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.expected.estimation import estimate_pool, expected_scores
-from audiosim.features import neighbourhood
-from audiosim.features.evidence import sound_columns
-from audiosim.relevance.consensus import covariates
-from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
-from audiosim.relevance.evidence_effects import prepare_closeness
-from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.relearning import relearned
+from audiosim.collection.collection import SOUNDS
+from audiosim.collection.kinds import read_documents
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import BINARY, Document, Judgment, Run
+from audiosim.joint.estimators import RelevanceEstimator, estimator_of, relearned
+from audiosim.joint.moments import FIRST_LEARNING
+from audiosim.joint.terms import covariates, prepare_closeness
+from audiosim.ordinal.evidence import sound_columns
+from audiosim.ranking.expected import estimate_pool, expected_scores
 from audiosim.simulation import draw_parts
-from audiosim.training.folds import draw
+from audiosim.sound import closeness as neighbourhood
+from audiosim.sound.index import AudioIndex, extract
+from audiosim.sound.parameters import STANDARD_FRAMES, Parameters
+from audiosim.training.examples import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
 
@@ -289,7 +287,7 @@ def indifferent(mirex: Path, seeds: int) -> None:
 
 def noise(names: Sequence[str], folder: Path, seed: int) -> Path:
     """An index of random recordings."""
-    from audiosim.stats.gaussians.gaussian import Gaussian
+    from audiosim.sound.gaussians import Gaussian
 
     rng, parameters = np.random.default_rng(seed), Parameters(coefficients=4)
     identity = np.eye(parameters.dimension)
@@ -315,7 +313,7 @@ def useless(mirex: Path, seeds: int) -> None:
 
 def described(names: Sequence[str], folder: Path) -> Path:
     """An index of made-up recordings, with as many dimensions as in `extract`."""
-    from audiosim.stats.gaussians.gaussian import Gaussian
+    from audiosim.sound.gaussians import Gaussian
 
     rng, d = np.random.default_rng(0), STANDARD_FRAMES.dimension
     made = {}

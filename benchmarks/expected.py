@@ -23,16 +23,16 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Selection, package_files
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.expected.choices import Ideal
-from audiosim.expected.estimation import expected_scores
-from audiosim.expected.ratio import RatioScores
-from audiosim.expected.sampled import SampledScores
-from audiosim.expected.verdicts import Verdicts
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
-from audiosim.relevance.belief import Belief
-from audiosim.relevance.estimators import estimator_of
+from audiosim.ranking.about import Ideal
+from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.ratio import RatioScores
+from audiosim.ranking.sampled import SampledScores
+from audiosim.ranking.verdicts import Verdicts
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.normal.multivariate import Moments
 

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 from figures import Figures
 
-from audiosim.arrays import Array
-from audiosim.audio.index import extract
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.metadata_tables import read_documents
-from audiosim.corpus.model import BINARY, Run
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.features.registry import FEATURES
-from audiosim.features.table import Table, columns
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import read_documents
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import BINARY, Run
+from audiosim.ordinal.features import FEATURES, Table, columns
+from audiosim.sound.index import extract
+from audiosim.stats.arrays import Array
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 TOP = 5

@@ -20,9 +20,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.components import estimate_components
 from audiosim.stats.normal.layout import REST, Layout
-from audiosim.stats.normal.restricted_likelihood import Bend, RestrictedLikelihood
+from audiosim.stats.normal.variance_components import Bend, RestrictedLikelihood, estimate_components
 
 STANDARD_DEVIATIONS = {"query": 0.11, "genre": 0.12, "artist": 0.07, "shared": 0.06, REST: 0.14}
 SYSTEMS, CUTOFF = 20, 5

@@ -24,14 +24,12 @@ from typing import Any
 import numpy as np
 
 from audiosim import package_files
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.pairs import read_pairs
-from audiosim.corpus.runs import read_runs
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import read_judgments, read_pairs, read_runs
 from audiosim.errors import AudiosimError
-from audiosim.measures.files import judged_files
-from audiosim.relevance.model_files import load_model
-from audiosim.users.answers import read_answers
+from audiosim.measures.scores import judged_files
+from audiosim.ordinal.model import load_model
+from audiosim.people.answers import read_answers
 
 LIMIT_S = 20
 ROOM = 2 * 2**30  # bytes

@@ -21,14 +21,15 @@ import numpy as np
 from figures import Figures, run_parts
 from neighbours import SOUNDS
 
-from audiosim.audio import by_ffmpeg, more_formats
-from audiosim.audio.decode import Whole, read
-from audiosim.audio.describe import Described, describe_file
-from audiosim.audio.index_store import Recording
-from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.errors import SoundError
-from audiosim.stats.gaussians.gaussian import from_triangles, to_rows
-from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
+from audiosim.sound import by_ffmpeg
+from audiosim.sound import formats as more_formats
+from audiosim.sound.decode import Whole, read
+from audiosim.sound.describe import Described, describe_file
+from audiosim.sound.gaussians import from_triangles, to_rows
+from audiosim.sound.jensen_shannon import jensen_shannon_divergence
+from audiosim.sound.parameters import STANDARD_FRAMES
+from audiosim.sound.store import Recording
 
 CODERS = {
     "wav": [], "flac": [], "aiff": [], "mp3": ["-b:a", "128k"], "ogg": ["-c:a", "libvorbis", "-q:a", "5"],
@@ -39,9 +40,9 @@ HEAD = 1024  # bytes of a file that stay unchanged
 HOUR_MB = 150
 DESCRIBE = """
 import resource, sys
-from audiosim.audio.describe import Described, describe_file
-from audiosim.audio.index_store import Recording
-from audiosim.audio.parameters import STANDARD_FRAMES
+from audiosim.sound.describe import Described, describe_file
+from audiosim.sound.store import Recording
+from audiosim.sound.parameters import STANDARD_FRAMES
 found = describe_file(Recording("x", sys.argv[1]), STANDARD_FRAMES)
 assert isinstance(found, Described), found
 usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -28,20 +28,19 @@ from calibration import Start, between_all, model_for, real
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import queries_of
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.about import OF_THIS_KIND
-from audiosim.expected.another_sample import on_another_sample
-from audiosim.expected.ranking import Ranking
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import queries_of
+from audiosim.joint.estimators import uniform
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import uniform
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.selection import Selection
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking import Selection
+from audiosim.ranking.about import OF_THIS_KIND
+from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.two_systems import on_another_sample
 from audiosim.simulation import draw_parts
-from audiosim.simulation.parts import Part
 from audiosim.simulation.replay import right
-from audiosim.simulation.trials import selections
+from audiosim.simulation.trials import Part, selections
 from audiosim.stats.normal.multivariate import Moments
 
 AT = (0, 50, 100, 200)

@@ -27,11 +27,11 @@ from calibration import Start, bare, between_all, model_for, parts_of, real
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
+from audiosim.ordinal.model import Model, load_model
 from audiosim.peers.honesty import BUDGETS, OWN, Honesty, across, columns_of, compare_methods
-from audiosim.plots import ACCENT, COLOURS, SOFT, draw_stated
 from audiosim.plugins import find_peers
-from audiosim.relevance.model_files import Model, load_model
+from audiosim.results.plots import ACCENT, COLOURS, SOFT, draw_stated
 from audiosim.simulation import Trial
 
 PAGES = Path(__file__).resolve().parents[1] / "docs"

@@ -13,10 +13,10 @@ from figures import Figures, cpu_seconds
 from scipy.stats import permutation_test as one_pair
 from threadpoolctl import threadpool_limits
 
-from audiosim.arrays import Array
-from audiosim.stats.generalizability.splithalf import split_half
-from audiosim.stats.inference.friedman import friedman_test, tukey_test
-from audiosim.stats.inference.paired_tests import paired_test
+from audiosim.stats.arrays import Array
+from audiosim.stats.ranks import friedman_test, tukey_test
+from audiosim.stats.split_half import split_half
+from audiosim.stats.tests import paired_test
 
 LIMIT_S = 5.0
 LIMIT_MB = 1000

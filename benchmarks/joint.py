@@ -24,24 +24,21 @@ from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
-from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.parameters import Parameters
-from audiosim.corpus.metadata_tables import read_documents
-from audiosim.corpus.model import BINARY, Document, Run, queries_of
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.relevance.between import ALWAYS, METADATA
-from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
-from audiosim.relevance.model_files import Model
-from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.relearning import relearned
+from audiosim.collection.kinds import read_documents
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import BINARY, Document, Run, queries_of
+from audiosim.joint.estimators import RelevanceEstimator, estimator_of, relearned
+from audiosim.joint.moments import FIRST_LEARNING
+from audiosim.ordinal.model import ALWAYS, METADATA, Model
 from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
-from audiosim.simulation.parts import HeldOutKind, Part, teams_of
-from audiosim.training.examples import judged_pools, place_levels
-from audiosim.training.folds import draw
-from audiosim.training.joint_validation import KNOWN, NOMINAL, means
+from audiosim.simulation.trials import HeldOutKind, Part, teams_of
+from audiosim.sound.index import AudioIndex, extract
+from audiosim.sound.parameters import Parameters
+from audiosim.training.examples import draw, judged_pools, place_levels
 from audiosim.training.plan import Plan, is_joint, parse_terms
+from audiosim.training.scores import coverage
 from audiosim.training.train import train
-from audiosim.training.validation import coverage
+from audiosim.training.validate_joint import KNOWN, NOMINAL, means
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHARES = (0.0, 0.05, 0.1, 0.2)

@@ -37,9 +37,9 @@ import numpy as np
 from figures import Figures
 from own_postgres import Cluster, programs
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import retrieved_by
-from audiosim.service.callers.tokens import TokenStore
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import retrieved_by
+from audiosim.service.access.tokens import TokenStore
 
 TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []

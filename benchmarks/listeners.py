@@ -26,17 +26,17 @@ import numpy as np
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.arrays import Array, Integers
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.expected.estimation import expected_scores, rank
-from audiosim.expected.ranking import Ranking
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import mean_grades
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.fit import JudgeDeviations
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.people import Listeners, Panel
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.judge_deviations import JudgeDeviations
-from audiosim.relevance.judges import Listeners, Panel
+from audiosim.ranking.expected import expected_scores, rank
+from audiosim.ranking.ranking import Ranking
+from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.layout import REST
 
 # By collection, as shares of the scale: judge, judge x system, judge x query, noise. `models/make_listeners.py`

@@ -26,17 +26,17 @@ from scipy.interpolate import RegularGridInterpolator
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
-from audiosim.arrays import Array, Booleans
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.estimation import expected_scores
-from audiosim.expected.ranking import Ranking
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.selection import Selection
-from audiosim.selection.rules import DrawnByDoubt
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking import Selection
+from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.rules import DrawnByDoubt
 from audiosim.simulation import Trial, follow
+from audiosim.stats.arrays import Array, Booleans
 
 AT = (50, 100, 200, 400)
 LARGEST = 6.0  # z beyond which no order changes

@@ -23,10 +23,10 @@ from figures import Figures, cpu_times
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
-from audiosim.corpus.pool import Pool, build_pool
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.joint.people import Panel
 from audiosim.plugins import make_estimator
-from audiosim.relevance.judges import Panel
-from audiosim.selection import SELECTION_RULES
+from audiosim.ranking import SELECTION_RULES
 from audiosim.simulation import Design, Replay, replay, synthetic_collection
 
 RUNS = 5

@@ -15,11 +15,10 @@ import soundfile
 from figures import Figures
 from neighbours import SOUNDS, quality
 
-from audiosim.audio import decode
-from audiosim.audio.descriptions import descriptions_of, neighbours_by
-from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.recordings import Searched
-from audiosim.corpus.metadata_tables import read_documents
+from audiosim.collection.kinds import read_documents
+from audiosim.sound import decode
+from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
+from audiosim.sound.index import AudioIndex, extract
 
 RANGE_DB = 20.0
 

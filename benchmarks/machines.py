@@ -23,20 +23,19 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.judge_files import MachineJudge
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.expected.estimation import ExpectedScores, expected_scores, rank
-from audiosim.expected.ranking import Ranking
-from audiosim.features.machines import machine_grades, mean_weights
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.terms import EvidenceKind, SlopePrior, machine_kind, usual_slopes
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.evidence_kind import EvidenceKind
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.machine_evidence import SlopePrior, machine_kind, usual_slopes
-from audiosim.relevance.machine_reports import machine_reports
-from audiosim.simulation.parts import draw_parts
+from audiosim.ordinal.evidence import machine_grades, mean_weights
+from audiosim.people.machines import machine_reports
+from audiosim.ranking.expected import ExpectedScores, expected_scores, rank
+from audiosim.ranking.ranking import Ranking
+from audiosim.simulation.trials import draw_parts
+from audiosim.stats.arrays import Array
 
 COUNTS = (0, 25, 50, 100, 200, 400)
 ADDED = 1.5  # standard deviations, added to everything a team's systems retrieved

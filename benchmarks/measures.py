@@ -35,8 +35,8 @@ means = {}
 """
 
 OURS = f"""{READ}
-from audiosim.corpus.model import parse_scale
-from audiosim.measures.files import judged_files
+from audiosim.collection.values import parse_scale
+from audiosim.measures.scores import judged_files
 judged = judged_files(runs, qrels, depth, parse_scale(range(5)))
 written = {{"nDCG": "nDCG", "RBP": "RBP(form=original)", "ERR": "ERR(gain=exponential,form=original)"}}
 for name in sys.argv[3:]:

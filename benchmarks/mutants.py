@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from audiosim.audio.describe import Described, Failure, describe_all, listed
-from audiosim.audio.parameters import STANDARD_FRAMES
-from audiosim.stats.gaussians.gaussian import from_triangles
+from audiosim.sound.describe import Described, Failure, describe_all, listed
+from audiosim.sound.gaussians import from_triangles
+from audiosim.sound.parameters import STANDARD_FRAMES
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 4

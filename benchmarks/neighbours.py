@@ -26,17 +26,16 @@ from figures import Figures
 from scipy.stats import bootstrap, skew
 from threadpoolctl import threadpool_limits
 
-from audiosim.audio import decode
-from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.index_store import Appender, Recording
-from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES
-from audiosim.audio.shards import search_shards
-from audiosim.audio.tags import read_tags
-from audiosim.corpus.metadata_tables import read_documents
-from audiosim.corpus.model import Document
-from audiosim.stats.gaussians import jensen_shannon
-from audiosim.stats.gaussians.gaussian import Gaussian, from_rows, to_rows
-from audiosim.stats.gaussians.kullback_leibler import Packed, kullback_leibler_divergence, pack
+from audiosim.collection.kinds import read_documents
+from audiosim.collection.values import Document
+from audiosim.sound import decode, jensen_shannon
+from audiosim.sound.descriptions import search_shards
+from audiosim.sound.gaussians import Gaussian, from_rows, to_rows
+from audiosim.sound.index import AudioIndex, extract
+from audiosim.sound.kullback_leibler import Packed, kullback_leibler_divergence, pack
+from audiosim.sound.parameters import PLAIN, STANDARD_FRAMES
+from audiosim.sound.store import Appender, Recording
+from audiosim.sound.tags import read_tags
 
 ROOT = Path(__file__).parents[1]
 SOUNDS = ROOT.parent / "shared" / "data" / "sounds"

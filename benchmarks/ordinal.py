@@ -14,9 +14,8 @@ import numpy as np
 from figures import Figures, cpu_seconds
 from threadpoolctl import threadpool_limits
 
-from audiosim.arrays import Array, Integers
-from audiosim.stats.responses.ordinal import expectation, level_probabilities, variance
-from audiosim.stats.responses.ordinal_fit import fit_ordinal
+from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.ordinal import expectation, fit_ordinal, level_probabilities, variance
 
 COLUMNS, LEVELS = 8, 10
 LIMITS_S = {6_000: 0.010, 1_000_000: 1.0}

@@ -21,14 +21,13 @@ from figures import Figures
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Scale
-from audiosim.expected.estimation import expected_scores
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Scale
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.selection import Selection
-from audiosim.simulation.calibration import mean_and_error
-from audiosim.simulation.observations import Observation, Truth
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking import Selection
+from audiosim.ranking.expected import expected_scores
+from audiosim.simulation.calibration import Observation, Truth, mean_and_error
 from audiosim.simulation.trials import selections
 
 HOME = "home"

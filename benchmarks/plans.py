@@ -19,8 +19,8 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 from verdicts import campaigns, stopped, with_caution
 
-from audiosim.selection.stopping import CAUTION, ORDER, Assurance
-from audiosim.simulation.remaining_judgments import OFF, drawn_grades, interval_of, played
+from audiosim.ranking.stopping import CAUTION, ORDER, Assurance
+from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, played
 from audiosim.simulation.trials import selections
 
 TARGETS = (0.9, 0.95)

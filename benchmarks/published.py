@@ -15,9 +15,9 @@ import numpy as np
 from figures import Figures
 
 from audiosim import Collection
-from audiosim.measures.system_scores import scores
+from audiosim.measures.scores import scores
 from audiosim.reproduce import PrintedRow, rows
-from audiosim.stats.inference.held_out_distributions import FITS, fit_distributions
+from audiosim.stats.distributions import FITS, fit_distributions
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

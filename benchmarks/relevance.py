@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from figures import Figures
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from audiosim.training.findings import Findings
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train

@@ -28,10 +28,10 @@ from typing import NamedTuple
 import numpy as np
 from figures import RESULTS, Figures
 
-from audiosim.corpus.array_files import write_parquet
-from audiosim.corpus.judgments import qrels_lines
-from audiosim.corpus.lines import write_text
+from audiosim.collection.kinds import qrels_lines
 from audiosim.simulation import Design, synthetic_collection
+from audiosim.tables.arrays import write_parquet
+from audiosim.tables.text import write_text
 
 SIZES = (1_000, 4_000, 17_000, 86_000, 1_000_000)  # approximate numbers of pairs
 JUDGED = 500
@@ -44,7 +44,7 @@ COMMAND = [sys.executable, "-m", "audiosim"]
 LOOP = """
 import statistics, sys, time
 from audiosim import Collection, Judgment, Selection, parse_measure
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.plugins.contents import make_estimator
 collection = Collection.load(sys.argv[1], judgments=sys.argv[2])
 pool = build_pool(collection)
@@ -104,7 +104,7 @@ values = rng.normal(size=-(-n // 10))[query] + 0.6 * rng.normal(size=30)[system]
 """
 
 OUR_FIT = f"""{DRAWN}
-from audiosim.stats.normal.components import estimate_components
+from audiosim.stats.normal.variance_components import estimate_components
 from audiosim.stats.normal.layout import Layout
 blocks = tuple(np.split(np.arange(n), n // 10))
 start = time.process_time()

@@ -31,7 +31,7 @@ import numpy as np
 from figures import Figures
 
 from audiosim import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
 FEATURES = ("fSYS", "OV", "fART", "sGEN", "fGEN")

@@ -25,16 +25,14 @@ from drawn_collections import drawn_collection
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.corpus.model import queries_of
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.relevance.moments import last_moment
-from audiosim.relevance.relearning import relearned
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import queries_of
+from audiosim.joint.estimators import estimator_of, relearned
+from audiosim.joint.moments import last_moment
+from audiosim.ordinal.model import Model, load_model
 from audiosim.simulation import draw_parts
-from audiosim.training.between_collections import learn_between
-from audiosim.training.examples import place_levels
-from audiosim.training.folds import draw
+from audiosim.training.examples import draw, place_levels
+from audiosim.training.joint import learn_between
 
 SHARES = (0.05, 0.1, 0.2)
 COUNTS = (10, 20)  # judged in all, before the model learns again

@@ -105,7 +105,7 @@ PROMISES = (
         "hostile files",
         "a damaged file gives an error of one line; nothing crashes or takes all memory",
         "seeded mutants of sound files in workers; files of evidence and records",
-        ("tests/audio/test_mutants.py", "tests/corpus/test_evidence.py"),
+        ("tests/sound/test_mutants.py", "tests/collection/test_evidence.py"),
     ),
     Promise(
         "callers",
@@ -128,9 +128,9 @@ PROMISES = (
         "one line gives the problem, its place, and the expected form",
         "every error about lines, collections and options",
         (
-            "tests/corpus/test_lines.py",
-            "tests/corpus/test_judgments.py",
-            "tests/corpus/test_runs.py",
+            "tests/collection/test_lines.py",
+            "tests/collection/test_judgments.py",
+            "tests/collection/test_runs.py",
             "tests/test_cli_input.py",
         ),
     ),

@@ -26,13 +26,13 @@ import soxr
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim.audio import decode, describe
-from audiosim.audio.frames import frame_transform, frames
-from audiosim.audio.index import extract
-from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES, Parameters
-from audiosim.audio.sources import find_sounds
 from audiosim.kernels.spectrum import spectrum_by_arrays
 from audiosim.kernels.spectrum_code import spectrum_by_code
+from audiosim.sound import decode, describe
+from audiosim.sound.frames import frame_transform, frames
+from audiosim.sound.index import extract
+from audiosim.sound.parameters import PLAIN, STANDARD_FRAMES, Parameters
+from audiosim.sound.sources import find_sounds
 
 librosa = lazy_loader.load("librosa")
 ROOT = Path(__file__).parents[1]

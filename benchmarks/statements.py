@@ -8,10 +8,10 @@ from campaigns import HOME, Played
 from figures import Figures
 from scipy.stats import beta
 
-from audiosim.expected.ranking import Ranking
-from audiosim.expected.verdicts import Verdicts
+from audiosim.joint.check import ALARM
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.model_check import ALARM
+from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.verdicts import Verdicts
 from audiosim.simulation.replay import right
 from audiosim.stats.normal.multivariate import Moments
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from audiosim.service.campaigns.campaigns import LISTEN_S
+from audiosim.service.collections.campaigns import LISTEN_S
 
 RATE_HZ = 22_050
 PROMPTS = [f"tune{number}" for number in range(1, 6)]

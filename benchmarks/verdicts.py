@@ -21,7 +21,7 @@ from figures import Figures
 from statements import after_refusal, chances, fit, ranks
 from threadpoolctl import threadpool_limits
 
-from audiosim.selection.stopping import CAUTION, CHECKED
+from audiosim.ranking.stopping import CAUTION, CHECKED
 
 TARGETS = (0.9, 0.95, 0.975)
 OFF = 0.005  # by which accuracy at a stop may be below the target

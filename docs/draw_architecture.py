@@ -66,7 +66,7 @@ def draw(known: list[str]) -> Figure:
     shown = [
         room
         for room in known
-        if room not in {"audiosim.arrays", "audiosim.errors", "audiosim.messages", "audiosim.package_files"}
+        if room not in {"audiosim.stats.arrays", "audiosim.errors", "audiosim.text", "audiosim.package_files"}
     ]
     figure = Figure(figsize=(9, FLOOR * (len(shown) + 0.6)))
     axes = figure.add_axes((0, 0, 1, 1))

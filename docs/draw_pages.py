@@ -18,10 +18,10 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 import audiosim
+from audiosim.people.study_log import StudyLog, read_study
 from audiosim.service.app import listen, near
-from audiosim.service.shelf.sound_files import Sounds
+from audiosim.service.collections.sounds import Sounds
 from audiosim.service.study_app import StudyDesk, create_study_app
-from audiosim.users.study_log import StudyLog, read_study
 
 DOCS = Path(__file__).resolve().parent
 sys.path.append(str(DOCS.parent / "benchmarks"))  # last, because benchmarks/service.py is not the service

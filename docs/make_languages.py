@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audiosim.service.campaigns.questions import BROADLY, ENDS, ENDS_OF_ANY, FINELY, REASONS, STANDARD, YOUR_GRADE
-from audiosim.service.interface.languages import CATALOGUES, MARKED
+from audiosim.service.collections.questions import BROADLY, ENDS, ENDS_OF_ANY, FINELY, REASONS, STANDARD, YOUR_GRADE
+from audiosim.service.http.languages import CATALOGUES, MARKED
 
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog

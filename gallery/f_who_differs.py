@@ -7,7 +7,7 @@ Friedman's test of all systems, then Tukey's honestly significant differences of
 
 import audiosim
 from audiosim.package_files import folder
-from audiosim.plots import draw_intervals
+from audiosim.results.plots import draw_intervals
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

@@ -10,7 +10,7 @@ import numpy as np
 
 import audiosim
 from audiosim.package_files import folder
-from audiosim.plots import Line, draw_curves
+from audiosim.results.plots import Line, draw_curves
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

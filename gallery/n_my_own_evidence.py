@@ -12,7 +12,7 @@ import numpy as np
 
 import audiosim
 from audiosim.package_files import folder
-from audiosim.plots import draw_bars
+from audiosim.results.plots import draw_bars
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

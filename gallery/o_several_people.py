@@ -12,7 +12,7 @@ import numpy as np
 
 import audiosim
 from audiosim.campaign import Campaign, CampaignSettings
-from audiosim.corpus.model import Judgment
+from audiosim.collection.values import Judgment
 from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"

@@ -16,7 +16,7 @@ import numpy as np
 import audiosim
 from audiosim.campaign import Campaign, CampaignSettings
 from audiosim.package_files import folder
-from audiosim.plots import draw_intervals
+from audiosim.results.plots import draw_intervals
 
 data = folder("fixtures").resolve().parents[1] / "shared" / "data" / "listeners" / "sisec08"
 if not data.is_dir():

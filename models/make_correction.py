@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.joint.independent import OrdinalEstimator
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.selection import Selection
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking import Selection
 from audiosim.simulation import Design, Effects, replay, synthetic_collection
+from audiosim.stats.arrays import Array
 from audiosim.training.plan import LISTS, Plan
 from audiosim.training.train import train
 

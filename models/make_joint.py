@@ -18,16 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.corpus.collection import Collection
-from audiosim.relevance.between import Between
-from audiosim.relevance.model_files import load_model, save_model
-from audiosim.relevance.provenance import Provenance, package_versions, source_of
+from audiosim.collection.collection import Collection
+from audiosim.ordinal.model import Between, Provenance, load_model, package_versions, save_model, source_of
 from audiosim.simulation import draw_parts
-from audiosim.training.between_collections import Estimates, estimates_of, learn_between
-from audiosim.training.between_editions import EditionPair, learn_carried
 from audiosim.training.examples import TENTHS, judged_pools, make_examples
-from audiosim.training.joint_fit import fit_joint
-from audiosim.training.patterns import with_patterns
+from audiosim.training.fit import with_patterns
+from audiosim.training.joint import EditionPair, Estimates, estimates_of, fit_joint, learn_between, learn_carried
 
 # Collections of one source share teams and habits, so together they count as one; by the name of their folder.
 SOURCES = {

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import write_text
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.features.machines import LEVELS, machine_grades, mean_weights
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.machine_evidence import MACHINE_SYSTEM, SlopePrior, machine_kind
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.terms import MACHINE_SYSTEM, SlopePrior, machine_kind
+from audiosim.ordinal.evidence import LEVELS, machine_grades, mean_weights
+from audiosim.tables.text import write_text
 
 HERE = Path(__file__).parent
 WIDE = 1.0  # prior standard deviation of a slope: hardly informative

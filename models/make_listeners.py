@@ -24,16 +24,16 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import write_text
-from audiosim.corpus.model import Judgment, PairedComparison
-from audiosim.corpus.pool import build_pool
-from audiosim.relevance.answering_habits import CHANCES, MEANS, SPREAD_CHANCES, SPREADS
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.judge_deviations import JudgeDeviations, usual_deviations
-from audiosim.relevance.judges import JUDGE_QUERY, SEVERITY, TASTE, Panel
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment, PairedComparison
+from audiosim.joint.comparisons import CHANCES, MEANS, SPREAD_CHANCES, SPREADS
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.fit import JudgeDeviations, usual_deviations
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.people import JUDGE_QUERY, SEVERITY, TASTE, Panel
 from audiosim.stats.normal.layout import REST
+from audiosim.tables.text import write_text
 
 HERE = Path(__file__).parent
 PEOPLE = (SEVERITY, TASTE, JUDGE_QUERY, REST)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import root
 
-from audiosim.arrays import Array
-from audiosim.relevance.model_files import Model, save_model
-from audiosim.stats.responses.ordinal import thresholds_of
+from audiosim.ordinal.model import Model, save_model
+from audiosim.stats.arrays import Array
+from audiosim.stats.ordinal import thresholds_of
 
 HERE = Path(__file__).parent
 LEVELS = {"broad": (0.0, 1.0, 2.0), "fine": tuple(float(level) for level in range(5, 100, 10))}

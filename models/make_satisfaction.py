@@ -8,9 +8,9 @@ Source: J. Urbano, "Evaluation in Audio Music Similarity", PhD thesis, 2013, Tab
 import json
 from pathlib import Path
 
-from audiosim.corpus.lines import write_text
 from audiosim.measures.measure import MEASURES, Measure
-from audiosim.relevance.model_files import checksum
+from audiosim.ordinal.model import checksum
+from audiosim.tables.text import write_text
 
 HERE = Path(__file__).parent
 SOURCE = "Urbano (2013), PhD thesis, Table 4.3: cubics fitted to 2,025 nonpreferences, user-oriented scores at cutoff 5"

@@ -18,52 +18,51 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 import audiosim
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.inspection import inspect
+from audiosim.collection.check import inspect
+from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
-from audiosim.service.campaigns.campaigns import Judging
-from audiosim.service.drafts.draft import Home
-from audiosim.service.entrance.access import Access
-from audiosim.service.entrance.connections import Connection
-from audiosim.service.entrance.exchange import ModelRoute, WireRoute
-from audiosim.service.entrance.limits import Limits
-from audiosim.service.interface.document import SERVERS, TAGS, describe
-from audiosim.service.interface.problems import answer_problems
-from audiosim.service.operation.logs import Form, request_log, start_logging
-from audiosim.service.operation.observation import Observed
-from audiosim.service.operation.service_state import ServiceState, state_of
-from audiosim.service.operation.startup import Starting
-from audiosim.service.process.memory import keep_freed_memory
-from audiosim.service.process.time_limit import GRACE_S, Server
-from audiosim.service.routes import (
-    added_files,
-    campaign_model,
-    campaign_state,
+from audiosim.service.access.access import Access
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.drafts import Home
+from audiosim.service.collections.open import KEEP_OPEN, CollectionSource
+from audiosim.service.collections.shelf import Served
+from audiosim.service.http.connections import Connection
+from audiosim.service.http.document import SERVERS, TAGS, describe
+from audiosim.service.http.exchange import ModelRoute, WireRoute
+from audiosim.service.http.limits import Limits
+from audiosim.service.http.observation import Form, Observed, request_log, start_logging
+from audiosim.service.http.problems import answer_problems
+from audiosim.service.operations import additions as added_files
+from audiosim.service.operations import additions as collection_additions
+from audiosim.service.operations import campaign as campaign_state
+from audiosim.service.operations import (
     catalogue,
-    collection_additions,
     comparing,
-    drill_down,
     exports,
     health,
     imports,
     joining,
-    new_collections,
     organising,
     pages,
-    panel,
     personal_data,
-    pictures,
     predictions,
     publication,
-    published_pages,
-    result_links,
     sessions,
     sounds,
     texts,
 )
-from audiosim.service.routes import judging as judging_routes
-from audiosim.service.shelf.open_collections import KEEP_OPEN, CollectionSource
-from audiosim.service.shelf.shelf import Served
+from audiosim.service.operations import drafts as new_collections
+from audiosim.service.operations import judges as panel
+from audiosim.service.operations import judging as judging_routes
+from audiosim.service.operations import models as campaign_model
+from audiosim.service.operations import publication as published_pages
+from audiosim.service.operations import ranking as drill_down
+from audiosim.service.operations import results as result_links
+from audiosim.service.operations import sounds as pictures
+from audiosim.service.process.loops import keep_freed_memory
+from audiosim.service.process.time_limit import GRACE_S, Server
+from audiosim.service.startup import Starting
+from audiosim.service.tasks.state import ServiceState, state_of
 from audiosim.stats.threads import stay_on_one_thread
 
 LOG = logging.getLogger("service")
@@ -88,14 +87,14 @@ CHAPTERS = (
     personal_data.router,
     new_collections.router,
     collection_additions.router,
-    added_files.router,
+    added_files.added_files_router,
     result_links.router,
     publication.router,
     sounds.router,
-    pictures.router,
+    pictures.pictures_router,
     sessions.router,
     pages.router,
-    published_pages.router,
+    published_pages.published_pages_router,
 )  # their routes are tried in this order
 
 

@@ -22,20 +22,27 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from audiosim.errors import InputError, StoreError
+from audiosim.people.study import (
+    NAME_EXPECTED,
+    Ending,
+    ListStudy,
+    Showing,
+    StudyAnswer,
+    StudyProgress,
+    is_name,
+    plain_name,
+)
+from audiosim.people.study_log import StudyLog
 from audiosim.service.app import listen, near, owner_only, server_config, stopping_cleanly
-from audiosim.service.entrance.exchange import answer
-from audiosim.service.interface.problems import refusal
-from audiosim.service.operation.logs import request_log, start_logging
-from audiosim.service.operation.observation import Observed
+from audiosim.service.collections.sounds import ALLOW, Sounds, check_sound, known_sound
+from audiosim.service.http.exchange import answer
+from audiosim.service.http.observation import Observed, request_log, start_logging
+from audiosim.service.http.problems import refusal
+from audiosim.service.operations.pages import send_file, shipped
+from audiosim.service.operations.sounds import sound_response, unplaced
 from audiosim.service.process.time_limit import Server
-from audiosim.service.routes.pages import send_file, shipped
-from audiosim.service.routes.sounds import sound_response, unplaced
-from audiosim.service.shelf.sound_files import ALLOW, Sounds, check_sound, known_sound
-from audiosim.users.invitations import NAME_EXPECTED, is_name, plain_name
-from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
-from audiosim.users.study_log import StudyLog
 
 LOG = logging.getLogger("service")
 Wire = TypeVar("Wire")

@@ -34,12 +34,12 @@ import numpy as np
 from scipy import stats
 
 from audiosim import Campaign, cli, package_files
-from audiosim.audio.index import extract
 from audiosim.campaign import DatabaseStore
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.judgments import write_judgments_csv
-from audiosim.corpus.model import FINE, Document, Judgment, Run
-from audiosim.demo import prepare_demo
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import write_judgments_csv
+from audiosim.collection.values import FINE, Document, Judgment, Run
+from audiosim.simulation.demo import prepare_demo
+from audiosim.sound.index import extract
 
 # On a busy machine the duration of a test means nothing; benchmarks measure time.
 settings.register_profile("audiosim", deadline=None)
@@ -256,7 +256,7 @@ FORKS.set_forkserver_preload(
     [
         "audiosim.cli.service_commands",
         "audiosim.service.app",
-        "audiosim.service.callers.tokens",
+        "audiosim.service.access.tokens",
         "anyio._backends._asyncio",
         "psycopg",
         "pyloudnorm",

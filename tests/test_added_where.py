@@ -38,7 +38,7 @@ def test_every_file_of_the_table_is_there():
     ("kind", "group", "name"),
     [
         ("measure", "audiosim.measures", "ADR"),
-        ("feature", "audiosim.features", "cART"),
+        ("feature", "audiosim.ordinal", "cART"),
         ("kind of evidence", "audiosim.evidence", "sound"),
         ("description of sound", "audiosim.embeddings", "tonal"),
         ("selection rule", "audiosim.selection_rules", "pooled"),
@@ -64,7 +64,7 @@ def test_confidence_is_computed_in_one_file():
         path
         for path, tree in trees().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == "confidences" and path.startswith("audiosim/expected")
+        if isinstance(node, ast.FunctionDef) and node.name == "confidences" and path.startswith("audiosim/ranking/r")
     }
     assert defined == set(re.findall(r"`([^`]+)`", ADDED["see where confidence is computed"]))
 

@@ -16,8 +16,8 @@ import soundfile
 from scipy.stats import ttest_rel
 
 from audiosim.cli import predict_command
-from audiosim.corpus.collection import Collection
-from audiosim.measures.system_scores import judged_runs
+from audiosim.collection.collection import Collection
+from audiosim.measures.scores import judged_runs
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 TRUTH = str(DEMO / "truth.qrels")

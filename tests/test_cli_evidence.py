@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from audiosim import package_files
-from audiosim.corpus.arrivals import ARRIVALS
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.arrivals import ARRIVALS
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 
 DEMO = package_files.folder("fixtures") / "demo"
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from audiosim.campaign import DatabaseStore, judgments_in
 from audiosim.campaign.event import Event
 from audiosim.cli import app
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 
 FOLDER = {
     "runs.trec": "".join(

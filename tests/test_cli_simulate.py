@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.selection import SELECTION_RULES
+from audiosim.collection.collection import Collection
+from audiosim.ranking import SELECTION_RULES
 from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12

@@ -7,7 +7,7 @@ import pytest
 
 import audiosim
 from audiosim import package_files
-from audiosim.audio.index import extract
+from audiosim.sound.index import extract
 
 DEMO = package_files.folder("fixtures") / "demo"
 KEYS = ["scale", "cutoff", "queries", "runs", "judged", "documents", "problems"]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from audiosim.messages import did_you_mean, nearest_name, quoted
 from audiosim.plugins import find_measure
 from audiosim.plugins.contents import estimator_factory
+from audiosim.text import did_you_mean, nearest_name, quoted
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
-from audiosim.expected.verdicts import Verdicts
+from audiosim.evaluation.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
 from audiosim.file_functions import write_report
+from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import estimator_of
+from audiosim.measures.satisfaction import published_mapping
+from audiosim.ranking import Selection, confidences
+from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
-from audiosim.selection import Selection, confidences
 from audiosim.simulation.worth import EvidenceWorth, PieceWorth
-from audiosim.users.satisfaction import published_mapping
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)

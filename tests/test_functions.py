@@ -15,9 +15,9 @@ import pytest
 import audiosim
 from audiosim import cli
 from audiosim.errors import InputError
-from audiosim.relevance.estimators import uniform
-from audiosim.relevance.model_files import save_model
-from audiosim.selection.stopping import Judgments
+from audiosim.joint.estimators import uniform
+from audiosim.ordinal.model import save_model
+from audiosim.ranking.stopping import Judgments
 from audiosim.training.plan import Plan
 
 mpl.use("Agg")
@@ -131,7 +131,7 @@ def test_one_measure_at_a_time_is_asked_for(judged):
 
 
 def test_an_estimator_of_one_s_own_predicts(tiny):
-    from audiosim.corpus.pool import build_pool
+    from audiosim.collection.pool import build_pool
 
     found = audiosim.predict(tiny, uniform(build_pool(tiny)))
     # Every grade from 0 to 100 is equally probable.
@@ -248,7 +248,7 @@ def test_what_is_drawn_is_what_was_found(found):
 def test_long_names_are_cut_in_the_middle_and_forty_systems_have_room():
     from matplotlib import pyplot
 
-    from audiosim.plots import LONGEST, draw_intervals
+    from audiosim.results.plots import LONGEST, draw_intervals
 
     names = [f"a-very-long-name-of-a-system-number-{n:02}" for n in range(40)]
     values = np.linspace(0, 1, 40)

@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from audiosim import cli
-from audiosim.users.study_log import StudyLog, read_study
+from audiosim.people.study_log import StudyLog, read_study
 
 # Other files run the examples of the service (tests/service/test_served_examples.py), the demo (tests/test_cli.py),
 # `reproduce` (tests/test_reproduce.py) and `study serve` (tests/service/test_study_app.py);

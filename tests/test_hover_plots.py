@@ -10,7 +10,7 @@ import pytest
 
 import audiosim
 from audiosim.errors import InputError, MissingPackageError
-from audiosim.plots import Line, Series, draw_calibration, draw_curves, draw_points, draw_tenths, draw_triangle
+from audiosim.results.plots import Line, Series, draw_calibration, draw_curves, draw_points, draw_tenths, draw_triangle
 
 mpl.use("Agg")
 

@@ -49,8 +49,8 @@ HOME_MADE = {
     "goals": "stopping rules",
 }
 # Standard deviations describe effects; elsewhere sizes are numbers of things or bytes.
-OF_EFFECTS = ("audiosim.relevance", "audiosim.stats.normal.components", "audiosim.stats.normal.layout")
-WIRE = ("service.wire.organisation_types", "service.wire.state_types")  # their fields are JSON keys: `goal` is public
+OF_EFFECTS = ("audiosim.joint", "audiosim.stats.normal.variance_components", "audiosim.stats.normal.layout")
+WIRE = ("service.types.campaign", "service.types.campaign")  # their fields are JSON keys: `goal` is public
 
 
 def names_in(tree):

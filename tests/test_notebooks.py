@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import audiosim
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 
 

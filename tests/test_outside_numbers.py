@@ -5,10 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from audiosim.audio.index_head import VERSION
-from audiosim.audio.parameters import PLAIN
 from audiosim.campaign.archive import FORMAT
-from audiosim.campaign.chain import FIRST
+from audiosim.campaign.store import FIRST
+from audiosim.sound.parameters import PLAIN
+from audiosim.sound.store import VERSION
 
 HUGE = ("999999", "1000000000", "1000000000000", "9223372036854775808", "1e12", "1e308")
 QUERIES, DOCUMENTS, SYSTEMS = ("q0", "q1", "q2"), tuple(f"d{place}" for place in range(9)), ("A", "B", "C")
@@ -99,14 +99,14 @@ from pathlib import Path
 import numpy as np
 
 import audiosim
-from audiosim.audio.index_head import read_head
+from audiosim.sound.store import read_head
 from audiosim.campaign.archive import read_file
-from audiosim.corpus.array_files import read_npy
-from audiosim.corpus.pairs import read_pairs
+from audiosim.tables.arrays import read_npy
+from audiosim.collection.kinds import read_pairs
 from audiosim.errors import AudiosimError
-from audiosim.users.grading import find_grading
-from service.campaigns.campaign_file import CampaignFile
-from service.campaigns.questions import read_questions
+from audiosim.collection.grading import find_grading
+from service.collections.campaigns import CampaignFile
+from service.collections.questions import read_questions
 
 ROOM = 2**28  # bytes for all files together
 place, given = Path(sys.argv[1]), json.loads(sys.stdin.read())

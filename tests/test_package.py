@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 import audiosim
 from audiosim import Collection
-from audiosim.demo import MARK
+from audiosim.simulation.demo import MARK
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -41,13 +41,13 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
 
 
 def test_the_service_has_one_name_and_the_files_of_its_folder():
-    import service.routes.judging
-    from audiosim.service.routes import judging
+    import service.operations.judging
+    from audiosim.service.operations import judging
 
     assert (ROOT / "audiosim" / "service").readlink() == Path("../service")
-    assert service.routes.judging is judging
-    assert judging.__spec__.name == judging.__name__ == "audiosim.service.routes.judging"
-    assert judging.__file__ == str(ROOT / "service" / "routes" / "judging.py")
+    assert service.operations.judging is judging
+    assert judging.__spec__.name == judging.__name__ == "audiosim.service.operations.judging"
+    assert judging.__file__ == str(ROOT / "service" / "operations" / "judging.py")
 
 
 def test_importing_the_package_loads_nothing_heavy(tmp_path):
@@ -320,7 +320,7 @@ from audiosim import Client, Collection, estimate
 
 assert service.NAME == "theirs"
 (remote,) = entry_points(group="audiosim.estimators", name="remote")
-assert remote.load().__module__ == "audiosim.service.remote_model"
+assert remote.load().__module__ == "audiosim.service.estimator"
 with Client(sys.argv[1]) as client:
     pair = client.next("demo", assessor="ann").pairs[0]
     print(pair.query)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import PatchCollection
 
-from audiosim.plots import (
+from audiosim.report.rendering import inline_svg
+from audiosim.results.plots import (
     HEAVIEST,
     MARKS,
     NUMBERED,
@@ -22,7 +23,6 @@ from audiosim.plots import (
     draw_triangle,
     page_axes,
 )
-from audiosim.report.rendering import inline_svg
 
 LONG = [f"a-very-long-name-of-a-system-number-{n:02}" for n in range(40)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from audiosim.properties import cached_property
+from audiosim.results.value import cached_property
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG_S = 60.0  # a thread that waits longer counts as stuck

@@ -13,8 +13,8 @@ import pytest
 import audiosim
 from audiosim import package_files
 from audiosim.campaign import Campaign, DatabaseStore
-from audiosim.corpus.judgments import write_judgments_csv
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.kinds import write_judgments_csv
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 
 mpl.use("Agg")

@@ -16,17 +16,23 @@ from scipy import stats
 
 from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.campaign.event import Event
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.record import Pooled, record_of
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.model_files import load_model, save_model
-from audiosim.report.bundle import bundle, write_bundle, zipped
-from audiosim.report.file_sums import collection_checksums, model_checksum
+from audiosim.measures.satisfaction import published_mapping
+from audiosim.ordinal.model import load_model, save_model
+from audiosim.report.publication import (
+    Pooled,
+    bundle,
+    collection_checksums,
+    model_checksum,
+    record_of,
+    write_bundle,
+    zipped,
+)
 from audiosim.simulation import Design, synthetic_collection
-from audiosim.users.satisfaction import published_mapping
 
 DAY = date(2026, 1, 2)
 

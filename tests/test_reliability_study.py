@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import Judgment
+from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
-from audiosim.reliability_study import (
+from audiosim.evaluation.reliability import (
     assessor_reliability,
     complete_assessors,
     completed_queries,
     reliability,
     split_half_study,
 )
-from audiosim.stats.generalizability.gtheory import nested
+from audiosim.stats.generalizability import nested
 
 
 def test_reliability_is_that_of_the_mean_squares(demo, scores):

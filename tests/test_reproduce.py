@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import expected_scores
+from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import estimator_of
+from audiosim.ranking import Selection
+from audiosim.ranking.expected import expected_scores
 from audiosim.reproduce import PrintedRow, rows
 from audiosim.reproduce.low_cost import paper_without_judgments
-from audiosim.selection import Selection
 from audiosim.simulation import moment, true_scores
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from audiosim import Collection, compare, estimate, evaluate, simulate
-from audiosim.corpus.model import Judgment, Run, Scale
+from audiosim.collection.values import Judgment, Run, Scale
 from audiosim.errors import InputError
-from audiosim.measures.files import judged_files
 from audiosim.measures.measure import MEASURES, parse_measure
+from audiosim.measures.scores import judged_files
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* will be removed in Python 3.14:DeprecationWarning")
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from audiosim.display import shortened_to
+from audiosim.report.rank import interval_bar
 from audiosim.report.screen import PlainTable
-from audiosim.report.views import interval_bar
+from audiosim.results.value import shortened_to
 
 NAMES = [f"system-{i:02d}-{'x' * 26}-{i:02d}" for i in range(40)]
 

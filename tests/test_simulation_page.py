@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from audiosim.plots import page_axes
-from audiosim.report.simulation import followed_view
-from audiosim.report.simulation_page import draw_bins, draw_course, followed_page
-from audiosim.selection import parse_stopping_rule
+from audiosim.ranking import parse_stopping_rule
+from audiosim.report.simulate import draw_bins, draw_course, followed_page, followed_view
+from audiosim.results.plots import page_axes
 from audiosim.simulation import Part
-from audiosim.simulation.observations import Observation
+from audiosim.simulation.calibration import Observation
 from audiosim.simulation.trials import Followed, TrialCourse
 
 SAID = {"measure": "CG@5", "model": "<joint>", "learn": None, "rule": "drawn"}

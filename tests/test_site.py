@@ -49,7 +49,7 @@ def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
 def test_the_reference_has_every_public_name_of_python(pages):
     text = pages.python_page()
     assert [name for name in audiosim.__all__ if f"### audiosim.{name}\n" not in text] == []
-    assert "## audiosim.relevance.belief" in text
+    assert "## audiosim.joint.posterior" in text
 
 
 def test_the_clips_of_the_first_page_are_the_demos_with_the_grade_of_its_listener():

@@ -3,16 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from audiosim.campaign.campaign import Campaign
-from audiosim.campaign.changes import Change
 from audiosim.campaign.event import Event, Record
-from audiosim.campaign.ledger import Lease, Ledger
-from audiosim.campaign.log_reader import judgments_in
-from audiosim.campaign.pace import Pace
+from audiosim.campaign.learning import CampaignState, Counted, Lesson, Progress, Stretch
+from audiosim.campaign.reader import judgments_in
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import CampaignState, Progress
+from audiosim.campaign.state import Change, Lease, Ledger
 from audiosim.campaign.store import MemoryStore, Store
-from audiosim.campaign.stretch import Counted, Lesson, Stretch
-from audiosim.users.listeners import Agreement, ScaleAgreement, TwoAssessors
+from audiosim.campaign.timing import Pace
+from audiosim.people.agreement import Agreement, ScaleAgreement, TwoAssessors
 
 if TYPE_CHECKING:
     from audiosim.campaign.database import DatabaseStore

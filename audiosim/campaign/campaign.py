@@ -5,32 +5,26 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from typing import Any
 
-from audiosim.campaign.adjudications import Adjudications
-from audiosim.campaign.admission import check_next, check_open, lease_of, marked, reopened, undoing
-from audiosim.campaign.changes import Change
-from audiosim.campaign.comparison_queue import ComparisonQueue
+from audiosim.campaign.comparisons import ComparisonQueue
+from audiosim.campaign.decisions import Adjudications, ModelChoices, Rewording
 from audiosim.campaign.event import ASIDE, HANDED, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
-from audiosim.campaign.identity import identify
-from audiosim.campaign.ledger import Lease, Ledger
-from audiosim.campaign.lessons import Lessons, begin_count
-from audiosim.campaign.log import Log
-from audiosim.campaign.model_choices import ModelChoices
-from audiosim.campaign.pace import Pace, pace
+from audiosim.campaign.learning import CampaignState, Counter, Lesson, Lessons, Progress, Reach, Stretch, begin_count
+from audiosim.campaign.log import Log, identify
 from audiosim.campaign.queue import Offer, Queue
+from audiosim.campaign.rules import check_next, check_open, lease_of, marked, reopened, undoing
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import CampaignState, Progress, Reach
+from audiosim.campaign.state import Change, Lease, Ledger
 from audiosim.campaign.store import MemoryStore, Store
-from audiosim.campaign.stretch import Counter, Lesson, Stretch
-from audiosim.campaign.words import Rewording
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment, Pair
-from audiosim.corpus.pool import Pool, build_pool, check_collection
+from audiosim.campaign.timing import Pace, pace
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool, build_pool, check_collection
+from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError, StoreError
-from audiosim.expected.ranking import Ranking
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
-from audiosim.selection import Selection
-from audiosim.users.listeners import Agreement, agreement
+from audiosim.people.agreement import Agreement, agreement
+from audiosim.ranking import Selection
+from audiosim.ranking.ranking import Ranking
 
 
 class Campaign:

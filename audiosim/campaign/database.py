@@ -13,9 +13,8 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 import audiosim
-from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.clock import DatabaseClock
 from audiosim.campaign.engine import (
+    DatabaseClock,
     DatabaseFile,
     check_writable,
     failure,
@@ -28,10 +27,41 @@ from audiosim.campaign.engine import (
 )
 from audiosim.campaign.event import Event, utc_now, write_time
 from audiosim.campaign.schema import layout_in, prepare_tables
-from audiosim.campaign.statements import DIGEST, KNOWN, READ, SEAL, TAKE, TAKE_AFTER, WRITE_ON
-from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
-from audiosim.campaign.tables import BESIDE, CAMPAIGNS, CARDS, EVENTS, LAYOUT, LESSONS, event_of, row_of
+from audiosim.campaign.store import FIRST, MOST_NOTES, check_keys, check_repeated, link, used
+from audiosim.campaign.tables import BESIDE, CAMPAIGNS, CARDS, EVENTS, FIELDS, LAYOUT, LESSONS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
+
+# SQL statements that read and write a log.
+
+
+_of_collection = EVENTS.c.collection == sql.bindparam("of")
+READ = (
+    sql.select(EVENTS.c.number, EVENTS.c.digest, *FIELDS)
+    .where(_of_collection, EVENTS.c.number >= sql.bindparam("since"))
+    .order_by(EVENTS.c.number)
+)
+KNOWN = sql.select(EVENTS.c.number, *FIELDS).where(
+    _of_collection, EVENTS.c.assessor == sql.bindparam("by"), EVENTS.c.key == sql.bindparam("with")
+)
+DIGEST = sql.select(EVENTS.c.digest).where(_of_collection, EVENTS.c.number == sql.bindparam("at"))
+TAKE = (
+    sql.update(CAMPAIGNS)
+    .where(CAMPAIGNS.c.collection == sql.bindparam("of"))
+    .values(last=CAMPAIGNS.c.last + sql.bindparam("count"))
+    .returning(CAMPAIGNS.c.last, CAMPAIGNS.c.digest)
+)
+TAKE_AFTER = TAKE.where(CAMPAIGNS.c.last == sql.bindparam("after"))
+WRITE_ON = (
+    sql.update(CAMPAIGNS)
+    .where(
+        CAMPAIGNS.c.collection == sql.bindparam("of"),
+        CAMPAIGNS.c.last == sql.bindparam("after"),
+        CAMPAIGNS.c.digest == sql.bindparam("known"),
+    )
+    .values(last=sql.bindparam("until"), digest=sql.bindparam("head"))
+)
+SEAL = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == sql.bindparam("of")).values(digest=sql.bindparam("head"))
+
 
 TIMEOUT_S = 10.0
 SHARED = "secret of this database"  # key of a note

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from audiosim.corpus.judgments import GRADES
-from audiosim.corpus.model import SCALES, Judgment, Pair, PairedComparison, Scale, check_judgment
-from audiosim.corpus.question import DETAILS_LIMIT, HEADPHONES, MARKS, TEXT_LIMIT
+from audiosim.collection.kinds import GRADES
+from audiosim.collection.task import DETAILS_LIMIT, HEADPHONES, MARKS, TEXT_LIMIT
+from audiosim.collection.values import SCALES, Judgment, Pair, PairedComparison, Scale, check_judgment
 from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
@@ -302,3 +302,20 @@ def _check_text(name: str, value: str, limit: int, among: str = "") -> None:
         wrong = [sign for sign in value if unicodedata.category(sign) in ("Cc", "Cs") and sign not in among]
         if wrong:
             raise InputError(f"{name} holds the character {wrong[0]!r}, which is not text")
+
+
+# Names typed by assessors: spellings that differ in case or Unicode form count as one name.
+
+
+UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+
+
+def normal_name(said: str) -> str:
+    """A name in Unicode's compatibility form (NFKC), without invisible characters, with single spaces."""
+    shown = "".join(sign for sign in unicodedata.normalize("NFKC", said) if unicodedata.category(sign) not in UNSEEN)
+    return " ".join(shown.split())
+
+
+def name_key(said: str) -> str:
+    """Key shared by all spellings of a name that differ only in case and form."""
+    return unicodedata.normalize("NFKC", normal_name(said).casefold())

@@ -1,5 +1,8 @@
 """Queue of pairs for assessors."""
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
@@ -8,19 +11,149 @@ from typing import NamedTuple
 
 import numpy as np
 
-from audiosim.arrays import Booleans
-from audiosim.campaign.check_pairs import CheckPairs
 from audiosim.campaign.event import ADJUDICATION
-from audiosim.campaign.ledger import Ledger
-from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.whole_queries import WholeQueries
-from audiosim.corpus.model import Pair
-from audiosim.corpus.pool import Pool
+from audiosim.campaign.state import Ledger
+from audiosim.collection.pool import Pool
+from audiosim.collection.values import Pair
 from audiosim.errors import InputError
-from audiosim.properties import cached_property
-from audiosim.selection import Selection
-from audiosim.selection.opinion_values import OF_NOISE, OpinionValues
+from audiosim.ranking import Selection
+from audiosim.ranking.values import OF_NOISE, OpinionValues
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Booleans
+
+# Pairs that check an assessor: pairs that they judged before, and pairs with a known grade.
+
+
+REPEATED_AFTER = 10  # answers of a person before they get a pair again, so that they forget the first answer
+
+
+class CheckPairs:
+    """Choice of the repeated and known pairs for an assessor.
+
+    Both are a share of each assessor's answers. A hash of the seed and the names selects the pairs, so that no choice
+    has to be stored.
+    """
+
+    def __init__(self, pool: Pool, settings: CampaignSettings) -> None:
+        self._settings = settings
+        self._known = [pair for pair in settings.known_grades if pair in pool.positions]
+        self._pool = pool
+
+    def offered(self, ledger: Ledger, assessor: str, out: Container[Pair], count: int) -> list[Pair]:
+        """Check pairs due among the next `count` pairs of an assessor.
+
+        out  pairs to leave out, and pairs leased to anybody
+        """
+        settings = self._settings
+        if not assessor or not (settings.repeats or self._known):
+            return []
+        # Comparisons are not answers about a pair, so they make no check pairs due.
+        answered = [one for one in ledger.counting(assessor) if ledger.record(one).event.kind != "comparison"]
+        held = ledger.held(assessor)
+        again = len(ledger.repeats(assessor)) + sum(lease.again for lease in held)
+        seen = sum(ledger.answered(pair, assessor) or any(one.pair == pair for one in held) for pair in self._known)
+        more = len(answered) + count
+        due = max(0, int(settings.repeats * more) - again)
+        found = self._drawn(self._judged(ledger, assessor, answered), assessor, out)[:due]
+        due = max(0, int(settings.known * more) - seen)
+        fresh = (pair for pair in self._known if not ledger.answered(pair, assessor) and pair not in found)
+        return [*found, *self._drawn(fresh, assessor, out)[:due]][:count]
+
+    def _judged(self, ledger: Ledger, assessor: str, answered: list[int]) -> Iterator[Pair]:
+        """Pairs that the assessor judged once, some time ago."""
+        repeated = set(ledger.repeats(assessor))
+        for number in answered[:-REPEATED_AFTER]:
+            event = ledger.record(number).event
+            once = event.kind == "judgment" and event.pair not in repeated
+            if once and event.pair in self._pool.positions and assessor in ledger.assessors(event.pair):
+                yield event.pair
+
+    def _drawn(self, pairs: Iterable[Pair], assessor: str, out: Container[Pair]) -> list[Pair]:
+        """The available ones among these pairs, in a random order fixed by the seed."""
+
+        def lot(pair: Pair) -> bytes:
+            return hashlib.blake2b(json.dumps([self._settings.seed, assessor, *pair]).encode(), digest_size=8).digest()
+
+        return sorted({pair for pair in pairs if pair not in out}, key=lot)
+
+
+# Choice of the pairs to judge twice, and of the assessors for the second judgment.
+
+
+class SecondOpinions:
+    """The pairs that wait for a second assessor, kept up to date as judgments change.
+
+    A pair is judged twice if a hash of the seed, the query and the document, as a fraction, is below the share.
+    Therefore no choice has to be stored, and a larger share includes the pairs of a smaller one.
+
+    share  share of the pairs to judge twice, in [0, 1]
+    """
+
+    def __init__(self, share: float, seed: int) -> None:
+        if not 0 <= share <= 1:
+            raise InputError(f"the share of pairs judged twice must be in [0, 1], got {share:g}")
+        self._share, self._seed = share, seed
+        self._waiting: dict[str, dict[Pair, None]] = {}  # waiting pairs, by their first assessor
+
+    def wanted(self, pair: Pair) -> bool:
+        """True if a pair is one of those to judge twice."""
+        digest = hashlib.blake2b(json.dumps([self._seed, *pair]).encode(), digest_size=8).digest()
+        return int.from_bytes(digest) < self._share * 2**64
+
+    def note(self, pair: Pair, assessors: Collection[str]) -> None:
+        """Record the people with a valid judgment of a pair."""
+        if not self._share or not self.wanted(pair):
+            return
+        for waiting in self._waiting.values():
+            waiting.pop(pair, None)
+        if len(assessors) == 1:
+            (first,) = assessors
+            self._waiting.setdefault(first, {})[pair] = None
+
+    def offered(self, assessor: str) -> Iterator[Pair]:
+        """The pairs that another person has judged and that wait for a second judgment."""
+        return (pair for first, waiting in self._waiting.items() if first != assessor for pair in waiting)
+
+    def __len__(self) -> int:
+        """Number of waiting pairs."""
+        return sum(map(len, self._waiting.values()))
+
+
+# Queries that stay with the person who began them.
+
+
+class WholeQueries:
+    """Assessors who have begun each query, updated as judgments come and go.
+
+    A person's severity and their view of a query affect all its documents equally: if one person judges all of them,
+    both cancel when systems are compared.
+    """
+
+    def __init__(self) -> None:
+        self._assessors: dict[Pair, tuple[str, ...]] = {}
+        self._counts: dict[str, Counter[str]] = {}  # judgments of each query, by assessor
+
+    def note(self, pair: Pair, assessors: Collection[str]) -> None:
+        """Record the people with a valid judgment of a pair."""
+        counts = self._counts.setdefault(pair.query, Counter())
+        counts.subtract(self._assessors.get(pair, ()))
+        counts.update(assessors)
+        self._assessors[pair] = tuple(assessors)
+
+    def of_others(self, assessor: str, here: Collection[str], held: Iterable[tuple[Pair, str]] = ()) -> set[str]:
+        """Queries that belong to another active assessor, who judged the most pairs of the query or has one on lease.
+
+        here  active assessors; queries begun by anybody else are free
+        held  pairs handed out and not answered yet, with their assessors
+        """
+        begun = {pair.query: holder for pair, holder in held}
+        for query, counts in self._counts.items():
+            owner, most = max(counts.items(), key=lambda one: one[1], default=("", 0))
+            if most > 0:
+                begun[query] = owner
+        return {query for query, owner in begun.items() if owner != assessor and owner in here}
+
 
 NOISE_SHARE = 0.25  # share of a person's answers that may be second opinions for learning the noise
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri, fdtrc, ndtr
 
-from audiosim.arrays import Array
 from audiosim.campaign.event import Record
-from audiosim.corpus.model import Pair, Scale
+from audiosim.collection.values import Pair, Scale
+from audiosim.stats.arrays import Array
 
 FEWEST_CHECKS = 5  # fewest pairs for a warning
 GUESSING = 0.05  # probability of guesses as close to the known grades, above which a warning is given

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from audiosim.corpus.model import Pair
+from audiosim.collection.values import Pair
 from audiosim.errors import InputError
-from audiosim.expected.about import THESE, About
-from audiosim.expected.choices import DifferenceDistribution
-from audiosim.selection import SelectionRule
+from audiosim.ranking import SelectionRule
+from audiosim.ranking.about import THESE, About, DifferenceDistribution
 
 LEASE_S = 1800.0
 UNASKED = ("count", "mark", "refuse")

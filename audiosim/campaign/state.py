@@ -1,256 +1,574 @@
-"""State of a campaign: the selection that follows from its log, and the lessons of its model."""
+"""Ledger of a campaign: the state after all lines of its log."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import Enum
-from threading import Lock
-from typing import NamedTuple, Protocol
+import math
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
 
-from audiosim.campaign.changes import Change
-from audiosim.campaign.stretch import Counter, Learning, Lesson, Stretch, lesson_until
-from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.moments import is_moment
-from audiosim.selection import Selection
+from audiosim.campaign.event import (
+    ADJUDICATION,
+    ANSWERS,
+    ASIDE,
+    LEASES,
+    MODEL,
+    QUESTIONNAIRE,
+    RUSHED,
+    STATES,
+    WORDS,
+    Event,
+    Record,
+    name_key,
+    normal_name,
+    parse_time,
+)
+from audiosim.campaign.timing import Listening, SecondsTaken
+from audiosim.collection.pool import Pool
+from audiosim.collection.values import Judgment, Pair, PairedComparison, Scale, mean_grade
+from audiosim.errors import InputError
+from audiosim.joint.people import Panel
 
-AT_ONCE = 100  # with more changes than this, restarting the selection is faster than updating it
-KEPT = 2  # most estimators kept, besides the first
-COUNT_S = 0.05  # time to wait for a count by another thread before a request is answered
+# Comparisons in a campaign's log: those handed out, and the valid answers.
 
 
-class CampaignState(NamedTuple):
-    """State of a campaign: the selection after a number of lines of its log.
+Compares = tuple[str, str, frozenset[str]]  # assessor, query, and the two documents in either order
 
-    judgments  number of judgments in force on pairs of the pool; a pair judged by two assessors counts twice
+
+class ComparisonLease(NamedTuple):
+    """A comparison leased to an assessor until a time."""
+
+    query: str
+    document_a: str
+    document_b: str
+    assessor: str
+    until: datetime
+
+
+def what_compares(one: PairedComparison) -> Compares:
+    """Person, query and documents of a comparison, in whichever order the documents are shown."""
+    return one.assessor, one.query, frozenset((one.document_a, one.document_b))
+
+
+class Comparisons:
+    """Comparisons of a campaign, line by line of its log.
+
+    The last answer of an assessor about two documents that was not withdrawn is valid; the collection's own comparisons
+    count as answers before all others.
+    """
+
+    def __init__(self, own: Iterable[PairedComparison] = ()) -> None:
+        self._own = {what_compares(one): one for one in own}
+        self._answers: dict[Compares, dict[int, Event]] = {}  # answers not withdrawn, oldest first
+        self._leases: dict[Compares, ComparisonLease] = {}
+        self._handed: dict[Compares, float] = {}  # time of first handing out, in seconds since 1970
+
+    def answer(self, number: int, event: Event) -> None:
+        """Add an answer."""
+        what = what_compares(event.comparison)
+        self._answers.setdefault(what, {})[number] = event
+        self._leases.pop(what, None)
+
+    def undo(self, number: int, event: Event) -> None:
+        """Withdraw an answer, the event of a line."""
+        self._answers[what_compares(event.comparison)].pop(number, None)
+
+    def revises(self, number: int, event: Event) -> bool:
+        """True if another answer would be valid without this one, the event of a line."""
+        what = what_compares(event.comparison)
+        return what in self._own or [*self._answers[what]] != [number]
+
+    def hand(self, event: Event) -> None:
+        """Add a lease."""
+        one = event.comparison
+        what = what_compares(one)
+        self._handed.setdefault(what, parse_time(event.time).timestamp())
+        self._leases.pop(what, None)
+        until = parse_time(event.until)
+        self._leases[what] = ComparisonLease(one.query, one.document_a, one.document_b, one.assessor, until)
+
+    def holding(self, what: Compares) -> PairedComparison | None:
+        """The valid answer; None if there is none."""
+        last = next(reversed(self._answers.get(what, {}).values()), None)
+        if last is None:
+            return self._own.get(what)
+        return last.comparison if last.counts else None
+
+    def number(self, what: Compares) -> int:
+        """Line of the last answer that was not withdrawn; 0 without any, when the collection's own is valid."""
+        return next(reversed(self._answers.get(what, {})), 0)
+
+    def of(self, assessor: str) -> Collection[Compares]:
+        """All comparisons that a person made and did not withdraw."""
+        answered = (what for what, by in self._answers.items() if by)
+        return dict.fromkeys(what for what in (*self._own, *answered) if what[0] == assessor)
+
+    def handed(self, event: Event) -> float | None:
+        """Time at which a comparison was first handed to its assessor, in seconds since 1970; None: never."""
+        return self._handed.get(what_compares(event.comparison))
+
+    def leases(self, now: datetime) -> list[ComparisonLease]:
+        """The current leases, in the order in which they were handed out."""
+        return [lease for lease in self._leases.values() if lease.until > now]
+
+    def in_force(self, aside: Container[str] = ()) -> tuple[PairedComparison, ...]:
+        """The valid comparisons, the collection's own first, then in the order in which they were made.
+
+        aside  people whose answers do not count
+        """
+        last = {what: next(reversed(by)) for what, by in self._answers.items() if by}
+        own = [what for what in self._own if what not in last]
+        found = (self.holding(what) for what in (*own, *sorted(last, key=last.__getitem__)) if what[0] not in aside)
+        return tuple(one for one in found if one is not None)
+
+
+# Changes caused by the lines of a campaign's log, and the judgments and comparisons after them.
+
+
+class Change(NamedTuple):
+    """Change of a pair's grade, or of its assessors: the effect of a log line on the belief.
+
+    A line that sets a person aside gives one change for each pair that they judged.
+
+    number     number of the line
+    pair       pair of any pool
+    grade      mean over the assessors with a valid judgment of it from here on; NaN without any
+    assessors  number of these assessors
+    more       difference to the previous number: -1, 0 or 1
+    assessor   person with the changed judgment
+    own        their grade of it from here on; NaN: none
+    comparison  answer to a comparison, valid from here on, instead of a grade: `pair` is then its first pair
+    withdrawn  True if this answer is no longer valid
+    answered   line of this answer; 0: the collection's own
     """
 
     number: int
-    selection: Selection
-    judgments: int
+    pair: Pair
+    grade: float
+    assessors: int
+    more: int
+    assessor: str = ""
+    own: float = math.nan
+    comparison: PairedComparison | None = None
+    withdrawn: bool = False
+    answered: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Progress of a campaign.
+def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
+    """Grades of the judged pairs after changes, in the order in which the pairs were first judged.
 
-    number     number of the last line of the log
-    state      open, paused or closed
-    judged     pairs of the pool with a judgment
-    pool       pairs of the pool
-    judgments  number of judgments in force; a pair judged by two assessors counts twice
-    leased     pairs leased to an assessor now
-    twice      pairs that wait for a second assessor
-    dropped    pairs that left the queue, as too many assessors cannot judge them
+    before  grades before the changes, in that order
+    """
+    grades = dict(before)
+    for change in changes:
+        if change.assessors:
+            grades[change.pair] = change.grade
+        elif change.comparison is None:
+            grades.pop(change.pair, None)
+    return grades
+
+
+class ComparisonsInForce:
+    """Valid comparisons, updated change by change.
+
+    own  the collection's comparisons, before all changes
     """
 
-    number: int
-    state: str
-    judged: int
-    pool: int
-    judgments: int
-    leased: int
-    twice: int
-    dropped: int
+    def __init__(self, own: Iterable[PairedComparison]) -> None:
+        self._held = {what_compares(one): (0, one) for one in own}
+        self._places = {what: place for place, what in enumerate(self._held)}
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Add the next changes."""
+        for change in changes:
+            if change.comparison is None:
+                continue
+            what = what_compares(change.comparison)
+            if change.withdrawn:
+                self._held.pop(what, None)
+            else:
+                self._held[what] = change.answered, change.comparison
+
+    def ordered(self) -> tuple[PairedComparison, ...]:
+        """The comparisons in the order of an export: the collection's own, then the others as they were made."""
+        places = self._places
+        held = sorted(self._held.items(), key=lambda one: (one[1][0], places.get(one[0], 0)))
+        return tuple(one for _, (_, one) in held)
 
 
-class Reach(Enum):
-    """Limit of a count: judgments only; also available results of learning; everything, learning if needed."""
+def comparisons_after(own: Iterable[PairedComparison], changes: Iterable[Change]) -> tuple[PairedComparison, ...]:
+    """Valid comparisons after all changes so far, in the order of an export.
 
-    JUDGMENTS = 0
-    AT_HAND = 1
-    ALL = 2
-
-
-class LessonNotes(Protocol):
-    """Store of estimators that have learned, to find earlier ones and keep new ones."""
-
-    def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
-        """The estimator that learned a lesson; None if there is none."""
-        ...
-
-    def keep(self, lesson: Lesson, learned: RelevanceEstimator) -> None:
-        """Keep an estimator that has learned."""
-        ...
+    own  the collection's comparisons
+    """
+    held = ComparisonsInForce(own)
+    held.take(changes)
+    return held.ordered()
 
 
-class Count:
-    """Computes the state after the lines of a log; one thread may note lines while another counts them.
+def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
+    """The panel of judges and their judgments of a pool's pairs, after changes."""
+    places, highest = pool.positions, pool.scale.maximum
+    graded = (change for change in changes if change.comparison is None)
+    return before.after_all((places[change.pair], change.assessor, change.own / highest) for change in graded)
 
-    Noting is quick; callers ensure that only one thread notes at a time. Counting asks the estimator, which may be
-    slow. Any number of threads may request a count: one thread counts, and the state is that of the last counted line.
+
+class Lease(NamedTuple):
+    """A pair leased to an assessor until a time.
+
+    again  True if they judged it before and should judge it again
+    why    reason for asking a second opinion, or ADJUDICATION; or empty
+    """
+
+    pair: Pair
+    assessor: str
+    until: datetime
+    again: bool = False
+    why: str = ""
+
+
+class Ledger:
+    """The state of a campaign: its log, line by line; only `apply` changes it.
+
+    A line takes the same time however long the log is, except one that sets a person aside. The last answer of an
+    assessor about a pair that was not withdrawn is valid; the collection's own judgments count as answers before all
+    others.
+
+    scale   scale of the collection
+    number  number of the last line, 0 before the first
+    state   open, paused or closed
+    aside   numbers of the events that set people aside, while in force, by name: these people's answers are ignored
+    cannot  numbers of the valid "cannot judge" events, by pair and assessor
+    listening  listening times that assessors claim
+    times   times of each assessor's answers, in the order of the log, in seconds since 1970
+    comparisons  comparisons handed out and answered
+    seconds  times that answers took
+    questionnaires  numbers of the events with people's last answers about themselves, by name and moment
+    adjudications  numbers of the first lines that gave a person a pair to adjudicate, by name and pair
+    model   number of the line that chose the campaign's model; 0: none
+    worded  number of the last line that changed texts; 0: none
     """
 
     def __init__(
-        self,
-        first: Selection,
-        estimator: RelevanceEstimator,
-        judgments: int,
-        notes: LessonNotes,
-        ready: bool = False,
-        count_long: Counter = Stretch.counted,
+        self, scale: Scale, judgments: Iterable[Judgment] = (), comparisons: Iterable[PairedComparison] = ()
     ) -> None:
-        """Begin before the first line.
+        judgments = tuple(judgments)
+        self.scale = scale
+        self.number = 0
+        self.state = "open"
+        self.model = self.worded = 0
+        self.aside: dict[str, int] = {}
+        self.cannot: dict[Pair, dict[str, int]] = {}
+        self.times: dict[str, list[float]] = {}
+        self.questionnaires: dict[str, dict[str, int]] = {}
+        self.adjudications: dict[str, dict[Pair, int]] = {}
+        self._given = {(judgment.pair, judgment.assessor): judgment for judgment in judgments}
+        self._holding: dict[Pair, dict[str, int]] = {}  # event by assessor; 0: the collection's own
+        for pair, assessor in self._given:
+            self._holding.setdefault(pair, {})[assessor] = 0
+        self._events: dict[int, Event] = {}
+        self._keys: dict[tuple[str, str], int] = {}
+        self._answers: dict[tuple[Pair, str], list[int]] = {}  # answers not withdrawn, oldest first
+        self._counting: dict[str, dict[int, None]] = {}  # the same for all pairs, by assessor
+        self._repeats: dict[str, dict[int, Pair]] = {}  # repeats not withdrawn, by assessor
+        self._leases: dict[Pair, Lease] = {}
+        self._handed: dict[tuple[Pair, str], float] = {}  # time of first handing out, in seconds since 1970
+        self.listening = Listening()
+        self.comparisons, self.seconds = Comparisons(comparisons), SecondsTaken()
+        self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
+        self._literal = {judgment.assessor for judgment in judgments}
 
-        first      the selection before the first line, without any learning
-        estimator  the estimator before it learns from any judgment
-        judgments  number of the collection's own judgments on pairs of the pool
-        notes      notes of lessons
-        ready      True to compute a state's weights before it is visible, because many will request them at once
-        count_long runs a slow count
-        """
-        self._notes, self._count_long = notes, count_long
-        self._first, self._base, self._ready = first, estimator, ready
-        self._long = False  # True during a long count
-        self._noted = 0  # number of the last noted line
-        self._changes: list[Change] = []  # changes of pairs in the pool
-        self._judgments = [judgments]  # judgments in force, before the first change and after each
-        self._learnings: list[Learning] = []
-        self._moments: list[int] = []  # lines with a lesson
-        self._judged, self._compared = first.judged, len(first.comparisons)
-        self._counted, self._learned = 0, 0  # numbers of changes and learnings in the selection
-        self._noting, self._counting = Lock(), Lock()
-        self.current_state = CampaignState(0, first, judgments)
-        self.chooser = first  # selection that chooses pairs: the latest that needs no further learning for that
-        self._estimators = {0: first.estimator}
+    def apply(self, number: int, event: Event) -> list[Change]:
+        """Add the next line; return the changes of grades that it causes."""
+        self.number = number
+        self._events[number] = event
+        if event.assessor not in self._literal:
+            self._literal.add(event.assessor)
+            self._names.setdefault(name_key(event.assessor), event.assessor)
+        if event.key:
+            self._keys[event.assessor, event.key] = number
+        if event.kind in ASIDE:
+            return self._turn(number, event)
+        change = None
+        if event.kind in ANSWERS:
+            change = self._answer(number, event)
+        elif event.kind == "comparison":
+            change = self._compare(number, event)
+        elif event.kind == "compare":
+            self.comparisons.hand(event)
+        elif event.kind == "undo":
+            change = self._undo(event)
+        elif event.kind == QUESTIONNAIRE:
+            self.questionnaires.setdefault(event.assessor, {})[str(event.details["moment"])] = number
+        elif event.kind == "repeat":
+            self._take_repeat(number, event)
+        elif event.kind in LEASES:
+            self._lease(number, event)
+        elif event.kind in STATES:
+            self.state = STATES[event.kind]
+        elif event.kind == MODEL:
+            self.model = number
+        elif event.kind == WORDS:
+            self.worded = number
+        return [] if change is None else [change]
 
-    def changes(self, after: int = 0) -> tuple[int, list[Change]]:
-        """The number of the last line, and all changes until then after the first `after`."""
-        with self._noting:
-            return self._noted, self._changes[after:]
+    def _turn(self, number: int, event: Event) -> list[Change]:
+        """Set a person aside, or take them back, and settle all their pairs and comparisons again."""
+        before = {what: self._compared(what) for what in self.comparisons.of(event.judge)}
+        if event.kind == "set_aside":
+            self.aside[event.judge] = number
+        else:
+            self.aside.pop(event.judge, None)
+        settled = [self._settle(pair, event.judge) for pair in self._pairs_of(event.judge)]
+        settled += [self._settle_comparison(what, held) for what, held in before.items()]
+        return [change for change in settled if change is not None]
 
-    def note(self, number: int, changes: Iterable[Change], anew: bool = False) -> None:
-        """Note a line and the changes of pairs that follow from it.
+    def _pairs_of(self, assessor: str) -> Iterable[Pair]:
+        """All pairs that a person ever answered, in the order of answers."""
+        return dict.fromkeys(pair for pair, name in (*self._given, *self._answers) if name == assessor)
 
-        anew  True if the model must learn again because it learned from judgments that no longer count
-        """
-        with self._noting:
-            for change in changes:
-                self._note_change(change)
-            if anew:
-                self._moments.append(number)
-            self._noted = number
+    def _last(self, pair: Pair, assessor: str) -> int | None:
+        """Last event with a person's answer on a pair; 0: the collection's own; None: no answer."""
+        number = next(reversed(self._answers.get((pair, assessor), [])), None)
+        return 0 if number is None and (pair, assessor) in self._given else number
 
-    def note_learning(self, number: int, state: int) -> None:
-        """Note a line that names the state from which the model has learned."""
-        with self._noting:
-            self._learnings.append(Learning(len(self._changes), number, state))
-            self._noted = number
+    def _answer(self, number: int, event: Event) -> Change | None:
+        self._answers.setdefault((event.pair, event.assessor), []).append(number)
+        self._note_answer(number, event)
+        return self._settle(event.pair, event.assessor)
 
-    def _note_change(self, change: Change) -> None:
-        self._changes.append(change)
-        if change.comparison is not None:
-            self._judgments.append(self._judgments[-1])
-            self._compared += change.more
-            if change.more == 1 and is_moment(self._compared):
-                self._moments.append(change.number)
-            return
-        self._judgments.append(self._judgments[-1] + change.more)
-        self._judged += (change.assessors > 0) - (change.assessors > change.more)
-        if change.assessors == change.more == 1 and is_moment(self._judged):
-            self._moments.append(change.number)
+    def _take_repeat(self, number: int, event: Event) -> None:
+        self._repeats.setdefault(event.assessor, {})[number] = event.pair
+        self._note_answer(number, event)
 
-    def lesson(self) -> Lesson | None:
-        """Next lesson: first those named in the log, then new ones; None if there is none."""
-        missing = [one.state for one in self._learnings[self._learned :] if one.state not in self._estimators]
-        if not missing and self.unsaid and not self.knows(self.unsaid):
-            missing = [self.unsaid]
-        return self.lesson_of(missing[0]) if missing else None
+    def _note_answer(self, number: int, event: Event) -> None:
+        """Record a person's answer: its time and listening, and the end of their lease."""
+        self._counting.setdefault(event.assessor, {})[number] = None
+        answered = parse_time(event.time).timestamp()
+        self.times.setdefault(event.assessor, []).append(answered)
+        self.seconds.note(event)
+        rushed = bool(event.details.get(RUSHED))
+        self.listening.note(event, self._first_handed(event), answered, rushed)
+        lease = self._leases.get(event.pair)
+        if lease is not None and lease.assessor == event.assessor and event.kind != "comparison":
+            del self._leases[event.pair]
+
+    def _first_handed(self, event: Event) -> float | None:
+        """Time at which an answer's pair or comparison was first handed out, in seconds since 1970; None: never."""
+        if event.kind == "comparison":
+            return self.comparisons.handed(event)
+        return self._handed.get((event.pair, event.assessor))
+
+    def _compare(self, number: int, event: Event) -> Change | None:
+        what = what_compares(event.comparison)
+        before = self._compared(what)
+        self.comparisons.answer(number, event)
+        self._note_answer(number, event)
+        return self._settle_comparison(what, before)
+
+    def _compared(self, what: Compares) -> tuple[PairedComparison, int] | None:
+        """The valid answer to a comparison, and its line, unless its author is set aside."""
+        held = None if what[0] in self.aside else self.comparisons.holding(what)
+        return None if held is None else (held, self.comparisons.number(what))
+
+    def _settle_comparison(self, what: Compares, before: tuple[PairedComparison, int] | None) -> Change | None:
+        after = self._compared(what)
+        held = after or before
+        if held is None or after == before:
+            return None
+        about, line = held
+        more = (after is not None) - (before is not None)
+        return Change(self.number, about.pairs[0], math.nan, 0, more, what[0], math.nan, about, after is None, line)
+
+    def _undo(self, event: Event) -> Change | None:
+        if event.refers not in self._counting.get(event.assessor, {}):
+            return None  # none of their answers counts
+        undone = self._events[event.refers]
+        del self._counting[event.assessor][event.refers]
+        if undone.kind == "repeat":
+            del self._repeats[event.assessor][event.refers]
+            return None
+        if undone.kind == "comparison":
+            what = what_compares(undone.comparison)
+            before = self._compared(what)
+            self.comparisons.undo(event.refers, undone)
+            return self._settle_comparison(what, before)
+        self._answers[undone.pair, event.assessor].remove(event.refers)
+        return self._settle(undone.pair, event.assessor)
+
+    def _lease(self, number: int, event: Event) -> None:
+        before, began = self._leases.get(event.pair), parse_time(event.time)
+        until, why = parse_time(event.until), str(event.details.get("why") or "")
+        if why == ADJUDICATION:
+            self.adjudications.setdefault(event.assessor, {}).setdefault(event.pair, number)
+            if before is not None and before.assessor != event.assessor and before.until > began:
+                return  # requested of one person while another has it: the lease stays with the latter until it ends
+        if before is not None and before.assessor != event.assessor:
+            del self._leases[event.pair]  # re-inserted below, as the last of the new holder's leases
+        self._handed.setdefault((event.pair, event.assessor), began.timestamp())
+        self._leases[event.pair] = Lease(event.pair, event.assessor, until, event.kind == "again", why)
+
+    def _settle(self, pair: Pair, assessor: str) -> Change | None:
+        """Update the known grade to the valid answer."""
+        number = None if assessor in self.aside else self._last(pair, assessor)
+        if number and self._events[number].kind == "cannot":
+            self.cannot.setdefault(pair, {})[assessor] = number
+        elif assessor in self.cannot.get(pair, {}):
+            del self.cannot[pair][assessor]
+            if not self.cannot[pair]:
+                del self.cannot[pair]
+        before = self._grade(pair, assessor, self._holding.get(pair, {}).get(assessor))
+        grade = self._grade(pair, assessor, number)
+        self._hold(pair, assessor, None if grade is None else number)
+        if grade == before:
+            return None
+        more = (grade is not None) - (before is not None)
+        own = math.nan if grade is None else grade
+        said = mean_grade(self.said(pair)), len(self.assessors(pair))
+        return Change(self.number, pair, *said, more, assessor, own)
+
+    def _hold(self, pair: Pair, assessor: str, number: int | None) -> None:
+        """Record the event with an assessor's valid grade of a pair; None: there is none."""
+        held = self._holding.setdefault(pair, {})
+        if number is not None:
+            held[assessor] = number
+        else:
+            held.pop(assessor, None)
+        if not held:
+            del self._holding[pair]
+
+    def said(self, pair: Pair) -> dict[str, float]:
+        """The valid grades of a pair, by assessor."""
+        grades = {name: self._grade(pair, name, number) for name, number in self._holding.get(pair, {}).items()}
+        return {name: grade for name, grade in grades.items() if grade is not None}
+
+    def _grade(self, pair: Pair, assessor: str, number: int | None) -> float | None:
+        if number is None:
+            return None
+        if number == 0:
+            return self._given[pair, assessor].grade
+        event = self._events[number]
+        grade = event.grade_on(self.scale) if event.kind == "judgment" and event.counts else None
+        if grade is not None and grade not in self.scale:
+            raise InputError(f"event {number} of the log: grade {grade:g} is not on the {self.scale.name} scale")
+        return grade
 
     @property
-    def unsaid(self) -> int:
-        """The last line after which learning was due, if the log does not record it; else 0."""
-        last = self._moments[-1] if self._moments else 0
-        return 0 if any(one.state >= last for one in self._learnings[-1:]) else last
+    def judged(self) -> Collection[Pair]:
+        """The pairs with a valid judgment, in the order in which they were first judged."""
+        return self._holding.keys()
 
-    def knows(self, state: int) -> bool:
-        """True if an estimator has already learned from a state."""
-        return state in self._estimators
+    def assessors(self, pair: Pair) -> Collection[str]:
+        """The assessors with a valid judgment of a pair."""
+        return self._holding.get(pair, {}).keys()
 
-    def teach(self, state: int, estimator: RelevanceEstimator) -> None:
-        """Accept the estimator that learned from a state; the log records the line from which it counts."""
-        self._estimators[state] = estimator
+    def name(self, said: str) -> str:
+        """The stored name of an assessor: as typed, or in another case or Unicode form."""
+        if said in self._literal:
+            return said
+        return self._names.get(name_key(said)) or normal_name(said)
 
-    def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
-        """Bring the state up to the last noted line; False if another thread is still busy with it after `patience_s`.
+    def judged_anything(self, assessor: str) -> bool:
+        """True if a person of exactly this name ever judged, here or before the campaign."""
+        return assessor in self.times or any(name == assessor for _, name in self._given)
 
-        reach  limit of the count: it stops at a line that requires learning, unless the limit includes that
+    def handed(self, event: Event) -> bool:
+        """True if the pair or comparison of an answer was ever handed to its assessor."""
+        return self._first_handed(event) is not None
+
+    def check_heard(self, event: Event, now: datetime) -> None:
+        """Raise an error if an answer claims more listening than the elapsed time allows."""
+        answered = parse_time(event.time).timestamp()
+        self.listening.check(event, self._first_handed(event), answered, now.timestamp())
+
+    def repeats(self, assessor: str) -> list[Pair]:
+        """Pairs that a person judged twice."""
+        return list(self._repeats.get(assessor, {}).values())
+
+    def held(self, assessor: str) -> list[Lease]:
+        """A person's unanswered leases, including ended ones if nobody else has taken the pair."""
+        return [lease for lease in self._leases.values() if lease.assessor == assessor]
+
+    def asked_again(self, pair: Pair, assessor: str) -> bool:
+        """True if a person got a pair again that they had judged, and has not answered yet."""
+        lease = self._leases.get(pair)
+        return lease is not None and lease.again and lease.assessor == assessor
+
+    def answered(self, pair: Pair, assessor: str) -> bool:
+        """True if an assessor has an answer about a pair that was not withdrawn."""
+        return bool(self._answers.get((pair, assessor)))
+
+    def revises(self, number: int) -> bool:
+        """True if another answer of this person about this pair, or comparison, would be valid without this one."""
+        event = self._events[number]
+        if event.kind == "comparison":
+            return self.comparisons.revises(number, event)
+        given = (event.pair, event.assessor)
+        return event.kind != "repeat" and (given in self._given or self._answers[given] != [number])
+
+    def earlier(self, assessor: str, key: str) -> Record | None:
+        """The event that an assessor sent with a key, or None."""
+        number = self._keys.get((assessor, key))
+        return None if number is None else Record(number, self._events[number], replayed=True)
+
+    def record(self, number: int) -> Record:
+        """The event with a number."""
+        return Record(number, self._events[number])
+
+    def records(self) -> Iterator[Record]:
+        """The whole log."""
+        return (Record(number, event) for number, event in self._events.items())
+
+    def counting(self, assessor: str) -> list[int]:
+        """The numbers of the assessor's answers that were not withdrawn, oldest first."""
+        return list(self._counting.get(assessor, {}))
+
+    def counts(self, assessor: str, number: int) -> bool:
+        """True if a number belongs to one of the assessor's answers that were not withdrawn."""
+        return number in self._counting.get(assessor, {})
+
+    def latest(self, assessor: str) -> int | None:
+        """The number of the assessor's last answer that was not withdrawn."""
+        return next(reversed(self._counting.get(assessor, {})), None)
+
+    def leases(self, now: datetime) -> list[Lease]:
+        """The current leases, in the order in which the pairs were handed out."""
+        return [lease for lease in self._leases.values() if lease.until > now]
+
+    def lease(self, pair: Pair, now: datetime) -> Lease | None:
+        """The lease of a pair, or None."""
+        lease = self._leases.get(pair)
+        return lease if lease is not None and lease.until > now else None
+
+    def in_force(self, back: Container[str] | None = ()) -> Iterator[tuple[Pair, str, int]]:
+        """Pair, assessor and number of every valid judgment; 0: the collection's own.
+
+        In the order in which they were made.
+
+        back  people set aside whose judgments to include; None: all of them
         """
-        while self._behind(reach):
-            if not self._counting.acquire(timeout=wait_s):
-                return False
-            try:
-                self._go_on(reach)
-            finally:
-                self._long = False
-                self._counting.release()
-        return True
+        held = [(number, pair, name) for pair, by in self._holding.items() for name, number in by.items()]
+        for name in (one for one in self.aside if back is None or one in back):
+            said = ((self._last(pair, name), pair) for pair in self._pairs_of(name))
+            held += [
+                (of, pair, name) for of, pair in said if of is not None and self._grade(pair, name, of) is not None
+            ]
+        first = {(pair, name) for number, pair, name in held if not number}
+        for pair, assessor in self._given:
+            if (pair, assessor) in first:
+                yield pair, assessor, 0
+        for number, pair, assessor in sorted(one for one in held if one[0]):
+            yield pair, assessor, number
 
-    def count_soon(self) -> bool:
-        """Count for a thread that answers requests: it leaves long work to others and does not wait for them."""
-        many = len(self._changes) - self._counted > AT_ONCE
-        return not (many or self._long) and self.count(COUNT_S)
-
-    def _behind(self, reach: Reach) -> bool:
-        waits = self._learned < len(self._learnings) and self._learnings[self._learned].place == self._counted
-        if waits and self._ends(self._learnings[self._learned], reach):
-            return self.current_state.number < self._learnings[self._learned].number - 1
-        return self.current_state.number != self._noted
-
-    def _ends(self, one: Learning, reach: Reach) -> bool:
-        return reach is Reach.JUDGMENTS or (reach is Reach.AT_HAND and not self.knows(one.state))
-
-    def _go_on(self, reach: Reach) -> None:
-        """Count to the last line noted at the start, or to a lesson that is not available."""
-        with self._noting:
-            noted, end, learnings = self._noted, len(self._changes), self._learnings[:]
-        stop = next((one for one in learnings[self._learned :] if self._ends(one, reach)), None)
-        if stop is not None:
-            noted, end = stop.number - 1, stop.place
-            learnings = learnings[: learnings.index(stop)]
-        begun: Selection | None = self.current_state.selection
-        place, past = self._counted, self._learned
-        self._long = end - place > AT_ONCE or past < len(learnings)
-        if end - place > AT_ONCE:
-            # After a whole batch only the grades count, not their order.
-            begun, place = None, end - end % self._first.batch
-            past = sum(one.place <= place for one in learnings)
-        selection = self._counted_to(end, learnings, begun, place, past)
-        self._counted, self._learned = end, len(learnings)
-        self.current_state = CampaignState(noted, selection, self._judgments[end])
-        if not self._ready or selection.knows_people:
-            self.chooser = selection
-        for state in sorted(self._estimators)[1:-KEPT]:
-            del self._estimators[state]
-
-    def _counted_to(
-        self, end: int, learnings: list[Learning], begun: Selection | None, place: int, past: int
-    ) -> Selection:
-        """Selection after a number of changes and these learnings; for the rest see `Stretch`."""
-        changes, known = self._changes[:end], dict(self._estimators)
-        stretch = Stretch(
-            self._first, self._base, known, begun, changes, learnings, place, past, self._ready, self._long
+    def judgments(self, back: Container[str] | None = ()) -> tuple[Judgment, ...]:
+        """The valid judgments, and those of people set aside who are in `back`, in the order of `in_force`."""
+        return tuple(
+            self._events[number].judgment_on(self.scale) if number else self._given[pair, assessor]
+            for pair, assessor, number in self.in_force(back)
         )
-        for state in known.keys() - stretch.needed:  # each takes tens of megabytes and may go to another process
-            del known[state]
-        for state in stretch.missing:
-            if (found := self._notes.recall(stretch.lesson(state))) is not None:
-                known[state] = found
-        selection, learned = self._count_long(stretch) if self._long else stretch.counted()
-        for state, estimator in learned.items():
-            self._notes.keep(stretch.lesson(state), estimator)
-        self._estimators |= known | learned
-        return selection
 
-    def prepare(self) -> None:
-        """Let the current selection choose pairs, after learning the model of people that this needs.
-
-        Nothing is done during a lesson, because its result includes that model.
-        """
-        selection = self.current_state.selection
-        if not self.unsaid and self._learned == len(self._learnings) and not selection.knows_people:
-            selection.weights_by(selection.panel.judges[0])
-            # Others may have counted on meanwhile.
-            self.chooser = now if (now := self.current_state.selection).knows_people else selection
-
-    def lesson_of(self, state: int) -> Lesson:
-        """Lesson of the state after a line."""
-        return lesson_until(state, self._first, self._base, self._changes)
+    def grades(self) -> dict[Pair, dict[str, Mapping[str, float]]]:
+        """All valid grades, on every scale, by pair and assessor."""
+        grades: dict[Pair, dict[str, Mapping[str, float]]] = {}
+        for pair, assessor, number in self.in_force():
+            own = self._events[number].grades if number else {self.scale.name: self._given[pair, assessor].grade}
+            grades.setdefault(pair, {})[assessor] = own
+        return grades

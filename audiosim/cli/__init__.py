@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import audiosim
 from audiosim.errors import AudiosimError
-from audiosim.messages import did_you_mean
+from audiosim.text import did_you_mean
 
 SETTINGS: dict[str, Any] = {
     "add_completion": False,

@@ -7,7 +7,7 @@ import typer
 from audiosim.cli.options import As, Format, print_result
 from audiosim.cli.service_settings import in_memory
 from audiosim.errors import InputError
-from audiosim.report.views import rows_view
+from audiosim.report.rank import rows_view
 
 app = typer.Typer(
     add_completion=False,
@@ -52,7 +52,7 @@ def create(
 
     Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db --expires 30`
     """
-    from audiosim.service.callers.tokens import TokenStore
+    from audiosim.service.access.tokens import TokenStore
 
     if in_memory(database):
         raise InputError(
@@ -69,7 +69,7 @@ def list_tokens(database: Database, form: As = Format.table) -> None:
 
     Example: `audiosim token list --db sqlite:///my-demo/campaign.db`
     """
-    from audiosim.service.callers.tokens import TokenStore
+    from audiosim.service.access.tokens import TokenStore
 
     rows = [
         {
@@ -95,7 +95,7 @@ def revoke(
 
     Example: `audiosim token revoke ann --db sqlite:///my-demo/campaign.db`
     """
-    from audiosim.service.callers.tokens import TokenStore
+    from audiosim.service.access.tokens import TokenStore
 
     TokenStore(database, existing=True).revoke(name)
     row = {"name": name, "revoked": True}

@@ -7,7 +7,7 @@ import typer
 
 from audiosim.cli.options import As, Format, print_result
 from audiosim.errors import InputError
-from audiosim.report.views import rows_view
+from audiosim.report.rank import rows_view
 
 
 def adjudicate(
@@ -38,7 +38,7 @@ def adjudicate(
     `audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo q01 d027 carol`
     """
     from audiosim.service.client import Client
-    from audiosim.service.remote.address import parse_address
+    from audiosim.service.transport import parse_address
 
     root, collection, _ = parse_address(service)
     if collection is None:

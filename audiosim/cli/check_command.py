@@ -3,8 +3,8 @@
 import typer
 
 from audiosim.cli import options
-from audiosim.collection_check import check as check_collection
-from audiosim.report.check_view import check_view
+from audiosim.evaluation.check import check as check_collection
+from audiosim.report.rank import check_view
 
 
 def check(

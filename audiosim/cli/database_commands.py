@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from audiosim.cli.options import As, Format, print_result
-from audiosim.corpus.lines import whole_text
 from audiosim.errors import InputError
-from audiosim.report.views import rows_view
+from audiosim.report.rank import rows_view
+from audiosim.tables.text import whole_text
 
 if TYPE_CHECKING:
     from audiosim.campaign.archive import Archived
@@ -45,8 +45,7 @@ def backup(
 
     Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
     """
-    from audiosim.campaign.anonymous_log import texts_naming
-    from audiosim.campaign.archive import back_up, read_file
+    from audiosim.campaign.archive import back_up, read_file, texts_naming
 
     _print(form, back_up(database, output, without or ()))
     logs = [log.events for log in read_file(output).logs] if without else []
@@ -138,11 +137,10 @@ def import_judgments(
 
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """
-    from audiosim.corpus.comparisons import has_comparisons
-    from audiosim.corpus.judgments import nameless
+    from audiosim.collection.kinds import has_comparisons, nameless
     from audiosim.report.screen import progress
     from audiosim.service.client import Client
-    from audiosim.service.remote.address import parse_address
+    from audiosim.service.transport import parse_address
 
     root, collection, _ = parse_address(service)
     if collection is None:

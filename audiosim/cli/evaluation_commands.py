@@ -10,15 +10,15 @@ import typer
 
 from audiosim.cli import options
 from audiosim.cluster.turns import Workers
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
-from audiosim.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
-from audiosim.evaluation import evaluate as evaluate_systems
-from audiosim.expected.about import OF_THIS_KIND
+from audiosim.evaluation.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
+from audiosim.evaluation.evaluation import evaluate as evaluate_systems
 from audiosim.measures.measure import Measure, with_cutoff
-from audiosim.measures.system_scores import Unjudged, judged_runs
+from audiosim.measures.scores import Unjudged, judged_runs
 from audiosim.plugins import find_measure
-from audiosim.stats.inference.paired_tests import SAMPLES, TESTS
+from audiosim.ranking.about import OF_THIS_KIND
+from audiosim.stats.tests import SAMPLES, TESTS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,7 +103,7 @@ def evaluate(
 
 
 def _view(found: Mapping[str, Evaluation]) -> "RenderableType":
-    from audiosim.report.evaluation_views import evaluation_view
+    from audiosim.report.evaluate import evaluation_view
 
     return evaluation_view(found)
 
@@ -146,8 +146,8 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 def _print_fits(
     collection: Collection, measures: Sequence[str], unjudged: Unjudged, seed: int, form: options.Format
 ) -> None:
-    from audiosim.report.evaluation_views import fits_view
-    from audiosim.stats.inference.held_out_distributions import fit_distributions
+    from audiosim.report.evaluate import fits_view
+    from audiosim.stats.distributions import fit_distributions
 
     found = {}
     for text in measures:
@@ -270,9 +270,9 @@ def reliability(
 
     `audiosim reliability my-demo --judgments my-demo/truth.qrels --split-half --test wilcoxon`
     """
-    from audiosim.reliability_study import assessor_reliability, split_half_study
-    from audiosim.reliability_study import reliability as study_reliability
-    from audiosim.report.evaluation_views import assessors_view, growth_view, reliability_view, split_half_view
+    from audiosim.evaluation.reliability import assessor_reliability, split_half_study
+    from audiosim.evaluation.reliability import reliability as study_reliability
+    from audiosim.report.evaluate import assessors_view, growth_view, reliability_view, split_half_view
 
     kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
     given = [name for name, wanted in kinds.items() if wanted]
@@ -337,7 +337,7 @@ def reproduce(
 
     Example: `audiosim reproduce data --format csv`
     """
-    from audiosim.report.evaluation_views import reproduction_view
+    from audiosim.report.evaluate import reproduction_view
     from audiosim.reproduce import reproduced_numbers
 
     found = reproduced_numbers(folder)

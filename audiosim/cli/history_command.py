@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from audiosim.cli import options
-from audiosim.corpus.lines import check_output_file, write_texts
 from audiosim.errors import InputError
-from audiosim.extras import need
 from audiosim.ranking_history import LOOKS, RankingHistory
 from audiosim.ranking_history import history as look_back
-from audiosim.report.history_view import history_view
+from audiosim.report.rank import history_view
+from audiosim.results.value import need
+from audiosim.tables.text import check_output_file, write_texts
 
 DOTS = 150  # per inch
 PLOTTED = {".png", ".svg", ".pdf"}
@@ -76,7 +76,7 @@ def _check_plot(path: Path) -> None:
 
 
 def _save_plot(found: RankingHistory, path: Path) -> None:
-    from audiosim.plots import HEIGHT, page_axes
+    from audiosim.results.plots import HEIGHT, page_axes
 
     axes, drawn = found.plot(page_axes(height=HEIGHT, width=2 + 0.8 * max(len(found.looks), 4))), BytesIO()
     axes.figure.savefig(drawn, dpi=DOTS, format=path.suffix[1:])  # type: ignore[union-attr]

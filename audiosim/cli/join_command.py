@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.cli.options import As, Format, Partial, print_result
-from audiosim.corpus.lines import whole_text
 from audiosim.errors import InputError
-from audiosim.report.views import rows_view
+from audiosim.report.rank import rows_view
+from audiosim.tables.text import whole_text
 
 
 def join(
@@ -54,7 +54,7 @@ def join(
 def _added(
     folder: Path, path: Path, system: str | None, team: str | None, replace: bool, partial: bool
 ) -> dict[str, Any]:
-    from audiosim.corpus.new_runs import join as join_folder
+    from audiosim.collection.joining import join as join_folder
 
     return join_folder(folder, path, system, team, replace, partial).to_dict()
 
@@ -63,7 +63,7 @@ def _sent(url: str, path: Path, system: str | None, team: str | None, replace: b
     import msgspec
 
     from audiosim.service.client import Client
-    from audiosim.service.remote.address import parse_address
+    from audiosim.service.transport import parse_address
 
     root, collection, _ = parse_address(url)
     if collection is None:

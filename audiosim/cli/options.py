@@ -12,24 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.inspection import inspect
-from audiosim.corpus.model import Pair, parse_scale
-from audiosim.corpus.pairs import read_pairs
-from audiosim.corpus.rankings import lengths_of
-from audiosim.corpus.runs import SystemFrom
-from audiosim.corpus.same_artist import SameArtist
+from audiosim.collection.check import inspect
+from audiosim.collection.collection import Collection
+from audiosim.collection.grading import is_artificial, on_scale
+from audiosim.collection.kinds import SameArtist, SystemFrom, read_pairs
+from audiosim.collection.values import Pair, lengths_of, parse_scale
 from audiosim.errors import FormatError, InputError
-from audiosim.expected.about import THESE, About
-from audiosim.expected.choices import DifferenceDistribution, Ideal
 from audiosim.measures.measure import Measure
-from audiosim.users.grading import is_artificial, on_scale
+from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from audiosim.corpus.pool import Pool
-    from audiosim.relevance.estimators import RelevanceEstimator
+    from audiosim.collection.pool import Pool
+    from audiosim.joint.estimators import RelevanceEstimator
 
 
 class Format(StrEnum):
@@ -266,7 +262,7 @@ def read_collection(
         partial=partial,
     )
     if database:
-        from audiosim.campaign.log_reader import with_log
+        from audiosim.campaign.reader import with_log
 
         collection = with_log(database, collection)
     if aspect is not None:
@@ -276,7 +272,7 @@ def read_collection(
 
 def only_complete(collection: Collection, cutoff: int) -> Collection:
     """The systems and queries of a collection that are judged down to a cutoff; prints their number on stderr."""
-    from audiosim.corpus.complete import complete_part
+    from audiosim.collection.check import complete_part
 
     part, sentence = complete_part(collection, cutoff)
     sys.stderr.write(f"note: {sentence}\n")
@@ -297,7 +293,7 @@ def say_read(collection: Collection) -> None:
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
     """Print on stderr the judgments that each measure leaves unused; see also `say_deep`."""
-    from audiosim.measures.system_scores import unused_judgments
+    from audiosim.measures.scores import unused_judgments
 
     say_deep(collection, [measure.cutoff for measure in measures])
     for measure in measures:
@@ -334,11 +330,10 @@ def open_collection(
 
     Reports missing metadata of documents on stderr, and judgments that the measure leaves unused.
     """
-    from audiosim.corpus.pool import build_pool
+    from audiosim.collection.pool import build_pool
+    from audiosim.joint.estimators import JOINT, after_judgments
+    from audiosim.joint.posterior import what_lacks
     from audiosim.plugins import find_measure, make_estimator
-    from audiosim.relevance.estimators import JOINT
-    from audiosim.relevance.pair_evidence import what_lacks
-    from audiosim.relevance.relearning import after_judgments
 
     collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     cutoff = measure if isinstance(measure, int) else None
@@ -355,7 +350,7 @@ def open_collection(
 
 def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
     """The pairs in a file; the collection must know each query and each document."""
-    from audiosim.relevance.any_pair import Known
+    from audiosim.joint.predictions import Known
 
     pairs, known = read_pairs(path), Known(collection)
     for pair, number in pairs.items():

@@ -8,31 +8,22 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
-from audiosim.campaign.log_reader import judgments_in, log_in, turn_aside
-from audiosim.campaign.names import name_key
-from audiosim.campaign.page_places import placed_grades
+from audiosim.campaign.event import name_key
+from audiosim.campaign.reader import judgments_in, log_in, placed_grades, turn_aside
 from audiosim.campaign.self_checks import SelfCheck, self_checks
 from audiosim.cli import options
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.collection_toml import read_settings
-from audiosim.corpus.folder_files import FolderFiles
-from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.estimation import expected_scores
-from audiosim.expected.judge_effects import judge_effect
-from audiosim.expected.who_judges import Judges, most_disputed
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import read_judgments
+from audiosim.collection.layouts import FolderFiles
+from audiosim.collection.pool import build_pool
+from audiosim.collection.settings import read_settings
+from audiosim.collection.values import Judgment, mean_grades
+from audiosim.joint.estimators import JOINT, estimator_of
+from audiosim.people.effects import judge_effect
+from audiosim.people.judges import Judges, most_disputed
 from audiosim.plugins import find_measure
-from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.report.judges_view import (
-    checks_view,
-    disagreements_view,
-    effect_view,
-    judges_view,
-    order_view,
-    spelled_grades,
-)
+from audiosim.ranking.expected import expected_scores
+from audiosim.report.judge import checks_view, disagreements_view, effect_view, judges_view, order_view, spelled_grades
 
 PersonName = Annotated[
     str | None,

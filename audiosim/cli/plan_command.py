@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from audiosim.cli import options
+from audiosim.joint.estimators import JOINT
 from audiosim.plugins import find_measure, make_estimator
-from audiosim.relevance.estimators import JOINT
-from audiosim.report.views import effort_view
-from audiosim.simulation.effort import SIMULATED_CAMPAIGNS
-from audiosim.simulation.effort import plan as plan_effort
+from audiosim.report.rank import effort_view
+from audiosim.simulation.plan import SIMULATED_CAMPAIGNS
+from audiosim.simulation.plan import plan as plan_effort
 from audiosim.stats.threads import one_thread
 
 

@@ -9,25 +9,24 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from audiosim.arrays import Array
 from audiosim.cli import options
 from audiosim.cluster.turns import Workers
-from audiosim.corpus.array_files import write_parquet
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.feature_files import is_feature_file
-from audiosim.corpus.judgments import qrels_lines
-from audiosim.corpus.lines import write_text, write_texts
-from audiosim.corpus.model import parse_scale
-from audiosim.corpus.pool import Pool, build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.evidence import is_feature_file
+from audiosim.collection.kinds import qrels_lines
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import parse_scale
 from audiosim.errors import InputError
-from audiosim.expected.nearest_completion import nearest_completion
 from audiosim.functions import PoolPredictions, judged_so_far, predict_by, predict_pairs
-from audiosim.relevance.belief import Belief
-from audiosim.relevance.completion import completed_judgments, drawn_completions
-from audiosim.relevance.feature_rows import predict_feature_file
-from audiosim.relevance.prediction_rows import Predictions, prediction_columns
-from audiosim.selection import Selection
+from audiosim.joint.independent import predict_feature_file
+from audiosim.joint.posterior import Belief
+from audiosim.joint.predictions import Predictions, completed_judgments, drawn_completions, prediction_columns
+from audiosim.ranking import Selection
+from audiosim.ranking.nearest_completion import nearest_completion
+from audiosim.stats.arrays import Array
 from audiosim.stats.threads import one_thread
+from audiosim.tables.arrays import write_parquet
+from audiosim.tables.text import write_text, write_texts
 
 MOST_FILES = 1000
 ROW_GROUP = 100_000  # rows per row group of a Parquet file
@@ -213,7 +212,7 @@ def _write_found(found: Predictions, form: options.PredictionFormat, output: Pat
 
 
 def _print_found(found: Predictions, form: options.PredictionFormat) -> None:
-    from audiosim.report.views import rows_view
+    from audiosim.report.rank import rows_view
 
     best = sorted(found.rows, key=lambda row: -row["expectation"])
     shown = options.Format(form.value)

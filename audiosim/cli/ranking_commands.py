@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.cli import options
-from audiosim.corpus.collection import Collection
-from audiosim.expected.about import OF_THIS_KIND
-from audiosim.expected.estimation import expected_scores
-from audiosim.expected.sampled import DRAWS
-from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
-from audiosim.expected.two_systems import Condition, TwoSystems, check_level, check_two
-from audiosim.expected.verdicts import TOP
+from audiosim.collection.collection import Collection
 from audiosim.functions import NextPairs, start_loop
-from audiosim.messages import did_you_mean, quoted
 from audiosim.plugins import find_measure
-from audiosim.report.views import ranking_view, rows_view, verdict_view
-from audiosim.selection import Selection
+from audiosim.ranking import Selection
+from audiosim.ranking.about import OF_THIS_KIND
+from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.sampled import DRAWS
+from audiosim.ranking.separation import two_systems_of_pool, verdicts_of_pool
+from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, check_two
+from audiosim.ranking.verdicts import TOP
+from audiosim.report.rank import ranking_view, rows_view, verdict_view
+from audiosim.text import did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from audiosim.campaign.question_kinds import KindOfQuestion
+    from audiosim.campaign.comparisons import KindOfQuestion
 
 PAIRS = 20  # default number of pairs that `next` lists
 
@@ -207,9 +207,9 @@ def _kinds(
     selection: Selection, collection: Collection, judgments: str | None, assessor: str
 ) -> "list[KindOfQuestion]":
     """Best question of each kind, by the seconds in the log of a campaign or in comparisons.tsv."""
+    from audiosim.campaign.comparisons import kinds_of_question, seconds_of
     from audiosim.campaign.event import comparison_event, utc_now, write_time
-    from audiosim.campaign.log_reader import log_in
-    from audiosim.campaign.question_kinds import kinds_of_question, seconds_of
+    from audiosim.campaign.reader import log_in
 
     if judgments and "://" in judgments:
         events = [record.event for record in log_in(judgments, collection)]

@@ -10,21 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.cli.options import Format, check_scheduler, print_result
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import check_output_file, write_text
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.extras import need
+from audiosim.ordinal.model import Model, source_of
 from audiosim.peers.honesty import compare_methods
 from audiosim.peers.task import Peer
-from audiosim.relevance.model_files import Model
-from audiosim.relevance.provenance import source_of
+from audiosim.ranking import StoppingRule
 from audiosim.report.peers import peers_view
 from audiosim.report.screen import progress
-from audiosim.report.simulation import flat, followed_view, repeats_view
-from audiosim.selection import StoppingRule
+from audiosim.report.simulate import flat, followed_view, repeats_view
+from audiosim.results.value import need
 from audiosim.simulation import HeldOutKind, Part, Trial, follow, repeat
 from audiosim.simulation.trials import NEAR
+from audiosim.tables.text import check_output_file, write_text
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
@@ -253,7 +252,7 @@ class Batch:
 
     def _write(self, report: Path, result: Mapping[str, Any]) -> None:
         from audiosim.report.rendering import origin_of
-        from audiosim.report.simulation_page import followed_page
+        from audiosim.report.simulate import followed_page
 
         collection = self.trial.collection
         pool = build_pool(collection)

@@ -22,14 +22,14 @@ from audiosim.cli.service_settings import (
     kept,
     parse_proxies,
 )
-from audiosim.extras import need
+from audiosim.report.rank import demo_view
 from audiosim.report.screen import console
-from audiosim.report.views import demo_view
+from audiosim.results.value import need
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from audiosim.demo import DemoResult
+    from audiosim.simulation.demo import DemoResult
 
 
 def demo(
@@ -50,7 +50,7 @@ def demo(
 
     `audiosim demo --serve`
     """
-    from audiosim.demo import run_demo
+    from audiosim.simulation.demo import run_demo
 
     need("sound" if serve else "plots,sound", "the demo")
     shown = console(stderr=form is not Format.table)
@@ -66,7 +66,7 @@ def demo(
 
 
 def _write_report(result: "DemoResult", path: Path) -> None:
-    from audiosim.expected.verdicts import Verdicts
+    from audiosim.ranking.verdicts import Verdicts
     from audiosim.report.evaluation_page import campaign_page
     from audiosim.report.rendering import written_on
 
@@ -77,9 +77,9 @@ def _write_report(result: "DemoResult", path: Path) -> None:
 
 def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
     """Serve the demo's collection without judgments, and show its pages in a browser if there is one."""
-    from audiosim.demo import prepare_demo
     from audiosim.service.app import create_app, run_server
-    from audiosim.service.campaigns.campaigns import Judging
+    from audiosim.service.collections.campaigns import Judging
+    from audiosim.simulation.demo import prepare_demo
 
     collection = prepare_demo(folder, say)
     judging = Judging(f"sqlite:///{folder / 'campaign.db'}")
@@ -124,9 +124,9 @@ def serve(
     A program that asks it: `audiosim estimate my-demo --model remote:http://127.0.0.1:8000`
     """
     from audiosim.service.app import create_app, run_server
-    from audiosim.service.drafts.draft import Home
-    from audiosim.service.entrance.limits import Limits
-    from audiosim.service.shelf.open_collections import CollectionSource
+    from audiosim.service.collections.drafts import Home
+    from audiosim.service.collections.open import CollectionSource
+    from audiosim.service.http.limits import Limits
 
     folders, home = _split_home(collections or (), storage.home)
     kept_by_default = None if home is None else f"sqlite:///{home / 'campaigns.db'}"
@@ -149,7 +149,7 @@ def _split_home(folders: Sequence[Path], home: Path | None) -> tuple[list[Path],
 
     Without folders it is HOME in the current folder; a single folder that is empty, or holds collections, is the home.
     """
-    from audiosim.service.drafts.draft import Home
+    from audiosim.service.collections.drafts import Home
 
     found = list(folders)
     if home is None and not found:

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from audiosim.corpus.runs import SystemFrom
-from audiosim.corpus.same_artist import SameArtist
+from audiosim.collection.kinds import SameArtist, SystemFrom
 from audiosim.errors import InputError
-from audiosim.expected.choices import DifferenceDistribution
-from audiosim.messages import did_you_mean
+from audiosim.ranking.about import DifferenceDistribution
+from audiosim.text import did_you_mean
 
 
 class LogForm(StrEnum):

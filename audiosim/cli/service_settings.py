@@ -11,19 +11,19 @@ from audiosim.campaign import CampaignSettings
 from audiosim.cli import judging_options as handing
 from audiosim.cli import service_options as options
 from audiosim.cli.options import about_of
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.folder_stamp import file_stamp
-from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.judgments import read_judgments
+from audiosim.collection.collection import Collection
+from audiosim.collection.folder import file_stamp
+from audiosim.collection.kinds import read_judgments
+from audiosim.collection.values import mean_grades
 from audiosim.errors import InputError
 from audiosim.plugins import find_stopping_rule
 
 HOME = "audiosim-collections"  # default folder of collections made in the browser
 
 if TYPE_CHECKING:
-    from audiosim.service.campaigns.campaigns import Judging
-    from audiosim.service.entrance.access import Access
-    from audiosim.service.sign_in.institution import SignIn
+    from audiosim.service.access.access import Access
+    from audiosim.service.access.sign_in import SignIn
+    from audiosim.service.collections.campaigns import Judging
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class SignInOptions:
                 needed = "need --login-header or --oidc-issuer, which identify people"
                 raise InputError(f"--grant and --groups-header {needed}")
             return None
-        from audiosim.service.sign_in.institution import Grant, SignIn
-        from audiosim.service.sign_in.issuer import Issuer
+        from audiosim.service.access.issuer import Issuer
+        from audiosim.service.access.sign_in import Grant, SignIn
 
         url, made = self.oidc_issuer, None
         if url is not None:
@@ -103,8 +103,8 @@ class AddressOptions:
 
     def access(self, databases: Iterable[str], sign_in: "SignIn | None") -> "Access":
         """Access by the tokens of the first database; locked if any database ever held one."""
-        from audiosim.service.callers.tokens import TokenStore
-        from audiosim.service.entrance.access import Access
+        from audiosim.service.access.access import Access
+        from audiosim.service.access.tokens import TokenStore
 
         stores = [TokenStore(url, upgrade=True) for url in databases]
         locked = any(store.was_used() for store in stores)
@@ -163,8 +163,8 @@ class CampaignOptions:
 
     def judging(self, database: str | None, adopt: bool) -> "Judging":
         """The settings, in the form that the service expects."""
-        from audiosim.service.campaigns.campaigns import Judging
-        from audiosim.service.campaigns.questions import read_questions
+        from audiosim.service.collections.campaigns import Judging
+        from audiosim.service.collections.questions import read_questions
 
         answers = self.answers
         own = read_questions(answers.questions) if answers.questions else ()
@@ -173,7 +173,7 @@ class CampaignOptions:
         return Judging(database, self.measure, stopping_rule, own, settings, sounds, answers.listen)
 
     def _settings(self, adopt: bool) -> CampaignSettings:
-        from audiosim.service.campaigns.campaigns import WAIT_S
+        from audiosim.service.collections.campaigns import WAIT_S
 
         handing, selection = self.handing, self.selection
         return CampaignSettings(

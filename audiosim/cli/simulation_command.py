@@ -9,22 +9,21 @@ import typer
 
 from audiosim.cli import options, repetition
 from audiosim.cli.flattened import flattened
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.about import About
-from audiosim.expected.choices import DifferenceDistribution, Ideal
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 from audiosim.functions import start_loop
+from audiosim.joint.estimators import JOINT, estimator_of
 from audiosim.measures.measure import Measure
+from audiosim.ordinal.model import Model
 from audiosim.peers.honesty import usual_budgets
 from audiosim.plugins import find_measure, find_peers, find_stopping_rule, make_estimator
-from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.relevance.model_files import Model
+from audiosim.ranking import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
+from audiosim.ranking.about import About, DifferenceDistribution, Ideal
+from audiosim.ranking.rules import AffectedDifferences, DrawnByDoubt
+from audiosim.ranking.stopping import as_stopping_rule, first_of
+from audiosim.report.rank import replay_view
 from audiosim.report.screen import progress
-from audiosim.report.simulation import comparison_view
-from audiosim.report.views import replay_view
-from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
-from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
-from audiosim.selection.stopping_rules import as_stopping_rule, first_of
+from audiosim.report.simulate import comparison_view
 from audiosim.simulation import Replay, Trial, draw_parts, replay
 
 StoppingRuleTexts = Annotated[

@@ -11,16 +11,16 @@ from rich.text import Text
 
 from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError
-from audiosim.extras import need
-from audiosim.messages import printable
+from audiosim.report.rank import extraction_view, music_folder_view, rows_view
 from audiosim.report.screen import progress
-from audiosim.report.views import extraction_view, music_folder_view, rows_view
+from audiosim.results.value import need
+from audiosim.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from audiosim.audio.describe import Failure
-    from audiosim.audio.search import Divergence
+    from audiosim.sound.describe import Failure
+    from audiosim.sound.search import Divergence
 
 
 def extract(
@@ -105,11 +105,11 @@ def extract(
 
     On a cluster: `audiosim extract s3://bucket/music -o sounds.index --scheduler tcp://10.0.0.1:8786`
     """
-    from audiosim.audio.index import extract as extract_sounds
-    from audiosim.corpus.collection import SOUNDS
-    from audiosim.corpus.sound_vectors import keep_vectors
+    from audiosim.collection.collection import SOUNDS
+    from audiosim.joint.terms import prepare_closeness
     from audiosim.plugins import find_embedding, find_frames, installed_frames, other_decoders
-    from audiosim.relevance.evidence_effects import prepare_closeness
+    from audiosim.sound.embedding import keep_vectors
+    from audiosim.sound.index import extract as extract_sounds
     from audiosim.sound_functions import embed
 
     need("sound", "describing sound")
@@ -389,7 +389,7 @@ def _refuse_given(context: typer.Context, with_option: str, *names: str) -> None
 
 
 def _init_generated(folder: Path, collection: Path, form: Format) -> None:
-    from audiosim.service.drafts.generated_folders import collect_generated
+    from audiosim.service.collections.generated import collect_generated
 
     made = collect_generated(folder, collection)
     rows = [{"system": run.system, "recordings": len(run.rankings)} for run in made.runs]

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.cli import options
-from audiosim.corpus.model import SCALES
+from audiosim.collection.values import SCALES
+from audiosim.people.answers import read_answers
+from audiosim.people.preferences import MAJORITY, noticeable_differences, preferences
 from audiosim.plugins import find_measure
-from audiosim.report.evaluation_views import examples_view, satisfaction_view, study_view
-from audiosim.users.answers import read_answers
-from audiosim.users.observed_differences import MAJORITY, noticeable_differences
-from audiosim.users.preferences import preferences
+from audiosim.report.evaluate import examples_view, satisfaction_view, study_view
 
 app = typer.Typer(
     help="Study which of two lists people prefer: choose the lists, show them, collect the answers.\n\n"
@@ -185,10 +184,9 @@ def serve_study(
 
     Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`
     """
+    from audiosim.people.study import StudyRules, read_invited
+    from audiosim.people.study_log import read_study
     from audiosim.service.study_app import run_study
-    from audiosim.users.invitations import read_invited
-    from audiosim.users.list_study import StudyRules
-    from audiosim.users.study_log import read_study
 
     invited = None if people is None else read_invited(people)
     study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))
@@ -220,7 +218,7 @@ def collect_answers(
 
     Example: `audiosim study answers study.jsonl -o answers.tsv`
     """
-    from audiosim.users.study_log import study_answers
+    from audiosim.people.study_log import study_answers
 
     found = study_answers(log, output, people)
     options.print_result(form, found.to_dict(), found.rows(), lambda: study_view(found, output))

@@ -20,15 +20,15 @@ from audiosim.cli.options import (
     print_result,
     say_read,
 )
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import check_output_file, write_text
-from audiosim.corpus.runs import SystemFrom
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import SystemFrom
 from audiosim.errors import InputError
-from audiosim.extras import need
+from audiosim.ordinal.model import save_model
 from audiosim.plugins import load_features
-from audiosim.relevance.model_files import save_model
 from audiosim.report.screen import progress
-from audiosim.report.training_views import training_view
+from audiosim.report.train import training_view
+from audiosim.results.value import need
+from audiosim.tables.text import check_output_file, write_text
 from audiosim.training.plan import Plan, is_joint, parse_shares, parse_terms
 from audiosim.training.train import train as train_model
 
@@ -124,7 +124,7 @@ def train(
         trained = train_model(collections, plan, _say, show, jobs or 1, scheduler)
     if report is not None:
         from audiosim.report.rendering import written_on
-        from audiosim.report.training_page import training_page
+        from audiosim.report.train import training_page
 
         write_text(report, training_page(trained, written_on(day.today())).splitlines())
     save_model(trained.model, output)

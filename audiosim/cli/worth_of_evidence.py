@@ -6,8 +6,8 @@ import typer
 
 from audiosim.cli import options
 from audiosim.plugins import find_measure
+from audiosim.report.rank import rows_view
 from audiosim.report.screen import progress
-from audiosim.report.views import rows_view
 from audiosim.simulation.worth import worth as worth_of
 from audiosim.training.plan import parse_shares
 

@@ -12,8 +12,8 @@ same sign, so nothing cancels, however far apart the means are. A pair costs one
 
 import numpy as np
 
-from audiosim.arrays import Array
 from audiosim.kernels.door import by_code
+from audiosim.stats.arrays import Array
 
 ROWS = 256  # rows per call of the machine code
 PAIRS = 512  # pairs eliminated together by arrays: fewer need more calls, more do not stay in cache

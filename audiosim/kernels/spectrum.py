@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from audiosim.arrays import Integers
 from audiosim.kernels.door import by_code
 from audiosim.kernels.framing import Floats, FrameTransform, cut, has_code
+from audiosim.stats.arrays import Integers
 
 BLOCK = 128  # frames returned at a time: with fewer, the products with the mel filters are too small to be fast
 PIECE = 65_536  # samples transformed at a time: they stay in cache

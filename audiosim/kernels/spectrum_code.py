@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audiosim.arrays import Integers
 from audiosim.kernels.framing import OVERLAP, Floats, FrameTransform, Octaves, cut
 from audiosim.kernels.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
+from audiosim.stats.arrays import Integers
 
 LANES = SIDE_BY_SIDE["single"]
 RADIX = 4

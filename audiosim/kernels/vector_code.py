@@ -16,7 +16,7 @@ import numpy as np
 from llvmlite import binding, ir
 from numpy.typing import NDArray
 
-from audiosim.arrays import Precision
+from audiosim.stats.arrays import Precision
 
 SIDE_BY_SIDE: Mapping[Precision, int] = {"single": 16, "double": 8}
 

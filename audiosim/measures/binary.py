@@ -5,10 +5,9 @@ Throughout, `relevant` is (..., n), best rank first; ranks past n have no releva
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans
 from audiosim.measures.definition import FORM, IDEAL, MINIMUM, REL, Definition, Elsewhere
-from audiosim.measures.gains import share_of
-from audiosim.measures.graded_lists import GradedLists, of_lists
+from audiosim.measures.lists import GradedLists, of_lists, share_of
+from audiosim.stats.arrays import Array, Booleans
 
 
 def precision(relevant: Booleans, cutoff: int) -> Array:

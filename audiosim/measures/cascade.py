@@ -9,10 +9,9 @@ which for exponential gains is (2.13) of Chapelle et al. (2009), doi:10.1145/164
 
 import numpy as np
 
-from audiosim.arrays import Array
 from audiosim.measures.definition import FORM, GAIN, GAIN_BASE, IDEAL, Definition, Elsewhere
-from audiosim.measures.gains import discounted, share_of
-from audiosim.measures.graded_lists import GradedLists, of_lists
+from audiosim.measures.lists import GradedLists, discounted, of_lists, share_of
+from audiosim.stats.arrays import Array
 
 
 def err(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:

@@ -6,7 +6,6 @@ measure is relative to the best possible value and that is 0, the score is 0.
 
 import numpy as np
 
-from audiosim.arrays import Array
 from audiosim.measures.binary import AP, P
 from audiosim.measures.definition import (
     BASE,
@@ -22,8 +21,8 @@ from audiosim.measures.definition import (
     Measure,
     judged_ideal,
 )
-from audiosim.measures.gains import discounted, discounts, first_discounts, persistence, share_of
-from audiosim.measures.graded_lists import GradedLists, of_lists
+from audiosim.measures.lists import GradedLists, discounted, discounts, first_discounts, of_lists, persistence, share_of
+from audiosim.stats.arrays import Array
 
 
 def cg(gains: Array, cutoff: int, highest: float | None = None) -> Array:

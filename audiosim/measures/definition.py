@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import Formatter
 
-from audiosim.arrays import Array
-from audiosim.corpus.model import Scale
+from audiosim.collection.values import Scale
 from audiosim.errors import InputError
+from audiosim.stats.arrays import Array
 
 ParameterValue = str | float
 DEEPEST = 999_999  # a measure has a weight for each rank down to its cutoff
@@ -104,7 +104,7 @@ class Definition:
 
     name          a letter, then letters and digits
     parameters    in the order in which they are printed
-    score         function for the scores of all rankings at once: see `audiosim.measures.scores.score`, which passes
+    score         function for the scores of all rankings at once: see `audiosim.measures.measure.score`, which passes
                   the ranks down to the cutoff; None for the weighted sum defined by `rank_weights` and `relative`
     rank_weights  (cutoff,) weight of the gain at each rank, 0 or more, the first above 0, if scores are weighted sums
                   of gains, which have exact expectations; None for any other measure

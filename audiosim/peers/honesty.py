@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.arrays import Array
 from audiosim.cluster.turns import each_in_turn
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import write_text
-from audiosim.corpus.pool import build_pool
-from audiosim.display import frame_of, in_notebook
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 from audiosim.errors import AudiosimError, InputError
-from audiosim.expected.ranking import Ranking
-from audiosim.messages import one_line
 from audiosim.peers.statement import LEVEL, Outcome, StatedRanking, pairs_of
 from audiosim.peers.task import Grader, Peer, Task, check_measure_of_peers
-from audiosim.selection import Selection
+from audiosim.ranking import Selection
+from audiosim.ranking.ranking import Ranking
+from audiosim.results.value import frame_of, in_notebook
 from audiosim.simulation.calibration import jackknife_error, mean_and_error
-from audiosim.simulation.parts import Part
-from audiosim.simulation.trials import Trial
+from audiosim.simulation.trials import Part, Trial
+from audiosim.stats.arrays import Array
+from audiosim.tables.text import write_text
+from audiosim.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +92,7 @@ class Honesty:
 
     def plot(self, budget: int | None = None, axes: "Axes | None" = None) -> "Axes":
         """Stated confidence and true accuracy of each method at a budget, the second if None; new axes if None."""
-        from audiosim.plots import draw_stated
+        from audiosim.results.plots import draw_stated
 
         budget = self.budgets[min(1, len(self.budgets) - 1)] if budget is None else budget
         if budget not in self.budgets:

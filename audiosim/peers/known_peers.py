@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from audiosim.errors import MissingPackageError
-from audiosim.extras import CALLED, has_package
 from audiosim.peers.model_peers import gaussian_process, mtc, teams
 from audiosim.peers.packages import choix, cje, glide, ppi
 from audiosim.peers.sampling import active, means_by_t, shrunken, statap
 from audiosim.peers.task import Peer
+from audiosim.results.value import CALLED, has_package
 
 PEERS: Mapping[str, Peer] = {
     "gp": gaussian_process,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.stats.arrays import Array, Integers
 
 LEVEL = 0.95  # confidence of intervals
 KNOWN = 1e-7  # smaller half widths are rounding errors of a known value

@@ -7,14 +7,14 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from audiosim.arrays import Array, Booleans, Integers
-from audiosim.corpus.pool import Pool
+from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
-from audiosim.expected.linear import LinearScores
-from audiosim.measures.gains import gain_of, linear_gain
+from audiosim.measures.lists import gain_of, linear_gain
 from audiosim.measures.measure import Measure
 from audiosim.peers.statement import StatedRanking
-from audiosim.properties import cached_property
+from audiosim.ranking.linear import LinearScores
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Array, Booleans, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from audiosim import package_files
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Pair
-from audiosim.corpus.pool import Pool, build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import Pair
 from audiosim.errors import AudiosimError, InputError
-from audiosim.expected.estimation import ExpectedScores, expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins.contents import (
     DECODER_POINT,
@@ -42,6 +41,7 @@ from audiosim.plugins.peer_contract import check_peer
 from audiosim.plugins.points import OWN, ExtensionPoint, described_point, package_of
 from audiosim.plugins.selection_contract import check_selection_rule
 from audiosim.plugins.stopping_contract import check_stopping_rule
+from audiosim.ranking.expected import ExpectedScores, expected_scores
 
 Check = Callable[[Any, str, np.random.Generator], None]
 SEED = 0

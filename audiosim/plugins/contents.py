@@ -5,24 +5,22 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TypeVar
 
-from audiosim.audio.decoder import Decoder
-from audiosim.corpus.pool import Pool
+from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import ExpectedScores
-from audiosim.features.feature import Feature
-from audiosim.features.registry import BUILT_IN, register_feature
-from audiosim.messages import did_you_mean, one_line
+from audiosim.joint.estimators import EstimatorFactory, NameOrFile, RelevanceEstimator, estimator_of
+from audiosim.joint.terms import OWN_KINDS, EvidenceKind, register_evidence_kind
+from audiosim.ordinal.feature import Feature
+from audiosim.ordinal.features import BUILT_IN, register_feature
+from audiosim.ordinal.model import model_names
 from audiosim.peers.known_peers import PEERS, check_installed, peers_there
 from audiosim.peers.task import Peer
 from audiosim.plugins.points import OWN, ExtensionPoint, an_instance, package_of
-from audiosim.relevance.estimators import EstimatorFactory, NameOrFile, RelevanceEstimator, estimator_of
-from audiosim.relevance.evidence_kind import EvidenceKind
-from audiosim.relevance.evidence_registry import OWN_KINDS, register_evidence_kind
-from audiosim.relevance.model_files import model_names
-from audiosim.selection import stopping_definition
-from audiosim.selection.rules import SELECTION_RULES, SelectionRule, SelectionRuleFactory
-from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule
-from audiosim.selection.stopping_rules import STOPPING_RULES, parse_stopping_rule
+from audiosim.ranking import stopping as stopping_definition
+from audiosim.ranking.expected import ExpectedScores
+from audiosim.ranking.rules import SELECTION_RULES, SelectionRule, SelectionRuleFactory
+from audiosim.ranking.stopping import STOPPING_RULES, StoppingDefinition, StoppingRule, parse_stopping_rule
+from audiosim.sound.channel import Decoder
+from audiosim.text import did_you_mean, one_line
 
 Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -50,7 +48,7 @@ def _peer(loaded: object, _: str) -> Peer:
 
 
 def _decoders() -> Mapping[str, Decoder]:
-    from audiosim.audio.decode import DECODERS  # imported here, as only sound needs its start-up time
+    from audiosim.sound.decode import DECODERS  # imported here, as only sound needs its start-up time
 
     return DECODERS
 
@@ -66,7 +64,7 @@ def _shipped_model(name: str, pool: Pool, _: str) -> RelevanceEstimator:
 
 
 ESTIMATOR_POINT = ExtensionPoint("audiosim.estimators", "estimator", _published, _estimator_factory)
-FEATURE_POINT = ExtensionPoint("audiosim.features", "feature", lambda: BUILT_IN, an_instance(Feature, "a Feature"))
+FEATURE_POINT = ExtensionPoint("audiosim.ordinal", "feature", lambda: BUILT_IN, an_instance(Feature, "a Feature"))
 EVIDENCE_POINT = ExtensionPoint(
     "audiosim.evidence", "kind of evidence", lambda: OWN_KINDS, an_instance(EvidenceKind, "an EvidenceKind")
 )

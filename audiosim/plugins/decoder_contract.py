@@ -11,11 +11,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from audiosim.audio.channel import Decoded
-from audiosim.audio.decoder import Decoder
-from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
 from audiosim.errors import InputError, SoundError
-from audiosim.messages import one_line
+from audiosim.sound.channel import STANDARD_LIMITS, Decoded, Decoder, SoundLimits
+from audiosim.text import one_line
 
 NOISE_BYTES = 5000
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from audiosim.audio.channel import Samples
-from audiosim.audio.embedding import Embedding
-from audiosim.audio.tonal import EMBEDDINGS
-from audiosim.corpus.evidence_files import RESERVED
-from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
+from audiosim.collection.evidence import RESERVED
 from audiosim.errors import InputError
-from audiosim.messages import one_line
 from audiosim.plugins.points import ExtensionPoint
+from audiosim.sound.channel import Samples
+from audiosim.sound.embedding import GAUSSIANS, LEVELLED, Embedding
+from audiosim.sound.embeddings import EMBEDDINGS
+from audiosim.text import one_line
 
 SECONDS = (3, 30)  # lengths of the test sounds
 SAME = 1e-5  # largest angle, as 1 - cosine, between two vectors of the same sound

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool
+from audiosim.collection.pool import Pool
 from audiosim.errors import AudiosimError, InputError
-from audiosim.messages import one_line
-from audiosim.relevance.belief import Belief
-from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator
+from audiosim.joint.estimators import EstimatorFactory, RelevanceEstimator
+from audiosim.joint.posterior import Belief
+from audiosim.stats.arrays import Array
+from audiosim.text import one_line
 
 ROUNDING = 1e-9  # tolerance of a probability, which an estimator may compute in another order
 

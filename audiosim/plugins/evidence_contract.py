@@ -7,13 +7,12 @@ correlations. Adding unretrieved pairs to a pool changes nothing for the others.
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.evidence_files import PIECE_NAME, RESERVED
-from audiosim.corpus.pool import Pool
+from audiosim.collection.evidence import PIECE_NAME, RESERVED
+from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
-from audiosim.messages import one_line, repeated
-from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
-from audiosim.relevance.random_effects import layout_of
+from audiosim.joint.terms import EvidenceKind, Regressors, layout_of
+from audiosim.stats.arrays import Array
+from audiosim.text import one_line, repeated
 
 LARGEST = 10.0  # largest root mean square of a column, in standard deviations
 ROUNDING = 1e-9  # relative tolerance

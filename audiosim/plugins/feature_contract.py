@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
-from audiosim.corpus.pool import Pool
+from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
-from audiosim.features.feature import Feature
-from audiosim.messages import one_line
+from audiosim.ordinal.feature import Feature
+from audiosim.stats.arrays import Array, Integers
+from audiosim.text import one_line
 
 ROUNDING = 1e-9  # relative tolerance: sums may be taken in another order
 TRIED = 8  # number of judgments changed, one at a time

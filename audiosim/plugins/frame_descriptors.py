@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.audio.index_head import HEAD, read_head
-from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError
-from audiosim.messages import did_you_mean, one_line
 from audiosim.plugins.points import ExtensionPoint
+from audiosim.sound.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
+from audiosim.sound.store import HEAD, read_head
+from audiosim.text import did_you_mean, one_line
 
 OWN_FRAMES = {"standard": STANDARD_FRAMES, "mfcc": PLAIN}
 OWN_NAMES = frozenset({*OWN_FRAMES, MFCC, CONTRAST, BANDS})

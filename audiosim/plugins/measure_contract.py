@@ -1,7 +1,7 @@
 """Contract of measures, as checks that name violations in words.
 
 A score is a finite number for each ranking, on any scale; grades may lie between its levels, as expected grades do. A
-measure takes the arguments of `audiosim.measures.scores.score` and does not modify them. Rankings get the same scores
+measure takes the arguments of `audiosim.measures.measure.score` and does not modify them. Rankings get the same scores
 together as separately, with any number of axes before the last. Ranks without a document (NaN) at the end of a list
 change nothing, and neither do the zeros after the last judged document. An empty list scores 0. With default
 parameters, a list with the highest grade at every rank scores more than 0, and all scores are from 0 to 1, since
@@ -20,15 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
-from audiosim.expected.linear import weights_of_ranks
-from audiosim.measures.gains import discounted, gain_of, share_of
-from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue
-from audiosim.measures.scores import score
-from audiosim.messages import one_line
-from audiosim.users.satisfaction import user_form
+from audiosim.measures.lists import discounted, gain_of, share_of
+from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue, score
+from audiosim.measures.satisfaction import user_form
+from audiosim.ranking.linear import weights_of_ranks
+from audiosim.stats.arrays import Array
+from audiosim.text import one_line
 
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9
 CUTOFF = 5

@@ -7,7 +7,7 @@ never exceeds the grader's budget. The same draws give the same statement, and t
 
 import numpy as np
 
-from audiosim.corpus.pool import Pool
+from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.peers.honesty import ask_peer

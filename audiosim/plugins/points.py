@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from audiosim.errors import InputError
-from audiosim.messages import did_you_mean, one_line
+from audiosim.text import did_you_mean, one_line
 
 OWN = "audiosim"
 Thing = TypeVar("Thing")

@@ -7,13 +7,13 @@ never within one.
 
 import numpy as np
 
-from audiosim.arrays import Array
 from audiosim.errors import InputError
-from audiosim.expected.estimation import ExpectedScores, rank
-from audiosim.messages import one_line
+from audiosim.joint.estimators import uniform
 from audiosim.plugins.contents import made_rule
-from audiosim.relevance.estimators import uniform
-from audiosim.selection.rules import SelectionRule, SelectionRuleFactory
+from audiosim.ranking.expected import ExpectedScores, rank
+from audiosim.ranking.rules import SelectionRule, SelectionRuleFactory
+from audiosim.stats.arrays import Array
+from audiosim.text import one_line
 
 
 def check_selection_rule(factory: SelectionRuleFactory, expected: ExpectedScores, rng: np.random.Generator) -> None:

@@ -7,14 +7,13 @@ regardless of other requests.
 
 import numpy as np
 
-from audiosim.corpus.model import Judgment
+from audiosim.collection.values import Judgment
 from audiosim.errors import AudiosimError, InputError
-from audiosim.expected.estimation import ExpectedScores
-from audiosim.messages import one_line
-from audiosim.relevance.estimators import uniform
-from audiosim.selection.selection import Selection
-from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule
-from audiosim.selection.stopping_rules import parse_stopping_rule
+from audiosim.joint.estimators import uniform
+from audiosim.ranking.expected import ExpectedScores
+from audiosim.ranking.selection import Selection
+from audiosim.ranking.stopping import StoppingDefinition, StoppingRule, parse_stopping_rule
+from audiosim.text import one_line
 
 
 def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores, rng: np.random.Generator) -> None:

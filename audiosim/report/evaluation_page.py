@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from audiosim.errors import InputError
-from audiosim.evaluation import Evaluation
-from audiosim.expected.verdicts import Verdicts
+from audiosim.evaluation.evaluation import Evaluation
+from audiosim.evaluation.reliability import QUERY_COUNTS, STABLE, Reliability
 from audiosim.measures.measure import Measure
-from audiosim.reliability_study import QUERY_COUNTS, STABLE, Reliability
+from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.rendering import Origin, grid, inline_svg, render
 from audiosim.simulation.worth import EvidenceWorth
-from audiosim.stats.generalizability.gtheory import crossed
+from audiosim.stats.generalizability import crossed
 
 SURE = 0.95
 SIGNIFICANT = 0.05
@@ -88,7 +88,7 @@ def campaign_page(
     prompts   query -> its text
     parts     sentences on the parts that are missing
     """
-    from audiosim.plots import page_axes
+    from audiosim.results.plots import page_axes
 
     ranking = verdicts.ranking
     measure, beside = str(ranking.measure), {row["system"]: row for row in verdicts.system_rows()}
@@ -163,7 +163,7 @@ def _course(curve: Sequence[tuple[int, float | None]]) -> dict[str, Any]:
 
 def course_drawing(curve: Sequence[tuple[int, float | None]]) -> str:
     """The confidence in the ranking by the number of judgments, as SVG."""
-    from audiosim.plots import Line, draw_curves, page_axes
+    from audiosim.results.plots import Line, draw_curves, page_axes
 
     judged, confidence = zip(*curve, strict=True)
     line = Line("confidence", judged, [math.nan if of is None else of for of in confidence])
@@ -195,7 +195,7 @@ def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
 
 
 def _measured(measure: str, one: Evaluation, parts: Parts) -> dict[str, Any]:
-    from audiosim.plots import page_axes
+    from audiosim.results.plots import page_axes
 
     rows = one.system_rows()
     keys = ["system", "mean", "low", "high", "new_low", "new_high"]
@@ -217,7 +217,7 @@ def _measured(measure: str, one: Evaluation, parts: Parts) -> dict[str, Any]:
 
 def _spread(measure: str, one: Evaluation) -> dict[str, Any]:
     """Spread of the scores of each system over the queries: quartiles around the median."""
-    from audiosim.plots import draw_intervals, page_axes
+    from audiosim.results.plots import draw_intervals, page_axes
 
     systems, (low, middle, high) = one.scores.systems, np.quantile(one.scores.values, [0.25, 0.5, 0.75], axis=1)
     rows = [
@@ -247,7 +247,7 @@ def _triangle(
     systems: Sequence[str], cells: Mapping[tuple[str, str], tuple[float, bool]], said: str
 ) -> dict[str, Any] | None:
     """All pairs of systems, the better one's row and the worse one's column, each with a number; some are marked."""
-    from audiosim.plots import draw_triangle, page_axes
+    from audiosim.results.plots import draw_triangle, page_axes
 
     if len(systems) < 2:
         return None
@@ -265,7 +265,7 @@ def _triangle(
 
 
 def _stability(measure: str, one: Evaluation) -> dict[str, Any] | None:
-    from audiosim.plots import page_axes
+    from audiosim.results.plots import page_axes
 
     if len(one.scores.systems) < 2:
         return None

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
+from audiosim.report.rank import dots
 from audiosim.report.screen import PlainTable
-from audiosim.report.simulation import number, with_error
-from audiosim.report.views import dots
+from audiosim.report.simulate import number, with_error
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

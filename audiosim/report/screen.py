@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from audiosim.display import shortened_to
+from audiosim.results.value import shortened_to
 
 Setting = Literal["left", "whole", "right", "bar"]
 GAP = 2  # characters between columns

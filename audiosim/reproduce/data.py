@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 
 
 def mirex_2011(folder: Path) -> Collection | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from audiosim.reliability_study import reliability
+from audiosim.evaluation.reliability import reliability
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.choices import Ideal
-from audiosim.expected.estimation import expected_scores
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import estimator_of
+from audiosim.ranking import Selection, StoppingRule, parse_stopping_rule
+from audiosim.ranking.about import Ideal
+from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.stopping import Error
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
-from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
-from audiosim.selection.stopping import Error
 from audiosim.simulation import Replay, ReplayMoment, moment, replay, true_scores
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.corpus.model import FINE, Pair
+from audiosim.collection.values import FINE, Pair
 from audiosim.measures.measure import Measure, parse_measure
+from audiosim.measures.satisfaction import number_satisfied, published_mapping, user_form, user_scores
+from audiosim.people.answers import Answers, read_answers
+from audiosim.people.preferences import Preferences, preferences
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
-from audiosim.users.answers import Answers, read_answers
-from audiosim.users.preferences import Preferences, preferences
-from audiosim.users.satisfaction import number_satisfied, published_mapping, user_form, user_scores
 
 # measure: Tables 3.2, 3.3 and 3.4, column Broad
 CHAPTER_3 = {

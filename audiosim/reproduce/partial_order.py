@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from audiosim.measures.groups import adr_of_groups
+from audiosim.measures.levels import adr_of_groups
 from audiosim.reproduce.row import PrintedRow
 
 GROUPS = ((1, 2), (3, 4, 5))

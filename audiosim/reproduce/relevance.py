@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.features.table import columns
-from audiosim.relevance.model_files import load_model, uniform_model
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.ordinal.features import columns
+from audiosim.ordinal.model import load_model, uniform_model
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
-from audiosim.stats.responses.ordinal import expectation, variance
+from audiosim.stats.arrays import Array
+from audiosim.stats.ordinal import expectation, variance
 from audiosim.training.own_judgment import own_columns
 
 # model: source, features, E and Var of the worked example, on the Broad scale

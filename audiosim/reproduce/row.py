@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from audiosim.display import frame_of, in_notebook
+from audiosim.results.value import frame_of, in_notebook
 
 if TYPE_CHECKING:
     import pandas as pd

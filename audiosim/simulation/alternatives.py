@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from audiosim.arrays import Array
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.grades import grades_by_assessor
-from audiosim.corpus.pool import Pool
-from audiosim.measures.measure import Measure
-from audiosim.measures.scores import score
-from audiosim.relevance.belief import Belief
-from audiosim.selection import Selection
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool
+from audiosim.collection.values import grades_by_assessor
+from audiosim.joint.posterior import Belief
+from audiosim.measures.measure import Measure, score
+from audiosim.ranking import Selection
+from audiosim.stats.arrays import Array
 
 LEVEL = 0.05  # significance level of the paired test
 TIMES = (2, 4)  # multiples of the number of queries

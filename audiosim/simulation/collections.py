@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Judgment, Run, Scale
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import FINE, Document, Judgment, Run, Scale
 from audiosim.errors import InputError
+from audiosim.stats.arrays import Array, Integers
 
 SAME_GENRE = 1.0  # log odds by which systems prefer a document of the query's genre
 POPULARITY = 0.5  # standard deviation, in log odds, of the preferences that all systems share

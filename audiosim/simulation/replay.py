@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.model import Judgment
-from audiosim.display import frame_of, in_notebook
+from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
-from audiosim.expected.ranking import Ranking, spelled_confidence
-from audiosim.selection import Selection, StoppingRule
-from audiosim.stats.inference.rank_agreement import spearman
+from audiosim.ranking import Selection, StoppingRule
+from audiosim.ranking.ranking import Ranking, spelled_confidence
+from audiosim.results.value import frame_of, in_notebook
+from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import equalised
+from audiosim.stats.ranks import spearman
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class Replay:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Stated confidence and true accuracy after each judgment; new axes if None."""
-        from audiosim.plots import Line, draw_curves
+        from audiosim.results.plots import Line, draw_curves
 
         judged, confidences = ([getattr(moment, name) for moment in self.curve] for name in ("judged", "confidence"))
         lines = [

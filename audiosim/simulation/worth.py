@@ -11,27 +11,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
 from audiosim.cluster.turns import each_in_turn
-from audiosim.corpus.arguments import as_collection
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import Pool, build_pool
-from audiosim.display import frame_of, in_notebook
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool, build_pool
 from audiosim.errors import InputError
+from audiosim.joint.estimators import JOINT, RelevanceEstimator, estimator_of, relearned
+from audiosim.joint.moments import FIRST_LEARNING
+from audiosim.joint.prior import kinship_to
+from audiosim.joint.terms import EVIDENCE_KINDS, OWN_KINDS
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.relevance.carried_knowledge import kinship_to
-from audiosim.relevance.estimators import JOINT, RelevanceEstimator, estimator_of
-from audiosim.relevance.evidence_registry import EVIDENCE_KINDS, OWN_KINDS
-from audiosim.relevance.model_files import Model, load_model
-from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.relearning import relearned
-from audiosim.selection import Selection
-from audiosim.simulation.parts import draw_parts
+from audiosim.ordinal.model import Model, load_model
+from audiosim.ranking import Selection
+from audiosim.results.value import frame_of, in_notebook
 from audiosim.simulation.replay import replay
-from audiosim.training.folds import draw
+from audiosim.simulation.trials import draw_parts
+from audiosim.stats.arrays import Array, Integers
+from audiosim.training.examples import draw
 from audiosim.training.plan import Plan, parse_terms
+from audiosim.training.scores import LEAST
 from audiosim.training.train import train
-from audiosim.training.validation import LEAST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +104,7 @@ class EvidenceWorth:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Increase of the error without each piece, with 95 % intervals; new axes if None."""
-        from audiosim.plots import draw_intervals
+        from audiosim.results.plots import draw_intervals
 
         names = [f"{one.evidence}, {one.judged:.0%} judged" for one in self.pieces]
         low, middle, high = np.transpose([(one.rmse_low, one.rmse, one.rmse_high) for one in self.pieces])

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool
+from audiosim.collection.pool import Pool
+from audiosim.stats.arrays import Array
 
 AFFECTED = ("aSYS", "aART")
 WARNING = (

@@ -1,14 +1,30 @@
 """Plan of a training."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date as calendar_date
 
 from audiosim.errors import InputError
-from audiosim.features.registry import AUDIO, FEATURES
-from audiosim.features.table import check_terms, factors, needs_judgments
-from audiosim.messages import repeated
-from audiosim.training.folds import AT_HOME
+from audiosim.ordinal.features import AUDIO, FEATURES, check_terms, factors, needs_judgments
+from audiosim.text import repeated
+from audiosim.training.examples import AT_HOME
 from audiosim.training.own_judgment import AFFECTED
+
+# Notes on a training, kept in its report.
+
+
+class Notes:
+    """Sentences for the report, also shown when they are added."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.said: list[str] = []
+        self._say = say
+
+    def add(self, *sentences: str) -> None:
+        for sentence in sentences:
+            self.said.append(sentence)
+            self._say(sentence)
+
 
 LISTS = {
     "output": ("fSYS", "OV", "fSYS:OV", "fART", "sGEN", "fGEN", "sGEN:fGEN"),

@@ -4,14 +4,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from audiosim.cluster.turns import Workers
-from audiosim.corpus.arguments import as_collection
-from audiosim.corpus.collection import Collection
-from audiosim.training.description import describe_model
-from audiosim.training.findings import Training
-from audiosim.training.held_out import validate_model
-from audiosim.training.model_fit import fit_model
-from audiosim.training.notes import Notes
-from audiosim.training.plan import Plan, plan_of
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.collection import Collection
+from audiosim.training.findings import Training, describe_model
+from audiosim.training.fit import fit_model
+from audiosim.training.plan import Notes, Plan, plan_of
+from audiosim.training.validate import validate_model
 
 
 def train(

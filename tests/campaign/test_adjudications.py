@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, Event
-from audiosim.corpus.model import Pair
+from audiosim.collection.values import Pair
 from audiosim.errors import ClosedError, InputError
 
 

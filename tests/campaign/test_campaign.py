@@ -6,11 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore, judgments_in
-from audiosim.corpus.model import Judgment, Pair
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import ClosedError, InputError, LeaseError, RewoundError
-from audiosim.expected.estimation import estimate
-from audiosim.relevance.estimators import estimator_of
+from audiosim.joint.estimators import estimator_of
+from audiosim.ranking.expected import estimate
 
 NOON = "2013-05-01T12:00:00Z"
 
@@ -92,7 +92,7 @@ def by_hand(collection, log):
 def test_whatever_happens_a_campaign_opened_on_the_log_is_where_the_first_one_is(
     tiny, watch, monkeypatch, batch, at_once, actions, before
 ):
-    monkeypatch.setattr("audiosim.campaign.state.AT_ONCE", at_once)
+    monkeypatch.setattr("audiosim.campaign.learning.AT_ONCE", at_once)
     collection = replace(tiny, judgments=tuple(Judgment("q1", name, 50.0, "ann") for name in "abc"[:before]))
     store = MemoryStore()
 
@@ -120,7 +120,7 @@ def test_many_judgments_at_once_leave_the_same_as_one_by_one(opened, tiny_truth,
         one, all_ = opened(batch=batch), opened(batch=batch)
         for judgment in tiny_truth[:5]:
             one.tell(judgment)
-        monkeypatch.setattr("audiosim.campaign.state.AT_ONCE", 1)
+        monkeypatch.setattr("audiosim.campaign.learning.AT_ONCE", 1)
         all_.tell_all(tiny_truth[:5])
         monkeypatch.undo()
         assert same(one, all_)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, Event
-from audiosim.corpus.model import Judgment
+from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
 from audiosim.simulation import Design, synthetic_collection
 

@@ -9,8 +9,8 @@ from scipy import stats
 
 from audiosim.campaign import Campaign, CampaignSettings, Event
 from audiosim.campaign.self_checks import attention_of, self_checks, within_noise
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Judgment, Pair, Run
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import FINE, Judgment, Pair, Run
 from audiosim.errors import InputError
 
 NOON = "2013-05-01T12:00:00Z"

@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 from audiosim import Collection
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore
 from audiosim.campaign.archive import back_up, restore, verify
-from audiosim.campaign.log_reader import comparisons_in
-from audiosim.campaign.seconds_taken import COMPARISON, GRADE, SecondsTaken
+from audiosim.campaign.reader import comparisons_in
+from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
 from audiosim.cli import app
-from audiosim.corpus.comparisons import comparison_lines, read_comparisons
-from audiosim.corpus.model import Judgment, PairedComparison, Run, Scale
+from audiosim.collection.kinds import comparison_lines, read_comparisons
+from audiosim.collection.values import Judgment, PairedComparison, Run, Scale
 from audiosim.errors import InputError, LeaseError
-from audiosim.relevance.comparison_model import NOTHING_COMPARED, Compared
-from audiosim.selection.comparison_values import ComparisonValues, information_left
-from audiosim.selection.rules import DoubtAboutDifferences
+from audiosim.joint.comparisons import NOTHING_COMPARED, Compared
+from audiosim.ranking.rules import DoubtAboutDifferences
+from audiosim.ranking.values import ComparisonValues, information_left
 
 NOON = "2013-05-01T12:00:00Z"
 SCALE = Scale("custom", (0.0, 1.0, 2.0, 3.0, 4.0))

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from audiosim.campaign.event import NAME_LIMIT, Event, judgment_event, parse_time, write_time
-from audiosim.corpus.model import BINARY, BROAD, FINE, Judgment, parse_scale
-from audiosim.corpus.question import DETAILS_LIMIT, TEXT_LIMIT
+from audiosim.collection.task import DETAILS_LIMIT, TEXT_LIMIT
+from audiosim.collection.values import BINARY, BROAD, FINE, Judgment, parse_scale
 from audiosim.errors import InputError
 
 NOON, ONE = "2013-05-01T12:00:00Z", "2013-05-01T13:00:00Z"

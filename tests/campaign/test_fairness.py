@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore, judgments_in
-from audiosim.corpus.model import BROAD, FINE, Judgment, Pair, Run
+from audiosim.collection.values import BROAD, FINE, Judgment, Pair, Run
 from audiosim.errors import InputError, LeaseError
 
 

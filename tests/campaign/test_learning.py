@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, MemoryStore
-from audiosim.corpus.model import Judgment
-from audiosim.relevance.joint import JointEstimator
+from audiosim.collection.values import Judgment
+from audiosim.joint.model import JointEstimator
 from audiosim.simulation import Design, synthetic_collection
 
 WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))

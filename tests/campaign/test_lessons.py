@@ -15,13 +15,12 @@ import sqlalchemy as sql
 from audiosim import Collection
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, database
 from audiosim.campaign import store as memory_store
-from audiosim.campaign.lessons import lesson_key
-from audiosim.campaign.stretch import Lesson
+from audiosim.campaign.learning import Lesson, lesson_key
 from audiosim.campaign.tables import LESSONS
-from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import build_pool
-from audiosim.relevance.estimators import built_in
-from audiosim.relevance.joint import JointEstimator
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment
+from audiosim.joint.estimators import built_in
+from audiosim.joint.model import JointEstimator
 
 FEW_NOTES = 20
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from audiosim.campaign import Campaign, CampaignSettings, Event, MemoryStore
 from audiosim.campaign.event import write_time
-from audiosim.campaign.listening import SLACK_S
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Run
+from audiosim.campaign.timing import SLACK_S
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import FINE, Run
 from audiosim.errors import InputError
 
 START = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -18,14 +18,13 @@ from alembic.script import ScriptDirectory
 from audiosim import Collection
 from audiosim.campaign import Campaign, DatabaseStore, Event, judgments_in
 from audiosim.campaign.archive import back_up, verify
-from audiosim.campaign.chain import link
-from audiosim.campaign.log_reader import log_in
+from audiosim.campaign.reader import log_in
 from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_in, layout_of_database, migrate
+from audiosim.campaign.store import link
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
-from service.callers.tokens import TokenStore
-from service.files.deliveries import Delivery
-from service.files.import_store import ImportStore
+from service.access.tokens import TokenStore
+from service.collections.imports import Delivery, ImportStore
 
 OLDER = Path(__file__).with_name("older")
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"

@@ -2,8 +2,8 @@ import hashlib
 
 import pytest
 
-from audiosim.campaign.second import SecondOpinions
-from audiosim.corpus.model import Pair
+from audiosim.campaign.queue import SecondOpinions
+from audiosim.collection.values import Pair
 from audiosim.errors import InputError
 
 PAIRS = [Pair(f"q{query}", f"d{document}") for query in range(50) for document in range(100)]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, judgments_in
-from audiosim.campaign.log_reader import turn_aside
-from audiosim.corpus.model import Judgment, Pair
+from audiosim.campaign.reader import turn_aside
+from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import ClosedError, InputError
-from audiosim.expected.estimation import estimate
+from audiosim.ranking.expected import estimate
 
 NOON = "2013-05-01T12:00:00Z"
 
@@ -156,8 +156,8 @@ def test_a_model_learns_anew_from_what_is_left(demo_collection_of_two):
 @pytest.fixture
 def demo_collection_of_two():
     """Ten queries by three systems, with judgments by two people: ann of 50 pairs, bob of 10 more."""
-    from audiosim.corpus.collection import Collection
-    from audiosim.corpus.model import FINE, Run
+    from audiosim.collection.collection import Collection
+    from audiosim.collection.values import FINE, Run
 
     rng = np.random.default_rng(0)
     queries = [f"q{number}" for number in range(10)]

@@ -7,17 +7,17 @@ from threading import Thread
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
-from audiosim.expected.estimation import estimate
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment
+from audiosim.ranking.expected import estimate
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
 # Asks for two pairs and judges one, repeatedly: half of the leases are answered, half are still held.
 ASSESSOR = """
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment
 store = DatabaseStore(url, "shared")
 campaign = Campaign(Collection.load(folder, "none"), "mout", "CG@5", store, CampaignSettings(batch=5))
 begin()

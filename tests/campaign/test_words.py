@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from audiosim.campaign import Campaign, Event
-from audiosim.campaign.anonymous_log import anonymous_event
-from audiosim.campaign.words import check_new, reworded, reworded_by, texts_of
-from audiosim.corpus.prompts import prompts_of
+from audiosim.campaign.archive import anonymous_event
+from audiosim.campaign.decisions import check_new, reworded, reworded_by, texts_of
+from audiosim.collection.collection import prompts_of
 from audiosim.errors import ClosedError, InputError
 
 

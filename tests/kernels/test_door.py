@@ -21,9 +21,9 @@ DESCRIBE = """
 import warnings
 import numpy as np
 warnings.simplefilter("ignore")
-from audiosim.audio.decode import Signal
-from audiosim.audio.frames import frames
-from audiosim.audio.parameters import STANDARD_FRAMES
+from audiosim.sound.decode import Signal
+from audiosim.sound.frames import frames
+from audiosim.sound.parameters import STANDARD_FRAMES
 from audiosim.kernels.door import obstacle
 from audiosim.kernels.elimination import log_determinants_of_mixtures
 rng = np.random.default_rng(0)

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audiosim.audio.contrast import octave_bins
-from audiosim.audio.filter_banks import filter_banks
-from audiosim.audio.frames import frame_transform
-from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Parameters
 from audiosim.kernels import spectrum_code
 from audiosim.kernels.framing import has_code
 from audiosim.kernels.spectrum import spectrum_by_arrays
 from audiosim.kernels.spectrum_code import spectrum_by_code
+from audiosim.sound.filters import filter_banks
+from audiosim.sound.frames import frame_transform, octave_bins
+from audiosim.sound.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Parameters
 
 OTHERS = [  # other numbers of stages, and other bins of octaves
     Parameters(22_050, 512, 128, 40, 13, descriptors=(MFCC, CONTRAST, BANDS)),

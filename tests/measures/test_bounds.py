@@ -6,11 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BROAD, Judgment, Run
-from audiosim.corpus.pool import build_pool
-from audiosim.measures.bounds import score_bounds
-from audiosim.measures.system_scores import scores
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, Judgment, Run
+from audiosim.measures.scores import score_bounds, scores
 
 RUNS = (
     Run("A", {"q": ("a", "b", "c", "d"), "r": ("a", "b")}),

@@ -8,17 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.corpus import trec_runs
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import BROAD, FINE
-from audiosim.corpus.runs import _read_file, read_runs
-from audiosim.corpus.trec_columns import Columns, coded_words, names_of
-from audiosim.corpus.trec_runs import read_plain
+from audiosim.collection import trec_runs
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import _read_file, read_judgments, read_runs
+from audiosim.collection.mirex import Exclusions
+from audiosim.collection.trec_runs import read_plain
+from audiosim.collection.values import BROAD, FINE
 from audiosim.errors import FormatError, InputError
-from audiosim.measures.files import judged_files
-from audiosim.measures.system_scores import judged_runs
+from audiosim.measures.scores import judged_files, judged_runs
+from audiosim.tables.columns import Columns, coded_words, names_of
 
 DOCUMENTS = [f"{'long-name-of-a-' * (i % 3)}document{i}" for i in range(40)]
 

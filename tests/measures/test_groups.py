@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.errors import InputError
-from audiosim.measures.groups import adr_of_groups, adr_tie_break
+from audiosim.measures.levels import adr_of_groups, adr_tie_break
 
 GROUND_TRUTH = [(1, 2), (3, 4, 5)]
 INVERTED = [(4,), (3,), (2,), (1,)]

@@ -3,14 +3,13 @@ import shutil
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import Scale
+from audiosim.collection.values import Scale
 from audiosim.errors import InputError
-from audiosim.measures.measure import parse_measure
-from audiosim.measures.scores import score
+from audiosim.measures.measure import parse_measure, score
 
 ir_measures = pytest.importorskip("ir_measures")
 
-from audiosim.measures.ir_measures_provider import register  # noqa: E402
+from audiosim.measures.ir_measures import register  # noqa: E402
 
 QRELS = {"1": {"a": 2, "b": 0, "c": 1, "d": 4, "x": -1}, "2": {"a": 1, "b": 3}, "3": {"a": 1}}
 RUN = {"1": {"x": 9.0, "d": 8.0, "b": 8.0, "c": 7.0, "new": 6.0}, "2": {"b": 2.0, "a": 1.0}, "9": {"a": 1.0}}

@@ -3,12 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import Judgment, Run
+from audiosim.collection.grading import artificial_binary, regrade
+from audiosim.collection.values import Judgment, Run
 from audiosim.errors import InputError
-from audiosim.measures.measure import MEASURES, parse_measure
-from audiosim.measures.scores import score
-from audiosim.measures.system_scores import Scores, judged_runs, scores
-from audiosim.users.grading import artificial_binary, regrade
+from audiosim.measures.measure import MEASURES, parse_measure, score
+from audiosim.measures.scores import Scores, judged_runs, scores
 
 
 @pytest.fixture

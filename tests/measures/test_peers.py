@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment, Run, Scale
-from audiosim.measures.system_scores import judged_runs
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment, Run, Scale
+from audiosim.measures.scores import judged_runs
 
 SCALE = Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0))
 DEPTH = 40

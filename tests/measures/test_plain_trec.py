@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import audiosim
-from audiosim.measures.files import judged_files
+from audiosim.measures.scores import judged_files
 
 FOREIGN = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "foreign"
 NAMES = ("covid1", "dl2019", "ehealth2013", "ehealth2014", "ted-ende")

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
 from audiosim.measures.cumulative import dcg
-from audiosim.measures.gains import first_discounts
-from audiosim.measures.groups import adr_of_groups
-from audiosim.measures.measure import MEASURES, Measure, parse_measure
-from audiosim.measures.scores import score
+from audiosim.measures.levels import adr_of_groups
+from audiosim.measures.lists import first_discounts
+from audiosim.measures.measure import MEASURES, Measure, parse_measure, score
 
 FIVE = Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0))
 

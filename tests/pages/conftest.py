@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from audiosim import package_files
-from service.callers.tokens import TokenStore
+from service.access.tokens import TokenStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Run
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import FINE, Document, Run
+from service.access.access import Access
+from service.access.callers import scopes_of
+from service.access.tokens import TokenStore
 from service.app import create_app
-from service.callers.caller import scopes_of
-from service.callers.tokens import TokenStore
-from service.entrance.access import Access
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 
 from .conftest import commanded
 

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Run
-from audiosim.corpus.pool import build_pool
-from service.callers.tokens import TokenStore
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Document, Run
+from service.access.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.callers.tokens import TokenStore
+from service.access.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

@@ -7,13 +7,13 @@ import pytest
 import uvicorn
 
 from audiosim import package_files
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
+from audiosim.people.answers import ListPair
+from audiosim.people.study import ListStudy, StudyRules
+from audiosim.people.study_log import StudyLog, read_study_log
 from audiosim.service.app import listen, near
-from audiosim.service.shelf.sound_files import Sounds
+from audiosim.service.collections.sounds import Sounds
 from audiosim.service.study_app import StudyDesk, create_study_app
-from audiosim.users.answers import ListPair
-from audiosim.users.list_study import ListStudy, StudyRules
-from audiosim.users.study_log import StudyLog, read_study_log
 
 pytestmark = pytest.mark.slow
 LISTS = tuple(f"d0{number}" for number in range(10, 15)), tuple(f"d0{number}" for number in range(20, 25))

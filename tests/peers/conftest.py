@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.peers.task import Task
 from audiosim.simulation import Design, synthetic_collection

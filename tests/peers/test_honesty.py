@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 import audiosim
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.joint.estimators import uniform
 from audiosim.measures.measure import parse_measure
 from audiosim.peers import honesty
 from audiosim.peers.honesty import across, compare_methods, statement_of, usual_budgets
 from audiosim.peers.model_peers import gaussian_process
 from audiosim.peers.sampling import means_by_t, shrunken
 from audiosim.peers.statement import order_alone
-from audiosim.relevance.estimators import uniform
-from audiosim.selection import Selection
+from audiosim.ranking import Selection
 from audiosim.simulation import Trial, draw_parts, follow
 
 BUDGETS = (0, 12, 30)

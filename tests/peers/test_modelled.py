@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse, stats
 from scipy.optimize import approx_fprime
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.joint.terms import log_teams
 from audiosim.measures.measure import parse_measure
 from audiosim.peers.model_peers import (
     JITTER,
@@ -23,7 +24,6 @@ from audiosim.peers.model_peers import (
 )
 from audiosim.peers.statement import pairs_of
 from audiosim.peers.task import Grader, Task
-from audiosim.relevance.consensus import log_teams
 
 MIREX = Path(__file__).resolve().parents[3] / "shared" / "data" / "mirex2011"
 K = 40

@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import MissingPackageError
+from audiosim.joint.terms import log_teams
 from audiosim.peers import known_peers, packages
 from audiosim.peers.packages import capped, choix, cje, duels, ppi
 from audiosim.peers.statement import nothing_known, pairs_of
 from audiosim.peers.task import Grader
 from audiosim.plugins import find_peers
-from audiosim.relevance.consensus import log_teams
 
 BUDGET = 60
 

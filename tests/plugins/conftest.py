@@ -7,8 +7,8 @@ import pytest
 import soundfile
 
 from audiosim import package_files
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 
 
 @pytest.fixture

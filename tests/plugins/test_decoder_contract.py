@@ -5,12 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from audiosim.audio.channel import Decoded
-from audiosim.audio.completeness import Completeness
-from audiosim.audio.decode import DECODERS, read
-from audiosim.audio.decoder import Decoder, decoded_whole
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins import check_decoder, other_decoders
+from audiosim.sound.channel import Decoded, Decoder, decoded_whole
+from audiosim.sound.completeness import Completeness
+from audiosim.sound.decode import DECODERS, read
 
 
 def rng():

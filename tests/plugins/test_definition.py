@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import FINE
+from audiosim.collection.values import FINE
 from audiosim.errors import InputError
-from audiosim.measures.measure import MEASURES, Definition, Measure, Parameter, judged_ideal, parse_measure
-from audiosim.measures.scores import score
+from audiosim.measures.measure import MEASURES, Definition, Measure, Parameter, judged_ideal, parse_measure, score
 
 WAY = Parameter("way", "last", "first or last", ("first", "last"))
 SHARE = Parameter("share", 1.0, "a number above 0")

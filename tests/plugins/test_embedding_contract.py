@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from audiosim.audio.embedding import Embedding
-from audiosim.audio.tonal import TONAL
 from audiosim.errors import InputError
 from audiosim.plugins import check_embedding, find_embedding, known_embeddings
+from audiosim.sound.embedding import Embedding
+from audiosim.sound.embeddings import TONAL
 
 
 def spectrum(y, sr):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.joint.posterior import Belief
 from audiosim.plugins import check_estimator
-from audiosim.relevance.belief import Belief
 
 LEVELS = np.array([0.0, 50.0, 100.0])
 

@@ -7,7 +7,7 @@ import pytest
 
 from audiosim.errors import InputError
 from audiosim.measures.measure import FORM, IDEAL, Definition, Measure
-from audiosim.users.satisfaction import published_mapping, user_form
+from audiosim.measures.satisfaction import published_mapping, user_form
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 TRUTH = DEMO / "truth.qrels"

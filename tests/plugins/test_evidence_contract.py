@@ -5,14 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import Pair
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Pair
 from audiosim.errors import InputError
+from audiosim.joint.terms import (
+    EVIDENCE_KINDS,
+    OWN_KINDS,
+    EvidenceEffects,
+    EvidenceKind,
+    Regressors,
+    layout_of,
+    register_evidence_kind,
+)
 from audiosim.plugins import check_evidence_kind
-from audiosim.relevance.evidence_effects import EvidenceEffects
-from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
-from audiosim.relevance.evidence_registry import EVIDENCE_KINDS, OWN_KINDS, register_evidence_kind
-from audiosim.relevance.random_effects import layout_of
 
 
 @pytest.fixture(scope="module")

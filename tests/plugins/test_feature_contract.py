@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.features.feature import Feature
-from audiosim.features.registry import BUILT_IN, FEATURES, register_feature
+from audiosim.ordinal.feature import Feature
+from audiosim.ordinal.features import BUILT_IN, FEATURES, register_feature
 from audiosim.plugins import check_feature, load_features
 
 COUNTED = """
 import numpy as np
-from audiosim.features.feature import Feature
+from audiosim.ordinal.feature import Feature
 def counted(pool):
     return np.arange(float(len(pool.pairs)))
 COUNTED = Feature("COUNTED", "output", "nothing", 1, "place in the pool", counted)
@@ -131,7 +131,7 @@ def test_a_feature_that_breaks_the_contract_is_told_how(pool, feature, message):
 @pytest.fixture
 def forgotten(monkeypatch):
     """Forget the features registered by a test before the next one."""
-    monkeypatch.setattr("audiosim.features.registry._FEATURES", dict(FEATURES))
+    monkeypatch.setattr("audiosim.ordinal.features._FEATURES", dict(FEATURES))
 
 
 def test_a_registered_feature_must_have_a_name_of_its_own(forgotten):
@@ -141,12 +141,12 @@ def test_a_registered_feature_must_have_a_name_of_its_own(forgotten):
 
 
 def test_a_broken_feature_is_one_line_that_names_the_package(install, run, tmp_path):
-    install("broken", "COUNTED = 3", ("audiosim.features", "COUNTED", "broken:COUNTED"))
+    install("broken", "COUNTED = 3", ("audiosim.ordinal", "COUNTED", "broken:COUNTED"))
     with pytest.raises(InputError, match=r"^COUNTED \(broken:COUNTED\) of package broken must be a Feature, got int$"):
         load_features()
 
 
 def test_audiosim_s_own_feature_comes_before_an_installed_one_which_is_not_even_loaded(install):
-    install("made-up", "raise SystemError", ("audiosim.features", "fSYS", "made_up:fSYS"))
+    install("made-up", "raise SystemError", ("audiosim.ordinal", "fSYS", "made_up:fSYS"))
     load_features()
     assert FEATURES["fSYS"] is BUILT_IN["fSYS"]

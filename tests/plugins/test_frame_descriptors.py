@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError
 from audiosim.plugins import check_descriptor, find_frames, installed_frames
+from audiosim.sound.parameters import PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 
 
 def loudness(y, sr):

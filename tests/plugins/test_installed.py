@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from audiosim import plugins
-from audiosim.corpus.model import BINARY
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BINARY
 from audiosim.errors import InputError
-from audiosim.measures.measure import parse_measure
-from audiosim.measures.scores import score
+from audiosim.measures.measure import parse_measure, score
 from audiosim.plugins import check_estimator, check_measure, estimator_factory, find_measure, make_estimator
 from audiosim.plugins.__main__ import main
 
@@ -107,7 +106,7 @@ def test_a_broken_plugin_does_no_harm_to_the_others(install):
 
 
 def test_an_installed_estimator_is_found_with_its_text(install, tiny):
-    code = "from audiosim.relevance.estimators import uniform\ndef made(pool, text):\n    assert text == 'a:b'\n"
+    code = "from audiosim.joint.estimators import uniform\ndef made(pool, text):\n    assert text == 'a:b'\n"
     install("made-up", f"{code}    return uniform(pool)", (ESTIMATORS, "mine", "made_up:made"))
     pool = build_pool(tiny)
     assert make_estimator(pool, "mine:a:b").name == "uniform"

@@ -5,10 +5,19 @@ from itertools import count
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import Scale
+from audiosim.collection.values import Scale
 from audiosim.errors import InputError
-from audiosim.measures.measure import GAIN, IDEAL, MEASURES, MINIMUM, Definition, Measure, Parameter, judged_ideal
-from audiosim.measures.scores import score
+from audiosim.measures.measure import (
+    GAIN,
+    IDEAL,
+    MEASURES,
+    MINIMUM,
+    Definition,
+    Measure,
+    Parameter,
+    judged_ideal,
+    score,
+)
 from audiosim.plugins import check_measure
 
 CALLS = count()

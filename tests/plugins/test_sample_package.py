@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from audiosim.audio.index import AudioIndex
-from audiosim.corpus.evidence_files import read_vectors
-from audiosim.features import registry
+from audiosim.collection.evidence import read_vectors
+from audiosim.joint import terms as evidence_registry
+from audiosim.ordinal import features as registry
 from audiosim.plugins import load_evidence_kinds
-from audiosim.relevance import evidence_registry
+from audiosim.sound.index import AudioIndex
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "fixtures" / "demo"

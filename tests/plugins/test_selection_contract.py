@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_selection_rule, find_selection_rule
-from audiosim.selection import SELECTION_RULES
+from audiosim.ranking import SELECTION_RULES
+from audiosim.ranking.expected import expected_scores
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 GROUP = "audiosim.selection_rules"

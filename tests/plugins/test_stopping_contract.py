@@ -6,12 +6,12 @@ from itertools import count
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_stopping_rule, find_stopping_rule
-from audiosim.selection import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
+from audiosim.ranking import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
+from audiosim.ranking.expected import expected_scores
 
 CALLS = count()
 
@@ -114,8 +114,8 @@ def test_an_example_must_be_of_the_rule(example):
 
 def test_an_installed_stopping_rule_is_found_by_its_name(install, small):
     code = (
-        "from audiosim.selection.stopping import Judgments\n"
-        "from audiosim.selection.stopping_definition import StoppingDefinition\n"
+        "from audiosim.ranking.stopping import Judgments\n"
+        "from audiosim.ranking.stopping import StoppingDefinition\n"
         "TWICE = StoppingDefinition('twice', lambda _, target: Judgments(int(2 * target)), 'twice=3')\n"
     )
     install("made-up", code, ("audiosim.stopping_rules", "twice", "made_up:TWICE"))

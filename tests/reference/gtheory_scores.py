@@ -6,7 +6,7 @@ python tests/reference/gtheory_scores.py COLLECTION > scores.csv
 import sys
 from pathlib import Path
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 
 
 def main(folder: Path) -> None:

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 
 from audiosim import Collection
-from audiosim.corpus.pool import build_pool
-from audiosim.features.table import columns, design
+from audiosim.collection.pool import build_pool
+from audiosim.ordinal.features import columns, design
 
 TERMS = ("fSYS", "fART", "sGEN", "fGEN", "sGEN:fGEN")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import audiosim
 from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.campaign.archive import back_up
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
-from audiosim.relevance.model_files import save_model
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment
+from audiosim.ordinal.model import save_model
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 

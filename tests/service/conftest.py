@@ -24,9 +24,9 @@ import pytest
 import sqlalchemy as sql
 
 from audiosim.campaign.tables import BESIDE, TABLES
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, Scale
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, Scale
 
 PATIENCE_S = 180  # limit for any wait; a busy machine may be slow
 
@@ -56,7 +56,7 @@ SCRIPT = """
 import time
 from pathlib import Path
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from service.app import create_app, run_server
 
 _, model, port, *folders = sys.argv

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from audiosim.errors import InputError
-from service.callers.tokens import TokenStore
+from service.access.tokens import TokenStore
 from service.client import Client
 
 COARSE = "/v1/collections/coarse"

@@ -14,14 +14,14 @@ import uvicorn
 from fastapi import APIRouter
 
 from audiosim.campaign import DatabaseStore, Event
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.model_files import load_model, save_model
-from audiosim.selection import parse_stopping_rule
+from audiosim.ordinal.model import load_model, save_model
+from audiosim.ranking import parse_stopping_rule
 from service import app as app_module
 from service.app import address, create_app, listen
-from service.campaigns.campaigns import Judging
-from service.entrance.connections import Connection
+from service.collections.campaigns import Judging
+from service.http.connections import Connection
 
 
 @pytest.mark.slow

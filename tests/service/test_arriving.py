@@ -8,21 +8,20 @@ import numpy as np
 import pytest
 import soundfile
 
-from audiosim.audio.index import AudioIndex, extract
-from audiosim.audio.later_index import load_all
-from audiosim.audio.parameters import PLAIN
-from audiosim.corpus.arrivals import ARRIVALS
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run
-from audiosim.corpus.new_runs import join
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.arrivals import ARRIVALS
+from audiosim.collection.collection import Collection
+from audiosim.collection.joining import join
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Document, Judgment, Pair, Run
 from audiosim.errors import InputError
-from audiosim.relevance.estimators import estimator_of
-from service.campaigns.campaigns import Judging
+from audiosim.joint.estimators import estimator_of
+from audiosim.sound.index import AudioIndex, extract, load_all
+from audiosim.sound.parameters import PLAIN
 from service.client import Client
-from service.files.additions import Receiver
-from service.shelf.prediction import STATUSES
-from service.shelf.shelf import Served
+from service.collections.additions import Receiver
+from service.collections.campaigns import Judging
+from service.collections.predictions import STATUSES
+from service.collections.shelf import Served
 
 NAMES = [f"d{number}" for number in range(9)]
 QUERIES = ("d0", "d1")

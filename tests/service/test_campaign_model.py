@@ -11,15 +11,14 @@ from audiosim.campaign.archive import back_up, restore, verify
 from audiosim.campaign.engine import open_engine
 from audiosim.campaign.schema import prepare_tables
 from audiosim.errors import InputError
-from audiosim.relevance.model_files import load_model
+from audiosim.ordinal.model import load_model
 from audiosim.training.plan import Plan
-from service.callers.caller import scopes_of
-from service.callers.tokens import TokenStore
-from service.campaigns.kept_models import MOST_BYTES, KeptModels, check_model_name
-from service.campaigns.training_store import TrainingStore
-from service.campaigns.trainings import TrainingJob, Trainings
+from service.access.callers import scopes_of
+from service.access.tokens import TokenStore
 from service.client import Client
-from service.routes import campaign_model
+from service.collections.models import MOST_BYTES, KeptModels, check_model_name
+from service.collections.trainings import TrainingJob, Trainings, TrainingStore
+from service.operations import models as campaign_model
 
 SMALL = "/v1/collections/small"
 MODEL, EFFECT, MODELS, TRAININGS = (f"{SMALL}/{what}" for what in ("model", "model-effect", "models", "trainings"))

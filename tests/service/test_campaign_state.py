@@ -10,7 +10,7 @@ import pytest
 
 import audiosim
 from audiosim.campaign import judgments_in
-from audiosim.expected.verdicts import Verdicts
+from audiosim.ranking.verdicts import Verdicts
 
 SMALL, COARSE = "/v1/collections/small", "/v1/collections/coarse"
 

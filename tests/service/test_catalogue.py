@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from audiosim.corpus.model import FINE
-from audiosim.corpus.pool import build_pool
-from audiosim.relevance.model_files import load_model, model_names
-from service.wire import prediction_types as wire
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE
+from audiosim.ordinal.model import load_model, model_names
+from service.types import predictions as wire
 
 
 def test_the_service_says_that_it_lives_and_is_ready(http):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError, ServiceError
+from audiosim.ordinal.model import load_model, model_names
 from audiosim.plugins import make_estimator
-from audiosim.relevance.model_files import load_model, model_names
 from service.client import Client
 
 PROBLEM = b'{"type":"about:blank","title":"t","status":%d,"detail":"no more coal","request_id":"r"}'

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.plugins import make_estimator
-from service.callers.tokens import TokenStore
+from service.access.tokens import TokenStore
 from service.client import Client
-from service.remote_model import remote
-from service.wire.judgment_types import RecordOut
+from service.estimator import remote
+from service.types.judging import RecordOut
 
 PROBLEM = b'{"type":"about:blank","title":"t","status":%d,"detail":"no more coal","request_id":"r"}'
 RECORD = msgspec.json.encode(RecordOut(7, "judgment", "2013-05-01T12:00:00Z", "ann", "q", "d", grade=1))

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from audiosim.campaign import DatabaseStore, clock
+from audiosim.campaign import DatabaseStore
+from audiosim.campaign import engine as clock
 
 pytestmark = pytest.mark.slow
 

@@ -3,11 +3,11 @@
 import pytest
 
 from audiosim.campaign import CampaignSettings
-from audiosim.corpus.comparisons import read_comparisons
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.kinds import read_comparisons
+from audiosim.collection.pool import build_pool
 from audiosim.service.app import create_app
-from audiosim.service.campaigns.campaigns import WAIT_S, Judging
-from audiosim.service.files.import_process import import_next
+from audiosim.service.collections.campaigns import WAIT_S, Judging
+from audiosim.service.collections.imports import import_next
 
 COARSE = "/v1/collections/coarse"
 

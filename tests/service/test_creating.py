@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import CampaignSettings
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.model import FINE, Run
-from audiosim.corpus.prompts import prompts_of
+from audiosim.collection.collection import Collection, prompts_of
+from audiosim.collection.kinds import read_judgments
+from audiosim.collection.values import FINE, Run
 from audiosim.errors import InputError
+from service.access.access import Access
+from service.access.tokens import TokenStore
 from service.app import create_app
-from service.callers.tokens import TokenStore
-from service.campaigns.campaign_file import CampaignFile
-from service.campaigns.campaigns import Judging
-from service.drafts import draft as drafts
-from service.drafts.draft import SETTINGS, Draft, Home
-from service.entrance.access import Access
-from service.routes.new_collections import TURNS
+from service.collections import drafts as drafts
+from service.collections.campaigns import CampaignFile, Judging
+from service.collections.drafts import SETTINGS, Draft, Home
+from service.operations.drafts import TURNS
 
 
 async def after(end, sent):

@@ -17,7 +17,7 @@ import typer
 from pyarrow import parquet
 
 from audiosim import cli
-from audiosim.corpus.mirex import file_identifier
+from audiosim.collection.mirex import file_identifier
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

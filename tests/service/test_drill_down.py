@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import audiosim
 from audiosim import package_files
 from audiosim.cli import app as command
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from service.app import create_app
-from service.campaigns.campaigns import Judging
+from service.collections.campaigns import Judging
 
 SMALL = "/v1/collections/small"
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 
 pytestmark = pytest.mark.slow
 

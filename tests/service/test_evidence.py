@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.audio.index import AudioIndex
-from audiosim.audio.mfcc import Parameters
-from audiosim.corpus.pool import build_pool
-from audiosim.stats.gaussians.gaussian import Gaussian
-from service.shelf.shelf import Served
-from service.wire.encoding import encode
+from audiosim.collection.pool import build_pool
+from audiosim.sound.gaussians import Gaussian
+from audiosim.sound.index import AudioIndex
+from audiosim.sound.spectrum import Parameters
+from service.collections.shelf import Served
+from service.operations.predictions import encode
 
 
 def answer(collection):

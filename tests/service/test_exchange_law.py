@@ -16,15 +16,13 @@ from audiosim import Collection, estimate
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event
 from audiosim.campaign.archive import back_up, restore
 from audiosim.campaign.event import write_time
-from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.judgments import qrels_lines, read_judgments
-from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run
+from audiosim.collection.kinds import qrels_lines, read_judgments
+from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, mean_grades
 from audiosim.errors import AudiosimError
-from service.campaigns.campaigns import Judging
-from service.files.export_rows import csv_lines, json_lines, judgment_rows, spreadsheet_lines
-from service.files.import_process import events_of
-from service.files.import_store import WAITING, Import
-from service.shelf.served_collection import ServedCollection
+from service.collections.campaigns import Judging
+from service.collections.imports import WAITING, Import, events_of
+from service.collections.served import ServedCollection
+from service.operations.exports import csv_lines, json_lines, judgment_rows, spreadsheet_lines
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FORMS = {"csv": csv_lines, "jsonl": json_lines, "spreadsheet": lambda rows: spreadsheet_lines(rows)[1]}

@@ -7,9 +7,9 @@ import json
 import httpx
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
-from service.routes.exports import negotiated
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from service.operations.exports import negotiated
 
 JUDGMENTS = "/v1/collections/small/judgments"
 

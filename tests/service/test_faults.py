@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import Campaign, DatabaseStore
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Run
 from audiosim.simulation import Design, synthetic_collection
-from service.callers.tokens import TokenStore
+from service.access.tokens import TokenStore
 
 pytestmark = pytest.mark.slow
 

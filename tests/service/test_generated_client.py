@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from audiosim import Collection
+from service.access.access import Access
+from service.access.tokens import TokenStore
 from service.app import create_app
-from service.callers.tokens import TokenStore
-from service.entrance.access import Access
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "fixtures" / "demo"

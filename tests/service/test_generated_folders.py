@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from audiosim import package_files
 from audiosim.campaign import CampaignSettings
 from audiosim.cli import app
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from service.app import create_app
-from service.campaigns.campaigns import WAIT_S, Judging
+from service.collections.campaigns import WAIT_S, Judging
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from audiosim.errors import InputError
-from audiosim.relevance.model_files import load_model, save_model
+from audiosim.ordinal.model import load_model, save_model
 from service.app import create_app
-from service.operation.startup import LOADING, Starting
+from service.startup import LOADING, Starting
 
 
 class Slow:
@@ -118,7 +118,7 @@ def test_what_stops_a_service_from_being_made_is_told():
 FAILS = """
 begin()
 from audiosim.errors import InputError
-from audiosim.relevance.model_files import load_model, save_model
+from audiosim.ordinal.model import load_model, save_model
 from service.app import run_server
 
 def make():

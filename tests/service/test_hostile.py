@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from audiosim.corpus.pool import build_pool
-from service.entrance.exchange import MOST_VALUES
-from service.entrance.limits import Limits
-from service.wire.prediction_types import MOST_ROWS
+from audiosim.collection.pool import build_pool
+from service.http.exchange import MOST_VALUES
+from service.http.limits import Limits
+from service.types.predictions import MOST_ROWS
 
 PAIRS = "/v1/collections/small/predictions"
 ROWS = "/v1/models/mjud-fine/predictions"

@@ -14,12 +14,11 @@ import pytest
 from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.campaign.engine import open_engine
 from audiosim.campaign.tables import IMPORTS
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Run
 from audiosim.errors import BusyError, InputError
-from service.files.deliveries import Delivery
-from service.files.import_store import SILENT_S, ImportStore
+from service.collections.imports import SILENT_S, Delivery, ImportStore
 
 COARSE = "/v1/collections/coarse"
 LARGE = "/v1/collections/large"

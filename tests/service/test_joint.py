@@ -8,21 +8,20 @@ import pytest
 
 import audiosim
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, judgments_in
-from audiosim.corpus.model import BROAD, Judgment
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.separation import with_next
-from audiosim.expected.verdicts import Verdicts
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, Judgment
+from audiosim.joint.model import JointEstimator
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
-from audiosim.relevance.joint import JointEstimator
-from audiosim.selection import Selection
-from audiosim.selection.stopping_rules import parse_stopping_rule
+from audiosim.ranking import Selection
+from audiosim.ranking.separation import with_next
+from audiosim.ranking.stopping import parse_stopping_rule
+from audiosim.ranking.verdicts import Verdicts
 from audiosim.simulation.collections import Design, synthetic_collection
-from service.campaigns.campaigns import Judging
-from service.campaigns.learned_estimators import Remembering
-from service.shelf.confidence_history import History
-from service.shelf.outlook import FIRST_LOOK, Outlook
-from service.shelf.served_collection import ServedCollection
+from service.collections.campaigns import Judging
+from service.collections.outlook import FIRST_LOOK, History, Outlook
+from service.collections.predictions import Remembering
+from service.collections.served import ServedCollection
 
 COARSE = "/v1/collections/coarse"
 EIGHT = [2, 0, 1, 2, 2, 0, 1, 1]
@@ -238,7 +237,7 @@ def test_the_course_has_the_confidence_of_each_moment_as_it_was_then(long):
 
 @pytest.mark.slow
 def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long, monkeypatch):
-    monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 60)  # then 120
+    monkeypatch.setattr("audiosim.joint.moments.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
     assert Outlook(one).remaining.worked_out(seconds=60)[1].counts == (20,) * FIRST_LOOK

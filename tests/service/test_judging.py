@@ -6,9 +6,9 @@ import httpx
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.plugins import make_estimator
-from service.shelf.aliases import renamed
+from service.collections.aliases import renamed
 
 SMALL = "/v1/collections/small"
 

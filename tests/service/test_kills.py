@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from audiosim.campaign.archive import verify
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 
 pytestmark = pytest.mark.slow
 

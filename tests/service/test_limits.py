@@ -14,12 +14,12 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from service.entrance.access import Access
-from service.entrance.connections import MOST_HEAD_BYTES, Connection
-from service.entrance.exchange import WireRoute
-from service.entrance.limits import IN_TURN, Entrance, Gate, Limits, Shared
-from service.interface.problems import answer_problems
-from service.operation.observation import Observed
+from service.access.access import Access
+from service.http.connections import MOST_HEAD_BYTES, Connection
+from service.http.exchange import WireRoute
+from service.http.limits import IN_TURN, Entrance, Gate, Limits, Shared
+from service.http.observation import Observed
+from service.http.problems import answer_problems
 
 LIMITS = Limits(
     body_bytes=1000,

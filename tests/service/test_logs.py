@@ -9,8 +9,7 @@ from threading import Thread
 
 import pytest
 
-from service.operation.logs import request_log, start_logging
-from service.operation.observation import Seen
+from service.http.observation import Seen, request_log, start_logging
 
 SEEN = Seen("1", "GET", "/", 200, 0.001, 1, 0, "127.0.0.1", None)
 

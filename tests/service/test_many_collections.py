@@ -8,20 +8,19 @@ import pytest
 
 from audiosim.campaign import DatabaseStore
 from audiosim.campaign.event import Event
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment, Run
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment, Run
 from audiosim.errors import InputError, StoreError
-from service.callers.open_links import OpenLinkStore
-from service.campaigns.campaigns import Judging
-from service.files.additions import Receiver
-from service.files.deliveries import Delivery
-from service.files.import_store import ImportStore
-from service.interface.cards import Cards
-from service.operation.keeper import Keeper
-from service.process.supervision import Loop
-from service.shelf.open_collections import CollectionSource, UnopenedError
-from service.shelf.outlook import Outlooks
-from service.shelf.shelf import Served
+from service.access.links import OpenLinkStore
+from service.collections.additions import Receiver
+from service.collections.campaigns import Judging
+from service.collections.imports import Delivery, ImportStore
+from service.collections.open import CollectionSource, UnopenedError
+from service.collections.outlook import Outlooks
+from service.collections.shelf import Served
+from service.process.loops import Loop
+from service.tasks.cards import Cards
+from service.tasks.keeper import Keeper
 
 NAMES = ["one", "two", "three", "four", "five"]
 

@@ -7,19 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.judgments import nameless
-from audiosim.corpus.model import FINE, Document, Run
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import nameless
+from audiosim.collection.values import FINE, Document, Run
 from audiosim.errors import InputError
-from service.campaigns.campaigns import Judging
-from service.drafts.draft import Home
-from service.drafts.draft_files import place_of
-from service.files.additions import Receiver
-from service.files.import_process import events_of
-from service.files.import_store import WAITING, Import
-from service.files.sent_tables import sent_documents
-from service.shelf.served_collection import ServedCollection
-from service.shelf.shelf import Served
+from service.collections.additions import Receiver, sent_documents
+from service.collections.campaigns import Judging
+from service.collections.drafts import Home, place_of
+from service.collections.imports import WAITING, Import, events_of
+from service.collections.served import ServedCollection
+from service.collections.shelf import Served
 
 TIME = "2026-11-22T12:00:00.000Z"
 RUNS = tuple(Run(name, dict.fromkeys(("q", "r"), ("a", "b", "c", "d"))) for name in ("A", "B"))

@@ -8,14 +8,14 @@ import weakref
 import pytest
 
 from audiosim import estimate
-from audiosim.expected.verdicts import Verdicts
-from service.process.memory import kept_beside
-from service.routes.campaign_state import verdict_fields
+from audiosim.ranking.verdicts import Verdicts
+from service.operations.campaign import verdict_fields
+from service.process.loops import kept_beside
 
 # The operating system counts pages. An array of 8 MiB has 2,048 pages.
 SCRIPT = """
 import resource, sys
-from service.process.memory import keep_freed_memory
+from service.process.loops import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -37,7 +37,7 @@ def test_a_large_array_is_not_fetched_page_by_page_each_time():
 
 TRIM = """
 import re
-from service.process.memory import give_back_freed_memory, keep_freed_memory
+from service.process.loops import give_back_freed_memory, keep_freed_memory
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+) kB", open("/proc/self/status").read())[1])

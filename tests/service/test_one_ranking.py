@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from audiosim import history, write_report
-from audiosim.campaign.log_reader import with_log
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.estimation import estimate
-from audiosim.expected.verdicts import Verdicts
+from audiosim.campaign.reader import with_log
+from audiosim.collection.pool import build_pool
+from audiosim.ranking.expected import estimate
+from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.app import create_app
-from audiosim.service.campaigns.campaigns import Judging
+from audiosim.service.collections.campaigns import Judging
 
 KEYS = ("expectation", "low", "high", "best", "top", "rank_low", "rank_high")
 

@@ -4,14 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from audiosim.errors import ClosedError, InputError
+from service.access.access import Access
+from service.access.links import NAME, JoiningLimits, OpenLink, OpenLinkStore
+from service.access.tokens import TokenStore
 from service.app import create_app
-from service.callers.joining_limits import JoiningLimits
-from service.callers.open_links import NAME, OpenLink, OpenLinkStore
-from service.callers.tokens import TokenStore
-from service.campaigns.campaigns import Judging
-from service.entrance.access import Access
+from service.collections.campaigns import Judging
 
 COARSE = "/v1/collections/coarse"
 DEVICE, OTHER = "0123456789abcdef", "fedcba9876543210"

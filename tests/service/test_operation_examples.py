@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from audiosim import package_files
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
+from service.access.access import Access
 from service.app import create_app
-from service.entrance.access import Access
 
 DEMO = package_files.folder("fixtures") / "demo"
 # Operations that must come before each of these; the rest are requested in the document's order.

@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim.corpus.model import BROAD, Judgment
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, Judgment
 from audiosim.plugins import make_estimator
-from audiosim.selection.stopping_rules import parse_stopping_rule
-from audiosim.simulation.effort import effort_from
-from service.callers.tokens import TokenStore
-from service.campaigns.campaigns import Judging
-from service.shelf.confidence_history import History
-from service.shelf.outlook import FIRST_LOOK, Leisure, Outlook, Outlooks
-from service.shelf.served_collection import ServedCollection
+from audiosim.ranking.stopping import parse_stopping_rule
+from audiosim.simulation.plan import effort_from
+from service.access.tokens import TokenStore
+from service.collections.campaigns import Judging
+from service.collections.outlook import FIRST_LOOK, History, Leisure, Outlook, Outlooks
+from service.collections.served import ServedCollection
 
 COARSE = "/v1/collections/coarse"
 
@@ -175,7 +174,7 @@ def test_the_last_estimate_is_at_hand_while_the_next_is_worked_out_beside_the_re
 def test_what_nobody_has_asked_for_in_a_while_is_waited_for_again(coarse, monkeypatch):
     estimate = Outlook(open_campaign(coarse, "judgments=20")).remaining
     estimate.worked_out()
-    monkeypatch.setattr("service.shelf.outlook.LOOKED_AT_S", 0.0)
+    monkeypatch.setattr("service.collections.outlook.LOOKED_AT_S", 0.0)
     assert estimate.at_hand() is None
 
 

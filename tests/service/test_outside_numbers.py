@@ -18,12 +18,12 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Run
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import FINE, Document, Run
 from service.app import create_app
-from service.campaigns.campaigns import Judging
-from service.drafts.draft import Home
-from service.wire.draft_types import DraftSettingsIn, NewDraftIn, StoppingRuleIn
+from service.collections.campaigns import Judging
+from service.collections.drafts import Home
+from service.types.drafts import DraftSettingsIn, NewDraftIn, StoppingRuleIn
 
 ROOM = 2**28  # bytes for all requests together
 HUGE = ("999999", "1000000000", "1000000000000", "9223372036854775808", "1e12", "1e308")

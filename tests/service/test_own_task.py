@@ -11,16 +11,16 @@ import pytest
 
 from audiosim import package_files
 from audiosim.campaign.event import MARKS, Event, Record
-from audiosim.campaign.log_reader import judged_aspects, with_log
-from audiosim.corpus.aspects import Aspects
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE
-from audiosim.corpus.question import TAKEN
+from audiosim.campaign.reader import judged_aspects, with_log
+from audiosim.collection.aspects import Aspects
+from audiosim.collection.collection import Collection
+from audiosim.collection.task import TAKEN
+from audiosim.collection.values import FINE
 from service.app import create_app
-from service.campaigns.campaigns import Judging
-from service.files.import_process import import_next
-from service.shelf.open_collections import CollectionSource
-from service.wire.judgment_types import JudgmentIn, QuestionnaireIn
+from service.collections.campaigns import Judging
+from service.collections.imports import import_next
+from service.collections.open import CollectionSource
+from service.types.judging import JudgmentIn, QuestionnaireIn
 
 CLIENT = "/v1/collections/demo"
 TASK = """question = "Which fits the prompt?"

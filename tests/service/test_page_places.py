@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from audiosim.cli import app
 from service.app import create_app
-from service.campaigns.campaigns import Judging
+from service.collections.campaigns import Judging
 
 COARSE = "/v1/collections/coarse"
 

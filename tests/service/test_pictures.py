@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from audiosim.audio.decode import Signal
-from audiosim.audio.picture import picture_of_signal
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Run
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import FINE, Document, Run
+from audiosim.sound.clips import picture_of_signal
+from audiosim.sound.decode import Signal
+from service.access.access import check_allowed
+from service.access.callers import Caller, DeniedError, scopes_of
 from service.app import create_app
-from service.callers.caller import Caller, DeniedError, scopes_of
-from service.entrance.access import check_allowed
 
 Image = pytest.importorskip("PIL.Image", reason="matplotlib is not installed")
 pytest.importorskip("librosa", reason="librosa is not installed")
@@ -97,7 +97,7 @@ def test_what_cannot_be_drawn_is_one_clear_line(client, asked, status, said):
 
 
 def test_without_librosa_the_answer_says_what_to_install(client, monkeypatch):
-    monkeypatch.setattr("audiosim.extras.has_package", lambda name: name != "librosa")
+    monkeypatch.setattr("audiosim.results.value.has_package", lambda name: name != "librosa")
     answer = client.get(PICTURE, params={"document": "a"})
     assert answer.status_code == 501
     assert answer.json()["detail"] == "a picture of a recording needs librosa: pip install 'audiosim[plots,sound]'"

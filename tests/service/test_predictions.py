@@ -6,12 +6,12 @@ import httpx
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import Pair
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Pair
 from audiosim.functions import judged_so_far
+from audiosim.joint.estimators import after_grades
+from audiosim.ordinal.model import load_model
 from audiosim.plugins import make_estimator
-from audiosim.relevance.model_files import load_model
-from audiosim.relevance.relearning import after_grades
 
 PREDICTIONS = "/v1/collections/small/predictions"
 MJUD = f"{PREDICTIONS}?model=mjud"

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.linear import LinearScores
+from audiosim.collection.pool import build_pool
+from audiosim.joint.estimators import built_in
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import built_in
-from audiosim.selection import Selection
-from service.remote.priors import encode_prior
+from audiosim.ranking import Selection
+from audiosim.ranking.linear import LinearScores
+from service.types.prior_file import encode_prior
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "prior.md"
 

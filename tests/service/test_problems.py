@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from audiosim.corpus.pool import build_pool
-from service.entrance.limits import Limits
-from service.wire.prediction_types import MOST_ROWS
+from audiosim.collection.pool import build_pool
+from service.http.limits import Limits
+from service.types.predictions import MOST_ROWS
 
 MOST_BYTES = Limits().body_bytes
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.callers.tokens import TokenStore
+from service.access.tokens import TokenStore
 
 SMALL = "/v1/collections/small"
 

@@ -7,10 +7,10 @@ import zipfile
 import pytest
 
 from audiosim.errors import InputError
-from service.callers.caller import scopes_of
-from service.files.published_records import MOST_BYTES, PublicationStore, file_in
-from service.routes import publication
-from service.shelf.served_collection import NotServedError
+from service.access.callers import scopes_of
+from service.collections.publications import MOST_BYTES, PublicationStore, file_in
+from service.collections.served import NotServedError
+from service.operations import publication
 
 PLACE = "/v1/collections/small/publications"
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.corpus.task_file import read_task
+from audiosim.collection.task import read_task
+from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
-from service.campaigns.questions import REASONS, Questions, read_questions
+from service.collections.questions import REASONS, Questions, read_questions
 
 MOOD = (
     '[[question]]\nname = "mood"\nkind = "choice"\ntext = "Which mood?"\nlevels = ["calm", "wild"]\nrequired = true\n'

@@ -9,12 +9,12 @@ from scipy.stats import rankdata
 
 import audiosim
 from audiosim.campaign.event import parse_time
-from audiosim.corpus.model import BROAD, Judgment
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, Judgment
 from service.app import create_app
-from service.campaigns.campaigns import Judging
-from service.shelf.outlook import Outlook
-from service.shelf.served_collection import ServedCollection
+from service.collections.campaigns import Judging
+from service.collections.outlook import Outlook
+from service.collections.served import ServedCollection
 
 NOON = "2026-03-01T12:00:00Z"
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from audiosim import package_files
-from audiosim.record import record_of
-from service.callers.caller import scopes_of
-from service.routes import publication as publishing
+from audiosim.report.publication import record_of
+from service.access.callers import scopes_of
+from service.operations import publication as publishing
 
 PLACE = "/v1/collections/small/report"
 

@@ -13,21 +13,21 @@ import msgspec
 import numpy as np
 import pytest
 
-from audiosim.audio.index import AudioIndex
-from audiosim.audio.parameters import Parameters
-from audiosim.corpus.model import FINE, Judgment, Pair, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Judgment, Pair, Run
 from audiosim.errors import InputError, ServiceError
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
-from audiosim.selection import Selection, parse_stopping_rule
+from audiosim.ranking import Selection, parse_stopping_rule
 from audiosim.simulation import replay
-from audiosim.simulation.remaining_judgments import drawn_grades
-from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.simulation.remaining import drawn_grades
+from audiosim.sound.gaussians import Gaussian
+from audiosim.sound.index import AudioIndex
+from audiosim.sound.parameters import Parameters
 from service.client import Client
-from service.remote.priors import decode_prior, encode_prior
-from service.remote_model import RemoteEstimator, remote
-from service.wire.prediction_types import CollectionOut, ModelName, PredictionsOut, ScaleOut
+from service.estimator import RemoteEstimator, remote
+from service.types.predictions import CollectionOut, ModelName, PredictionsOut, ScaleOut
+from service.types.prior_file import decode_prior, encode_prior
 
 
 def check_same_prediction(there, here):
@@ -94,7 +94,7 @@ def test_a_remote_joint_model_believes_to_the_last_bit_what_one_here_does(server
 @pytest.mark.parametrize("measure", ["CG@4", "nDCG@4"])
 def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(server, small, measure, monkeypatch):
     # It learns again during the campaign, there as here. Its check passes, with grades drawn from the model.
-    monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 10)
+    monkeypatch.setattr("audiosim.joint.moments.FIRST_LEARNING", 10)
     pool = build_pool(small)
     belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
     truth = drawn_grades(belief, np.random.default_rng(11))
@@ -289,7 +289,7 @@ def test_a_prior_that_cannot_be_one_is_not_believed(joint_belief, make, message)
 
 
 def test_a_prior_that_unpacks_without_end_is_not_kept(joint_belief, monkeypatch):
-    monkeypatch.setattr("service.remote.priors.MOST_BYTES", 1000)
+    monkeypatch.setattr("service.types.prior_file.MOST_BYTES", 1000)
     nothing = np.full(len(joint_belief.grades), np.nan)
     with pytest.raises(ServiceError, match="it unpacks to [0-9,]+ bytes, more than 1,000$"):
         decode_prior(encode_prior(joint_belief, ()), nothing, joint_belief.maximum, "there")
@@ -591,7 +591,7 @@ def trickling():
 
 
 def test_an_answer_that_trickles_is_given_up_long_before_its_limit(trickling, monkeypatch):
-    monkeypatch.setattr("service.remote.answer_checks.PATIENCE_S", 0.2)
+    monkeypatch.setattr("service.types.answer_checks.PATIENCE_S", 0.2)
     url = trickling(b" " for _ in range(10_000))
     with (
         Client(url) as client,
@@ -601,7 +601,7 @@ def test_an_answer_that_trickles_is_given_up_long_before_its_limit(trickling, mo
 
 
 def test_a_head_that_trickles_has_a_limit_of_its_own(monkeypatch):
-    monkeypatch.setattr("service.remote.answer_checks.BEGINNING_S", 0.2)
+    monkeypatch.setattr("service.types.answer_checks.BEGINNING_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def trickle():

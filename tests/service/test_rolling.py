@@ -15,10 +15,10 @@ import pytest
 
 from audiosim.campaign import DatabaseStore
 from audiosim.campaign.archive import verify
-from audiosim.campaign.log_reader import log_in
+from audiosim.campaign.reader import log_in
 from audiosim.campaign.schema import LATEST, layout_of_database
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 
 pytestmark = pytest.mark.slow
 

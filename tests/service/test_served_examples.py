@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
-from audiosim.corpus.model import Run
-from audiosim.corpus.runs import write_run
+from audiosim.collection.kinds import write_run
+from audiosim.collection.values import Run
 
 
 def ranking(server, collection="small"):

@@ -15,9 +15,9 @@ import pytest
 from starlette.datastructures import Headers
 
 from audiosim.errors import InputError
-from service.callers.caller import Caller, DeniedError
-from service.sign_in.institution import Grant, Person, SignIn
-from service.sign_in.issuer import FRESH_S, LONGEST_S, Issuer
+from service.access.callers import Caller, DeniedError
+from service.access.issuer import FRESH_S, LONGEST_S, Issuer
+from service.access.sign_in import Grant, Person, SignIn
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed: audiosim[oidc]")
 
@@ -471,7 +471,7 @@ def test_tokens_of_an_issuer_are_held_against_its_keys_and_claims(commanded, fol
 
 @pytest.mark.slow
 def test_keys_that_an_issuer_changes_are_fetched_again_and_not_for_every_token(commanded, folders, tmp_path):
-    from service.sign_in import issuer as ours
+    from service.access import issuer as ours
 
     issuer = LocalIssuer(tmp_path / "issuer")
     issuer.offer("one")
@@ -507,7 +507,7 @@ def test_an_issuer_that_is_away_stops_neither_the_start_nor_tokens_of_our_own(co
 def test_without_its_extra_an_issuer_is_refused_in_one_line(tmp_path):
     code = (
         "import sys; sys.modules['jwt'] = None; "
-        "from service.sign_in.issuer import Issuer; Issuer('https://a.example', 'us')"
+        "from service.access.issuer import Issuer; Issuer('https://a.example', 'us')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stderr.strip().endswith("audiosim[oidc] installs it")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")]
 

@@ -13,13 +13,12 @@ import pytest
 import soundfile
 
 from audiosim import package_files
-from audiosim.audio.music_folder import collect
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Document, Run
 from audiosim.errors import SoundError
-from service.shelf.sound_files import Sounds, extremes, loudness_db
-from service.shelf.untagged_sounds import UntaggedSounds
+from audiosim.sound.folder import collect
+from service.collections.sounds import Sounds, UntaggedSounds, extremes, loudness_db
 
 RATE_HZ = 22_050
 SOUND = "/v1/documents/a/sound"

@@ -11,15 +11,15 @@ import pytest
 import uvicorn
 
 from audiosim import package_files
-from audiosim.corpus.collection import Collection
+from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
+from audiosim.people.answers import ListPair
+from audiosim.people.study import Ending, ListStudy, StudyProgress, StudyRules
+from audiosim.people.study_log import StudyLog, read_study_log, study_answers
 from audiosim.service import study_app
 from audiosim.service.app import listen, near
-from audiosim.service.shelf.sound_files import Sounds
+from audiosim.service.collections.sounds import Sounds
 from audiosim.service.study_app import StudyAnswerIn, StudyDesk, create_study_app
-from audiosim.users.answers import ListPair
-from audiosim.users.list_study import Ending, ListStudy, StudyProgress, StudyRules
-from audiosim.users.study_log import StudyLog, read_study_log, study_answers
 
 DEMO = package_files.folder("fixtures") / "demo"
 HEADER = "query\tA1\tB1\tfine_A1\tfine_B1"

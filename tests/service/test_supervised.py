@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from audiosim.errors import StoreError
-from service.process.supervision import Loop
+from service.process.loops import Loop
 
 
 class Rounds:

@@ -16,12 +16,12 @@ import pytest
 
 from audiosim import Collection
 from audiosim.campaign import Campaign, CampaignSettings, Lesson, MemoryStore
-from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment
 from audiosim.errors import ServiceError
 from audiosim.plugins import make_estimator
-from audiosim.properties import cached_property
-from service.campaigns.learning_process import WORTHWHILE, Errand, Errands, _environment, receive, wrap
+from audiosim.results.value import cached_property
+from service.process.learning import WORTHWHILE, Errand, Errands, _environment, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
@@ -95,7 +95,7 @@ def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, t
     with sent.open("wb") as target:
         wrap((lesson.learned, ())).write(target)
     text = sent.read_bytes()
-    command = [sys.executable, "-m", "audiosim.service.campaigns.learning_process"]
+    command = [sys.executable, "-m", "audiosim.service.process.learning"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(os.environ)
     ) as process:

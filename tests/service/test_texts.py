@@ -4,14 +4,13 @@ import shutil
 
 import pytest
 
-from audiosim.campaign.log_reader import with_log
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.prompts import prompts_of
-from audiosim.corpus.runs import write_run
+from audiosim.campaign.reader import with_log
+from audiosim.collection.collection import Collection, prompts_of
+from audiosim.collection.kinds import write_run
 from audiosim.errors import InputError
-from service.callers.caller import scopes_of
+from service.access.callers import scopes_of
 from service.client import Client
-from service.routes import texts
+from service.operations import texts
 
 SMALL = "/v1/collections/small"
 TASK = """question = "Which is closer?"

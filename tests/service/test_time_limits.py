@@ -9,16 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from audiosim.errors import FormatError, InputError
-from audiosim.messages import LONGEST_MESSAGE
+from audiosim.text import LONGEST_MESSAGE
 from service.app import create_app
-from service.campaigns.campaigns import Judging
-from service.drafts.draft import Home
-from service.drafts.draft_files import KIND_IN
-from service.files.deliveries import Delivery
-from service.files.import_process import import_next
-from service.files.import_store import ImportStore
+from service.collections.campaigns import Judging
+from service.collections.drafts import KIND_IN, Home
+from service.collections.imports import Delivery, ImportStore, import_next
+from service.collections.served import ServedCollection
 from service.process.time_limit import within
-from service.shelf.served_collection import ServedCollection
 
 
 def test_reading_that_never_ends_is_stopped():

@@ -13,10 +13,7 @@ from starlette.routing import Match
 from audiosim.campaign.tables import TABLES
 from audiosim.cli.service_settings import parse_proxies
 from audiosim.errors import InputError, StoreError
-from service.app import create_app
-from service.callers.caller import scopes_of
-from service.callers.tokens import Token, TokenStore
-from service.entrance.access import (
+from service.access.access import (
     Access,
     Caller,
     DeniedError,
@@ -26,6 +23,9 @@ from service.entrance.access import (
     host_of,
     is_loopback,
 )
+from service.access.callers import scopes_of
+from service.access.tokens import Token, TokenStore
+from service.app import create_app
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 

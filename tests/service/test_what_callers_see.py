@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import soundfile
 
-from audiosim.audio.decode import read
 from audiosim.campaign import DatabaseStore, Event
 from audiosim.campaign.schema import keep_copy
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Document, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Document, Run
 from audiosim.errors import InputError, SoundError
+from audiosim.sound.decode import read
+from service.access.callers import scopes_of
+from service.access.tokens import TokenStore
 from service.app import create_app
-from service.callers.caller import scopes_of
-from service.callers.tokens import TokenStore
-from service.operation.startup import WAITING
+from service.startup import WAITING
 
 pytestmark = pytest.mark.slow
 

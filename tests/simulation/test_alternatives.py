@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment, Run, Scale
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment, Run, Scale
+from audiosim.joint.estimators import built_in
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import built_in
-from audiosim.selection import Selection
+from audiosim.ranking import Selection
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation.alternatives import (
     TWICE,
@@ -23,7 +23,7 @@ from audiosim.simulation.alternatives import (
     scores_of,
     taste,
 )
-from audiosim.simulation.effort import plan
+from audiosim.simulation.plan import plan
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
 from audiosim.simulation import Design, Effects, synthetic_collection
 

@@ -8,15 +8,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Judgment, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Judgment, Run
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.simulation import Design, effort, synthetic_collection
+from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation import plan as effort
 from audiosim.simulation.alternatives import scores_of
-from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_per_judgment
-from audiosim.simulation.remaining_judgments import interval_of
+from audiosim.simulation.plan import SECONDS, plan, queries_needed, seconds_per_judgment
+from audiosim.simulation.remaining import interval_of
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):

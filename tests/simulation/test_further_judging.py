@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import build_pool
-from audiosim.expected.about import About
-from audiosim.expected.estimation import expected_scores, rank
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment
+from audiosim.joint.estimators import JOINT, estimator_of
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.selection import Selection
+from audiosim.ranking import Selection
+from audiosim.ranking.about import About
+from audiosim.ranking.expected import expected_scores, rank
 from audiosim.simulation import Design, synthetic_collection
-from audiosim.simulation.further_judging import ANOTHER, expected_confidence, further_judging
+from audiosim.simulation.plan import ANOTHER, expected_confidence, further_judging
 from audiosim.stats.normal.multivariate import Moments
 
 CG = parse_measure("CG@4")

@@ -6,13 +6,13 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.joint.estimators import uniform
+from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.belief import Belief
-from audiosim.relevance.estimators import uniform
-from audiosim.selection import Selection
+from audiosim.ranking import Selection
 from audiosim.simulation import Design, Observation, Truth, synthetic_collection
-from audiosim.simulation.observations import observation_summary
+from audiosim.simulation.calibration import observation_summary
 from audiosim.simulation.trials import selections
 
 

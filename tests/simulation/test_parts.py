@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Judgment, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Judgment, Run
 from audiosim.errors import InputError
 from audiosim.simulation import Design, Part, draw_parts, part_of, synthetic_collection
 

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BROAD, FINE, Judgment, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, FINE, Judgment, Run
 from audiosim.errors import InputError
+from audiosim.joint.estimators import uniform
+from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
-from audiosim.relevance.belief import Belief
-from audiosim.relevance.estimators import uniform
-from audiosim.selection import Selection
-from audiosim.selection.stopping import ORDER, Assurance, Judgments
+from audiosim.ranking import Selection
+from audiosim.ranking.stopping import ORDER, Assurance, Judgments
 from audiosim.simulation import Design, replay, synthetic_collection
-from audiosim.simulation.remaining_judgments import Remaining, drawn_grades, played, remaining
+from audiosim.simulation.remaining import Remaining, drawn_grades, played, remaining
 
 CG = parse_measure("CG@5")
 

@@ -6,20 +6,20 @@ import pytest
 from scipy import stats
 
 from audiosim import simulation
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Judgment, Run
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE, Judgment, Run
 from audiosim.errors import InputError
-from audiosim.expected.estimation import expected_scores, rank
+from audiosim.joint.estimators import uniform
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import make_estimator
-from audiosim.relevance.estimators import uniform
-from audiosim.selection import Selection
-from audiosim.selection.stopping import ORDER, AnyOf, Assurance, Error, Judgments
+from audiosim.ranking import Selection
+from audiosim.ranking.expected import expected_scores, rank
+from audiosim.ranking.stopping import ORDER, AnyOf, Assurance, Error, Judgments
 from audiosim.simulation import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
 from audiosim.simulation.replay import right
-from audiosim.stats.inference.rank_agreement import spearman
 from audiosim.stats.normal.multivariate import Moments
+from audiosim.stats.ranks import spearman
 
 CG = parse_measure("CG@2")
 

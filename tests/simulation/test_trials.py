@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
-from audiosim.corpus.model import FINE
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import FINE
 from audiosim.errors import InputError
+from audiosim.joint.estimators import uniform, uniform_model
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.estimators import uniform, uniform_model
-from audiosim.selection import Selection, parse_stopping_rule
+from audiosim.ranking import Selection, parse_stopping_rule
 from audiosim.simulation import Design, Trial, draw_parts, follow, repeat, replay, synthetic_collection
 from audiosim.simulation.trials import selections
 
@@ -220,11 +220,11 @@ def elsewhere(tmp_path_factory):
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "campaigns_elsewhere.py").write_text(
         "import os\n"
-        "from audiosim.corpus.pool import build_pool\n"
+        "from audiosim.collection.pool import build_pool\n"
         "from audiosim.errors import InputError\n"
         "from audiosim.measures.measure import parse_measure\n"
-        "from audiosim.relevance.estimators import uniform\n"
-        "from audiosim.selection import Selection\n\n"
+        "from audiosim.joint.estimators import uniform\n"
+        "from audiosim.ranking import Selection\n\n"
         "def begin(part, model):\n"
         "    pool = build_pool(part)\n"
         "    return Selection.start(pool, parse_measure('CG@3'), uniform(pool), batch=5)\n\n"

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.model import BINARY, BROAD
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BINARY, BROAD
 from audiosim.errors import InputError
-from audiosim.relevance import evidence_registry
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
+from audiosim.joint import terms as evidence_registry
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.terms import EvidenceKind, Regressors
 from audiosim.simulation.worth import worth
 
 

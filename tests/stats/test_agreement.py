@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from audiosim.errors import InputError
-from audiosim.stats.generalizability.agreement import alpha, mean_absolute, root_mean_square, weighted_kappa
+from audiosim.stats.agreement import alpha, mean_absolute, root_mean_square, weighted_kappa
 
 BROAD = [0.0, 1.0, 2.0]
 

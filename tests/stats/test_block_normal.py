@@ -11,8 +11,7 @@ from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.loadings import Loadings
-from audiosim.stats.normal.mixed_rows import MixedRows
+from audiosim.stats.normal.loadings import Loadings, MixedRows
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 

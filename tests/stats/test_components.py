@@ -12,10 +12,8 @@ from scipy.stats import multivariate_normal, norm
 
 from audiosim.errors import InputError
 from audiosim.stats.normal.block_covariances import LARGE
-from audiosim.stats.normal.components import estimate_components
 from audiosim.stats.normal.layout import REST, Layout
-from audiosim.stats.normal.restricted_likelihood import RestrictedLikelihood
-from audiosim.stats.normal.size_search import SMALLEST
+from audiosim.stats.normal.variance_components import SMALLEST, RestrictedLikelihood, estimate_components
 
 
 @pytest.fixture(scope="module")

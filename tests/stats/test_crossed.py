@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.stats.inference.crossed_samples import crossed_test
-from audiosim.stats.inference.paired_tests import paired_test
+from audiosim.stats.tests import crossed_test, paired_test
 
 
 def drawn(rng, queries=12, listeners=6, spreads=(0.1, 0.1, 0.1)):

@@ -11,7 +11,11 @@ from scipy import integrate, stats
 from scipy.optimize import approx_fprime
 
 from audiosim.errors import InputError
-from audiosim.stats.inference.distribution_fit import (
+from audiosim.stats.distributions import (
+    Beta,
+    Empirical,
+    Normal,
+    TruncatedNormal,
     beta_gradient,
     beta_likelihood,
     fit_beta,
@@ -21,7 +25,6 @@ from audiosim.stats.inference.distribution_fit import (
     fit_truncated_normal,
     omega_squared,
 )
-from audiosim.stats.inference.distributions import Beta, Empirical, Normal, TruncatedNormal
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "distributions.csv"
 

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from audiosim.errors import InputError
-from audiosim.stats.normal import even_blocks
+from audiosim.stats.normal import batched as even_blocks
+from audiosim.stats.normal.batched import EvenBlocks
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.even_blocks import EvenBlocks
 
 
 def drawn(rng, sizes, p):

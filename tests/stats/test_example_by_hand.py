@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
-from audiosim.selection.rules import DoubtAboutDifferences
+from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.rules import DoubtAboutDifferences
 from audiosim.stats.normal.block_normal import BlockNormal
 
 PAGE = Path(__file__).parents[2] / "docs" / "joint.md"

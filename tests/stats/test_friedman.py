@@ -3,12 +3,7 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.stats.inference.friedman import (
-    friedman_test,
-    studentised_range_quantile,
-    studentised_range_tail,
-    tukey_test,
-)
+from audiosim.stats.ranks import friedman_test, studentised_range_quantile, studentised_range_tail, tukey_test
 
 DATA = ["untied", "ties", "fifty", "many_ties", "many"]
 DRAWN = np.random.default_rng(9).normal(size=(6, 40)) + np.linspace(0, 0.8, 6)[:, None]

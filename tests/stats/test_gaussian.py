@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.stats.gaussians.gaussian import Gaussian, from_rows, from_triangles, to_rows, triangles, width
+from audiosim.sound.gaussians import Gaussian, from_rows, from_triangles, to_rows, triangles, width
 
 
 def test_triangles_and_matrices_turn_into_each_other(random_gaussians):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audiosim.errors import InputError
-from audiosim.stats.generalizability.gtheory import Crossed, Nested, crossed, nested
+from audiosim.stats.generalizability import Crossed, Nested, crossed, nested
 
 # From R's aov and lme4, and from gt4ireval; gtheory.R in the same folder wrote both files.
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

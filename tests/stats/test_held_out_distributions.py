@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.measures.system_scores import scores as scores_of
-from audiosim.stats.inference.held_out_distributions import FITS, fit_distributions
+from audiosim.measures.scores import scores as scores_of
+from audiosim.stats.distributions import FITS, fit_distributions
 
 # Urbano (2013), Tables 4.4 and 4.5, Fine: mean omega of 53 systems in four years, 50 and 20 queries.
 # measure: (Normal, Truncated Normal, Beta, Empirical) for 50, then for 20.

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.stats.inference import resampling, score_matrix, signed_rank
-from audiosim.stats.inference.paired_tests import TESTS, p_values, paired_test
-from audiosim.stats.inference.score_matrix import paired_differences
+from audiosim.stats import ranks as signed_rank
+from audiosim.stats import resampling, score_matrix
+from audiosim.stats.score_matrix import paired_differences
+from audiosim.stats.tests import TESTS, p_values, paired_test
 
 PLAIN, DRAWN = ("t", "wilcoxon", "sign"), ("bootstrap", "permutation")
 DATA = ["untied", "ties", "fifty", "many_ties", "many"]

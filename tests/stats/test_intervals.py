@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.stats.inference.intervals import bounded_mean, mean_interval, prediction_interval
+from audiosim.stats.score_matrix import bounded_mean, mean_interval, prediction_interval
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "distributions.csv"
 

@@ -6,9 +6,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from audiosim.kernels.elimination import log_determinants_of_mixtures
-from audiosim.stats.gaussians import jensen_shannon
-from audiosim.stats.gaussians.gaussian import from_rows, to_rows
-from audiosim.stats.gaussians.jensen_shannon import bordered, jensen_shannon_divergence
+from audiosim.sound import jensen_shannon
+from audiosim.sound.gaussians import from_rows, to_rows
+from audiosim.sound.jensen_shannon import bordered, jensen_shannon_divergence
 
 
 def pair(m, s, n, t):

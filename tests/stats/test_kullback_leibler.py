@@ -9,9 +9,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import norm
 
 from audiosim.errors import InputError
-from audiosim.stats.gaussians import kullback_leibler
-from audiosim.stats.gaussians.gaussian import from_rows, to_rows
-from audiosim.stats.gaussians.kullback_leibler import kullback_leibler_divergence, pack, pairs
+from audiosim.sound import kullback_leibler
+from audiosim.sound.gaussians import from_rows, to_rows
+from audiosim.sound.kullback_leibler import kullback_leibler_divergence, pack, pairs
 
 
 def by_cholesky(m1, s1, m2, s2):

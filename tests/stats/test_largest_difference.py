@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from audiosim.stats.inference.largest_difference import FEW_NUMBERS, largest_difference_quantile
+from audiosim.stats.tests import FEW_NUMBERS, largest_difference_quantile
 
 
 @cache  # for all levels

@@ -4,7 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from audiosim.errors import InputError
-from audiosim.stats.inference.multiple import benjamini_hochberg, holm
+from audiosim.stats.tests import benjamini_hochberg, holm
 
 PROBABILITIES = st.lists(st.floats(0, 1) | st.sampled_from([0.01, 0.02, 0.5]), min_size=1, max_size=20)
 

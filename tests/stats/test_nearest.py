@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from audiosim.stats.gaussians import nearest as module
-from audiosim.stats.gaussians.gaussian import from_rows, to_rows
-from audiosim.stats.gaussians.kullback_leibler import pack, packed_sides
-from audiosim.stats.gaussians.nearest import SearchField, nearest
+from audiosim.sound import nearest as module
+from audiosim.sound.gaussians import from_rows, to_rows
+from audiosim.sound.kullback_leibler import pack, packed_sides
+from audiosim.sound.nearest import SearchField, nearest
 
 
 def field_of(packed, groups=None, closed=(), order=None):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audiosim.stats.normal.ordered_factor import NO_FACTOR, STEP
+from audiosim.stats.normal.conditioning import NO_FACTOR, STEP
 
 COUNT = 2 * STEP + 7
 

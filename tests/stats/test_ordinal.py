@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import logistic
 
 from audiosim.errors import InputError
-from audiosim.stats.responses.ordinal import expectation, level_probabilities, thresholds_of, variance
+from audiosim.stats.ordinal import expectation, level_probabilities, thresholds_of, variance
 
 
 def test_level_probabilities_are_those_of_a_cut_logistic_variable():

@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.features.table import columns, design
-from audiosim.stats.responses.ordinal import Rows, derivatives, level_probabilities, row_scores
-from audiosim.stats.responses.ordinal_fit import fit_ordinal
-from audiosim.stats.responses.standardisation import UnidentifiedError
+from audiosim.ordinal.features import columns, design
+from audiosim.stats.ordinal import Rows, UnidentifiedError, derivatives, fit_ordinal, level_probabilities, row_scores
 
 # From R's ordinal::clm, sandwich::vcovCL and VGAM::vglm; ordinal.R in the same folder wrote both files.
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
+from audiosim.sound.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
 
 
 def test_it_is_the_share_of_references_farther_from_both():

@@ -10,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from audiosim import OrdinalRegression
 from audiosim.errors import InputError
-from audiosim.stats.responses.ordinal_fit import fit_ordinal
-from audiosim.stats.responses.standardisation import UnidentifiedError
+from audiosim.stats.ordinal import UnidentifiedError, fit_ordinal
 
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(RNG.normal(size=(300, 3)), columns=["fSYS", "fART", "sGEN"])

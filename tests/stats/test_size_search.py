@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from audiosim.stats.normal.size_search import SMALLEST, least_cost, relative_errors
+from audiosim.stats.normal.variance_components import SMALLEST, least_cost, relative_errors
 from audiosim.stats.threads import one_thread
 
 COUNTS, TRUE = np.array([2000.0, 40.0, 9.0]), np.array([0.6, 0.05, 2.0])

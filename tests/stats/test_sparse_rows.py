@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from audiosim.stats.normal.sparse_rows import side_by_side
+from audiosim.stats.normal.blocks import side_by_side
 
 
 def test_matrices_side_by_side_are_those_that_numpy_stacks():

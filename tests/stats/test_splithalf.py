@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.stats.generalizability.splithalf import ALPHAS, split_half
-from audiosim.stats.inference.paired_tests import TESTS
+from audiosim.stats.split_half import ALPHAS, split_half
+from audiosim.stats.tests import TESTS
 
 RNG = np.random.default_rng(12)
 DRAWN = RNG.normal(size=(5, 21)) + np.linspace(0, 0.6, 5)[:, None]

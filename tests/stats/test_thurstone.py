@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate
 from scipy.special import ndtr
 
-from audiosim.stats.responses.thurstone import SAME, A, Answering, B, answer_likelihood, answer_moments
+from audiosim.stats.thurstone import SAME, A, Answering, B, answer_likelihood, answer_moments
 
 NOISE, TIE = 0.2, 0.1
 PRIOR = np.eye(4) * 0.09 + 0.01

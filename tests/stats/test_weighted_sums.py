@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audiosim.stats.normal.weighted_sums import reduced
+from audiosim.stats.normal.projection import reduced
 
 
 @pytest.mark.parametrize(

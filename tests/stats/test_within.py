@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from audiosim.stats.normal.block_kernels import Cosines, SameCode
 from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.blocks import Cosines, SameCode, Within
 from audiosim.stats.normal.layout import REST, Layout
-from audiosim.stats.normal.within_blocks import Within
 
 SIZES = {"same": 0.5, "some": 0.3, "found": 0.4, "drawn": 0.2, "effects": 0.6, REST: 0.7}
 

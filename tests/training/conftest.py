@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 
 _spec = importlib.util.spec_from_file_location(
-    "relevance_conftest", Path(__file__).parents[1] / "relevance" / "conftest.py"
+    "relevance_conftest", Path(__file__).parents[1] / "joint" / "conftest.py"
 )
 _relevance = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_relevance)

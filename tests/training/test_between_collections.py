@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.joint_prior import FLOOR
-from audiosim.relevance.level_chances import FREEDOM
-from audiosim.relevance.model_files import load_model
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.levels import FREEDOM
+from audiosim.joint.prior import FLOOR
+from audiosim.ordinal.model import EFFECT_NAMES, TREND, Between, load_model
 from audiosim.simulation import Design, Effects, synthetic_collection
-from audiosim.training.between_collections import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
+from audiosim.training.joint import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
 
 HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(EFFECT_NAMES, (0.5, 0.4)), ("shipped",))
 
@@ -81,7 +80,7 @@ def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_h
     found = estimator_of(pool, model).predict(np.full(len(pool.pairs), np.nan)).prior
     usual = estimator_of(pool, "historical").predict(np.full(len(pool.pairs), np.nan)).prior
     between, scale = model.between, np.sqrt(usual.variance)
-    from audiosim.relevance.consensus import covariates
+    from audiosim.joint.terms import covariates
 
     columns = np.column_stack([np.ones(len(scale)), *covariates(pool)]) * scale[:, None]
     mean = usual.mean + columns @ [between.trend[name][0] for name in TREND]

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.corpus.pool import build_pool
-from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
+from audiosim.collection.pool import build_pool
+from audiosim.ordinal.model import EFFECT_NAMES, TREND, Between
 from audiosim.simulation import Design, draw_parts, synthetic_collection
-from audiosim.training.between_collections import Estimates
-from audiosim.training.between_editions import EditionPair, edition_pairs, learn_carried, of_one_source
+from audiosim.training.joint import EditionPair, Estimates, edition_pairs, learn_carried, of_one_source
 
 SPREAD, ERROR = 0.3, 0.1
 HELD = Between(dict.fromkeys(TREND, (0.0, SPREAD)), dict.fromkeys(EFFECT_NAMES, (0.5, SPREAD)), ())

@@ -7,22 +7,21 @@ import pytest
 from scipy.linalg import null_space
 from scipy.stats import chi2, multivariate_normal
 
-from audiosim.audio.index import AudioIndex
-from audiosim.audio.parameters import Parameters
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.between import ALWAYS, METADATA, SOUND
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.level_chances import FREEDOM
-from audiosim.relevance.model_files import load_model, save_model
+from audiosim.joint.estimators import estimator_of
+from audiosim.joint.levels import FREEDOM
+from audiosim.joint.model import JointEstimator
+from audiosim.ordinal.model import ALWAYS, METADATA, SOUND, load_model, save_model
 from audiosim.simulation import Design, Effects, synthetic_collection
-from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.sound.gaussians import Gaussian
+from audiosim.sound.index import AudioIndex
+from audiosim.sound.parameters import Parameters
 from audiosim.stats.normal.layout import REST
-from audiosim.training.held_out import CLOSE
-from audiosim.training.joint_fit import START, UNTOLD, fit_joint
+from audiosim.training.joint import START, UNTOLD, fit_joint
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
+from audiosim.training.validate import CLOSE
 
 # So small that almost no grade is cut off at an end of the scale.
 EFFECTS = Effects(

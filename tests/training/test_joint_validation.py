@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.relevance.between import ALWAYS, METADATA, SOUND
-from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.model_files import fallbacks
+from audiosim.joint.model import JointEstimator
+from audiosim.ordinal.model import ALWAYS, METADATA, SOUND, fallbacks
 from audiosim.report.screen import console
-from audiosim.report.training_page import training_page
-from audiosim.report.training_views import MEANINGS, component_table, spell, training_view
+from audiosim.report.train import MEANINGS, component_table, spell, training_page, training_view
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.normal.layout import REST
-from audiosim.training.cross_validation import View
-from audiosim.training.examples import judged_pools, make_examples
-from audiosim.training.folds import Judged, draw, ways_to_hold_out
-from audiosim.training.joint_validation import (
+from audiosim.training.cross_validate import View
+from audiosim.training.examples import Judged, draw, judged_pools, make_examples, ways_to_hold_out
+from audiosim.training.plan import Plan
+from audiosim.training.train import train
+from audiosim.training.validate_joint import (
     HALVINGS,
     JUDGED,
     PRIOR,
@@ -30,8 +29,6 @@ from audiosim.training.joint_validation import (
     means,
     seen_only,
 )
-from audiosim.training.plan import Plan
-from audiosim.training.train import train
 
 LEVELS = np.arange(5.0, 100, 10)
 

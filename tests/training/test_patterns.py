@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.model_files import fallbacks, load_model
+from audiosim.joint.estimators import estimator_of
+from audiosim.ordinal.model import fallbacks, load_model
 from audiosim.training.examples import judged_pools
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train

@@ -6,22 +6,30 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from audiosim.audio.index import AudioIndex
-from audiosim.audio.parameters import Parameters
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, parse_scale
-from audiosim.corpus.pool import build_pool
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, parse_scale
 from audiosim.errors import InputError
-from audiosim.features.table import columns, design
+from audiosim.ordinal.features import columns, design
+from audiosim.ordinal.model import load_model, save_model
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
-from audiosim.relevance.model_files import load_model, save_model
-from audiosim.stats.gaussians.gaussian import Gaussian
-from audiosim.training.examples import judged_pools, levels_of, make_examples, place_levels
-from audiosim.training.folds import Judged, deal, draw, ways_to_hold_out
-from audiosim.training.likelihood import contains, nagelkerke
+from audiosim.sound.gaussians import Gaussian
+from audiosim.sound.index import AudioIndex
+from audiosim.sound.parameters import Parameters
+from audiosim.training.examples import (
+    Judged,
+    deal,
+    draw,
+    judged_pools,
+    levels_of,
+    make_examples,
+    place_levels,
+    ways_to_hold_out,
+)
+from audiosim.training.fit import contains, nagelkerke
 from audiosim.training.plan import LISTS, Plan, is_joint, parse_shares, parse_terms
+from audiosim.training.scores import calibration_slope, constant_forecast, coverage, score_predictions
 from audiosim.training.train import train
-from audiosim.training.validation import calibration_slope, constant_forecast, coverage, score_predictions
 
 TERMS = ("fSYS", "sGEN", "fGEN")
 COEFFICIENTS = np.array([3.0, 1.0, -4.0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.stats.arrays import Array
 
 
 def middle_ranks(values: Array, axis: int) -> Array:

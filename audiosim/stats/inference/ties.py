@@ -5,7 +5,7 @@ Whatever asks which of two systems is better asks here first, so that none is be
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
+from audiosim.stats.arrays import Array, Integers
 
 SAME = 1e-12  # share of the largest score: numbers closer than this differ by rounding alone
 

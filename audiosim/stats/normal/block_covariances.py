@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotri, dtrtri
 
-from audiosim.arrays import Array, Integers
-from audiosim.properties import cached_property
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.layout import REST, Layout
 
 AT_ONCE = 500  # values processed at a time, to limit the memory of their products

@@ -8,17 +8,32 @@ from functools import partial
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.properties import cached_property
-from audiosim.stats.normal.conditioning import ConditionedBlock, certain_now, cleared, summed_precision, with_known
-from audiosim.stats.normal.covariance_roots import ROUNDING, closer_root, effects_given, factor_of, known_root, root_of
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.blocks import BlockPlaces, Within
+from audiosim.stats.normal.conditioning import (
+    NO_FACTOR,
+    ConditionedBlock,
+    OrderedFactor,
+    certain_now,
+    cleared,
+    summed_precision,
+    with_known,
+)
 from audiosim.stats.normal.loadings import Changed, Loadings
 from audiosim.stats.normal.multivariate import Moments, Sparse
-from audiosim.stats.normal.ordered_factor import NO_FACTOR, OrderedFactor
-from audiosim.stats.normal.projection import EffectsGiven, Remembered, by_block, kept_product
-from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduced, reduced_by
-from audiosim.stats.normal.within_blocks import BlockPlaces, Within
+from audiosim.stats.normal.projection import (
+    EffectsGiven,
+    Remembered,
+    by_block,
+    kept_product,
+    may_be_kept,
+    precision_of,
+    reduced,
+    reduced_by,
+)
+from audiosim.stats.normal.roots import ROUNDING, closer_root, effects_given, factor_of, known_root, root_of
 
 HANDED_ON = 64  # largest number of new values for which cached results are updated; for more they are dropped
 _Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)

@@ -8,14 +8,12 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import block_diag
 
-from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
-from audiosim.properties import cached_property
-from audiosim.stats.normal.block_kernels import Cosines, SameCode
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.blocks import Cosines, SameCode, Within, check_blocks, side_by_side
 from audiosim.stats.normal.loadings import Loadings
-from audiosim.stats.normal.sparse_rows import side_by_side
-from audiosim.stats.normal.within_blocks import Within, check_blocks
 
 REST = "rest"
 Kernels = SameCode | Cosines | tuple[Array, ...] | tuple[Booleans, ...] | tuple[Array | Booleans, ...]

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dsyrk
 
-from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.stats.arrays import Array, Integers
 
 AT_ONCE = 200_000  # numbers of a dense block: 1.6 MB fit into the processor's cache
 DENSE_IS_FASTER = 100  # factor by which one multiplication of a dense product is faster than of a sparse one

@@ -12,11 +12,10 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 from audiosim.campaign import Campaign, DatabaseStore, Event
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
-from service.callers.tokens import TokenStore
-from service.files.deliveries import Delivery
-from service.files.import_store import ImportStore
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment
+from service.access.tokens import TokenStore
+from service.collections.imports import Delivery, ImportStore
 
 NOW = [datetime(2026, 11, 21, 9, tzinfo=UTC)]
 

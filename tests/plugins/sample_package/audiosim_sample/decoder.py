@@ -5,10 +5,8 @@ from struct import error, unpack
 
 import numpy as np
 
-from audiosim.audio.channel import Decoded
-from audiosim.audio.decoder import Decoder, decoded_whole
-from audiosim.audio.sound_limits import SoundLimits
 from audiosim.errors import SoundError
+from audiosim.sound.channel import Decoded, Decoder, SoundLimits, decoded_whole
 
 LINEAR_16 = 3
 

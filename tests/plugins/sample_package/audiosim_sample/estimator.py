@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool
+from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
-from audiosim.relevance.belief import Belief
+from audiosim.joint.posterior import Belief
+from audiosim.stats.arrays import Array
 
 
 class AroundTheMean:

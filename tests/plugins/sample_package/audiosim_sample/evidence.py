@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
+from audiosim.joint.terms import EvidenceKind, Regressors
 
 
 def _shelf(document):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.pool import Pool
-from audiosim.features.feature import Feature
+from audiosim.collection.pool import Pool
+from audiosim.ordinal.feature import Feature
+from audiosim.stats.arrays import Array
 
 
 def share_of_firsts(pool: Pool) -> Array:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.corpus.model import Scale
+from audiosim.collection.values import Scale
 from audiosim.measures.measure import MINIMUM, Definition, Measure
+from audiosim.stats.arrays import Array
 
 
 def hit(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from audiosim.arrays import Array
-from audiosim.expected.estimation import ExpectedScores
-from audiosim.expected.ranking import Ranking
-from audiosim.relevance.belief import Belief
+from audiosim.joint.posterior import Belief
+from audiosim.ranking.expected import ExpectedScores
+from audiosim.ranking.ranking import Ranking
+from audiosim.stats.arrays import Array
 
 
 class Even:

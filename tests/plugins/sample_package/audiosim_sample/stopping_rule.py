@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.selection.stopping_definition import LoopState, StoppingDefinition
+from audiosim.ranking.stopping import LoopState, StoppingDefinition
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,245 @@
+"""Comparisons for assessors, and the kind of question that gives the most information per second."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from audiosim.campaign.event import ANSWERS, Clock, Event, Record
+from audiosim.campaign.log import Log
+from audiosim.campaign.queue import Queue
+from audiosim.campaign.rules import check_open, comparison_lease
+from audiosim.campaign.settings import CampaignSettings
+from audiosim.campaign.state import ComparisonLease, Ledger, what_compares
+from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
+from audiosim.collection.pool import Pool
+from audiosim.collection.values import PairedComparison
+from audiosim.errors import InputError
+from audiosim.joint.estimators import Comparing, RelevanceEstimator
+from audiosim.ranking import Selection
+from audiosim.ranking.values import ComparisonValues
+from audiosim.stats.arrays import Array
+
+
+class Worth(NamedTuple):
+    """Kind of question that gives the most information per second of one person.
+
+    kind  grade or comparison
+    grade, comparison  value of the best one of each, per second
+    """
+
+    kind: Literal["grade", "comparison"]
+    grade: float
+    comparison: float
+
+
+class ComparisonQueue:
+    """Comparisons of a campaign, as far as its settings allow them.
+
+    selection  returns the current selection
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        ledger: Ledger,
+        pool: Pool,
+        queue: Queue,
+        settings: CampaignSettings,
+        clock: Clock,
+        estimator: RelevanceEstimator,
+        selection: Callable[[], Selection],
+    ) -> None:
+        if settings.comparisons != "none" and not isinstance(estimator, Comparing):
+            raise InputError(f"comparisons need a model that supports them, such as joint, got {estimator.name}")
+        self._log, self._ledger, self._pool, self._queue = log, ledger, pool, queue
+        self._settings, self._clock, self._selection = settings, clock, selection
+        self._estimator = estimator
+        self._lots = np.random.default_rng(settings.seed).random((2, len(pool.pairs)))
+
+    @property
+    def allowed(self) -> str:
+        """Comparisons among the questions: none, some or only."""
+        return self._settings.comparisons
+
+    def check_taken(self) -> None:
+        """Raise an error if the model does not support comparisons."""
+        if not isinstance(self._estimator, Comparing):
+            raise InputError(f"the model {self._estimator.name} does not support comparisons; joint does")
+
+    def in_force(self, back: Iterable[str] = ()) -> tuple[int, tuple[PairedComparison, ...]]:
+        """Number of the last known line, and the valid comparisons then, the collection's own first.
+
+        back  people set aside whose comparisons to include
+        """
+        with self._log.state:
+            ledger = self._ledger
+            return ledger.number, ledger.comparisons.in_force(ledger.aside.keys() - set(back))
+
+    def answers(self, assessor: str) -> list[Record]:
+        """Comparisons of an assessor that were not withdrawn, oldest first."""
+        with self._log.state:
+            records = [self._ledger.record(number) for number in self._ledger.counting(assessor)]
+        return [record for record in records if record.event.kind == "comparison"]
+
+    def leases(self, assessor: str | None = None) -> list[ComparisonLease]:
+        """Comparisons on lease now, in the order in which they were handed out."""
+        with self._log.state:
+            leases = self._ledger.comparisons.leases(self._clock())
+        return [one for one in leases if assessor in (None, one.assessor)]
+
+    def worth(self, assessor: str) -> Worth:
+        """Kind of question that makes the best use of an assessor's time; pairs leased to them come first."""
+        if self.allowed == "none":
+            return Worth(GRADE, 0.0, 0.0)
+        selection = self._selection()
+        with self._log.state:
+            now = self._clock()
+            values, values_at = self._values(selection, assessor, now), self._ledger.seconds
+            seconds = {kind: values_at.expected(kind, assessor) for kind in (GRADE, COMPARISON)}
+            free = self._queue.free(self._ledger, selection, now, assessor)
+            comparisons = [one for one in self._ledger.comparisons.leases(now) if one.assessor == assessor]
+            pairs = [lease for lease in self._ledger.leases(now) if lease.assessor == assessor]
+        if values is None:
+            return Worth(GRADE, 0.0, 0.0)
+        grade = float(values.grades[free].max(initial=0.0)) / seconds[GRADE]
+        comparison = float(values.values.max(initial=0.0)) / seconds[COMPARISON]
+        if self.allowed == "only" or (comparisons and not pairs):
+            return Worth(COMPARISON, grade, comparison)
+        better = comparison > grade and not pairs
+        return Worth(COMPARISON if better else GRADE, grade, comparison)
+
+    def ask(self, count: int, assessor: str) -> list[ComparisonLease]:
+        """Most informative comparisons, leased to an assessor, those already leased first; fewer if fewer are left.
+
+        New comparisons do not share documents. They are drawn with probabilities in proportion to their values: always
+        taking the best would lead to overconfidence, see `DrawnByDoubt`.
+        """
+        if not assessor:
+            raise InputError("comparisons are leased to assessors: expected the name of an assessor")
+        if count < 1:
+            raise InputError(f"the number of comparisons to ask for must be at least 1, got {count}")
+        selection = self._selection()
+
+        def leased() -> list[Event]:
+            now, lease_s = self._clock(), self._settings.lease_s
+            check_open(self._ledger)
+            chosen = [] if assessor in self._ledger.aside else self._choose(selection, count, assessor, now)
+            return [comparison_lease(one, assessor, now, lease_s) for one in chosen]
+
+        wanted = {what_compares(record.event.comparison) for record in self._log.write(leased)}
+        return [one for one in self.leases(assessor) if (assessor, one.query, frozenset(one[1:3])) in wanted]
+
+    def _choose(self, selection: Selection, count: int, assessor: str, now: datetime) -> list[PairedComparison]:
+        held = [one for one in self._ledger.comparisons.leases(now) if one.assessor == assessor]
+        chosen = [PairedComparison(one.query, one.document_a, one.document_b, "=", assessor) for one in held][:count]
+        values = self._values(selection, assessor, now)
+        if values is None:
+            return chosen
+        taken = {place for one in chosen for pair in one.pairs if (place := self._pool.positions.get(pair)) is not None}
+        for which in np.argsort(-self._drawn(values), kind="stable").tolist():
+            first, second = int(values.first[which]), int(values.second[which])
+            if len(chosen) == count:
+                break
+            if values.values[which] > 0 and first not in taken and second not in taken:
+                taken |= {first, second}
+                chosen.append(self._comparison(first, second, assessor))
+        return chosen
+
+    def _values(self, selection: Selection, assessor: str, now: datetime) -> ComparisonValues | None:
+        """Values of comparisons for an assessor; 0 for those that they made or that are leased to anyone."""
+        values = ComparisonValues.of(selection, self._queue.answerable(self._ledger, assessor))
+        if values is None:
+            return None
+        out = {one[1:] for one in self._ledger.comparisons.of(assessor)}
+        out |= {(one.query, frozenset(one[1:3])) for one in self._ledger.comparisons.leases(now)}
+        pairs = self._pool.pairs
+        places = zip(values.first.tolist(), values.second.tolist(), strict=True)
+        free = [
+            (pairs[first].query, frozenset((pairs[first].document, pairs[second].document))) not in out
+            for first, second in places
+        ]
+        return ComparisonValues(values.grades, values.first, values.second, values.values * np.array(free, dtype=float))
+
+    def _drawn(self, values: ComparisonValues) -> Array:
+        """(k,) values over lots from the exponential distribution, drawn once for each two pairs."""
+        lots = (self._lots[0][values.first] + self._lots[1][values.second]) % 1
+        return np.asarray(values.values / -np.log1p(-lots).clip(max=-1e-12))
+
+    def _comparison(self, first: int, second: int, assessor: str) -> PairedComparison:
+        """A comparison of two pairs; the order is drawn for each assessor, so that it favours no system."""
+        (query, a), (_, b) = self._pool.pairs[first], self._pool.pairs[second]
+        lot = hashlib.blake2b(json.dumps([self._settings.seed, assessor, query, a, b]).encode(), digest_size=1)
+        turned = lot.digest()[0] % 2
+        return PairedComparison(query, b if turned else a, a if turned else b, "=", assessor)
+
+
+# Comparison of the kinds of questions: information per second of the best grade and of the best comparison.
+
+
+class KindOfQuestion(NamedTuple):
+    """Best question of a kind.
+
+    kind       grade or comparison
+    seconds    expected time of an answer
+    relative   information per second, as a share of the best kind's
+    query, documents  the question; empty if none of the kind is left
+    """
+
+    kind: str
+    seconds: float
+    relative: float
+    query: str
+    documents: tuple[str, ...]
+
+    def row(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        return self._asdict() | {"documents": list(self.documents)}
+
+    def flat_row(self) -> dict[str, Any]:
+        """The same with the documents as one text."""
+        return self._asdict() | {"documents": " ".join(self.documents)}
+
+
+def seconds_of(events: Iterable[Event]) -> SecondsTaken:
+    """Seconds that the answers in a log took."""
+    taken = SecondsTaken()
+    for event in events:
+        if event.kind in (*ANSWERS, "repeat", "comparison"):
+            taken.note(event)
+    return taken
+
+
+def kinds_of_question(selection: Selection, taken: SecondsTaken, assessor: str = "") -> list[KindOfQuestion]:
+    """Best question of each kind for a person; first the kind that gives the most information per second.
+
+    assessor  person to use the times of; empty: a new person
+    """
+    values = ComparisonValues.of(selection, ~selection.belief.judged)
+    if values is None:
+        name = selection.estimator.name
+        raise InputError(f"kinds of questions need a model that supports comparisons, such as joint, got {name}")
+    pairs, grades = selection.pool.pairs, np.where(selection.belief.judged, 0.0, values.grades)
+    found: list[tuple[str, float, tuple[int, ...]]] = [(GRADE, 0.0, ()), (COMPARISON, 0.0, ())]
+    if grades.any():
+        best = int(np.argmax(grades))
+        found[0] = (GRADE, float(grades[best]), (best,))
+    if values.values.any():
+        best = int(np.argmax(values.values))
+        found[1] = (COMPARISON, float(values.values[best]), (int(values.first[best]), int(values.second[best])))
+    rates = {kind: value / taken.expected(kind, assessor) for kind, value, _ in found}
+    most = max(rates.values()) or 1.0
+    kinds = [
+        KindOfQuestion(
+            kind,
+            taken.expected(kind, assessor),
+            rates[kind] / most,
+            pairs[places[0]].query if places else "",
+            tuple(pairs[place].document for place in places),
+        )
+        for kind, _, places in found
+    ]
+    return sorted(kinds, key=lambda one: -one.relative)

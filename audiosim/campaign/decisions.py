@@ -1,0 +1,256 @@
+"""Texts changed by an organiser during a campaign: lines of its log, so that every program shows the same texts.
+
+A line has the new texts of the task under the names of WORDS, or the new `prompt` of a `query`. The scale cannot be
+changed: existing grades keep their meaning.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from audiosim.campaign.event import ADJUDICATION, MODEL, WORDS, Clock, Event, Record, turn_event
+from audiosim.campaign.log import Log
+from audiosim.campaign.queue import Queue
+from audiosim.campaign.rules import check_open, lease_of
+from audiosim.campaign.state import Ledger
+from audiosim.collection.collection import PROMPT, Collection, prompt_cell
+from audiosim.collection.pool import Pool
+from audiosim.collection.task import AssessorTask, TaskTable, checked_table, task_lines
+from audiosim.collection.values import Document, Pair, queries_of
+from audiosim.errors import ClosedError, InputError
+from audiosim.text import did_you_mean
+
+# Adjudications: disputed pairs that an organiser hands to one person for one more opinion.
+#
+# A request is a lease of a millisecond in the log, with the reason ADJUDICATION: programs without adjudications read
+# it as a lease that has ended.
+
+
+ASKED_S = 0.001  # the shortest lease that a log can hold
+
+
+class Adjudication(NamedTuple):
+    """Pair that an organiser gave to a person to judge.
+
+    number  number of the log line with the first request
+    status  waiting; judged: their judgment counts; cannot: they cannot judge it; set aside: none of their answers count
+    grade   grade of their judgment; None without one
+    """
+
+    number: int
+    time: str
+    pair: Pair
+    assessor: str
+    status: Literal["waiting", "judged", "cannot", "set aside"]
+    grade: float | None
+
+
+class Adjudications:
+    """The adjudications of a campaign.
+
+    write  writes events to the campaign's log and counts them
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Callable[[], list[Event]]], list[Record]],
+        log: Log,
+        ledger: Ledger,
+        pool: Pool,
+        queue: Queue,
+        clock: Clock,
+    ) -> None:
+        self._write, self._log, self._ledger = write, log, ledger
+        self._pool, self._queue, self._clock = pool, queue, clock
+
+    def ask(self, pair: Pair, assessor: str) -> Record:
+        """Put a pair first in a person's queue; if it is waiting there already, return the line of that request."""
+        records = self._write(lambda: self._asked(pair, assessor))
+        return records[0] if records else self._first(pair, assessor)._replace(replayed=True)
+
+    def all(self) -> list[Adjudication]:
+        """All adjudications, in the order of the requests."""
+        with self._log.state:
+            asked = self._ledger.adjudications
+            return [self._adjudication(pair, name, number) for name in asked for pair, number in asked[name].items()]
+
+    def _asked(self, pair: Pair, assessor: str) -> list[Event]:
+        ledger, now = self._ledger, self._clock()
+        self._pool.locate([pair])
+        what = f"document {pair.document} for query {pair.query}"
+        if assessor in ledger.aside:
+            raise InputError(f"{assessor} is set aside: expected a person whose judgments count")
+        if assessor in ledger.assessors(pair):
+            raise InputError(f"{assessor} has judged {what} already: expected a person who has not")
+        if assessor in ledger.cannot.get(pair, {}):
+            raise InputError(f"{assessor} cannot judge {what}: expected somebody else")
+        if not self._queue.answerable(ledger, assessor)[self._pool.positions[pair]]:
+            raise InputError(f"{what} is no longer handed out: too many people cannot judge it, or it cannot be played")
+        check_open(ledger)
+        if pair in ledger.adjudications.get(assessor, {}):
+            return []
+        return [lease_of(ledger, pair, assessor, now, self._lasting(pair, assessor, now), ADJUDICATION)]
+
+    def _lasting(self, pair: Pair, assessor: str, now: datetime) -> float:
+        """Duration of the requesting lease, in seconds: the time left if the person already has the pair."""
+        lease = self._ledger.lease(pair, now)
+        left = 0.0 if lease is None or lease.assessor != assessor else (lease.until - now).total_seconds()
+        return max(left, ASKED_S)
+
+    def _first(self, pair: Pair, assessor: str) -> Record:
+        with self._log.state:
+            return self._ledger.record(self._ledger.adjudications[assessor][pair])
+
+    def _adjudication(self, pair: Pair, assessor: str, number: int) -> Adjudication:
+        grade = self._ledger.said(pair).get(assessor)
+        time = self._ledger.record(number).event.time
+        if assessor in self._ledger.aside:
+            return Adjudication(number, time, pair, assessor, "set aside", None)
+        if assessor in self._ledger.cannot.get(pair, {}):
+            return Adjudication(number, time, pair, assessor, "cannot", None)
+        return Adjudication(number, time, pair, assessor, "waiting" if grade is None else "judged", grade)
+
+
+# Choices of a campaign's model: lines of its log, so that every program that opens it uses the same model.
+
+
+class ModelChoices:
+    """The choices of a campaign's model.
+
+    A campaign keeps the estimator with which it was opened; the service reopens it after a choice.
+
+    tell  function that adds an event to the campaign's log
+    """
+
+    def __init__(self, tell: Callable[[Event], Record], log: Log, ledger: Ledger, clock: Clock) -> None:
+        self._tell, self._log, self._ledger, self._clock = tell, log, ledger, clock
+
+    def choose(self, model: str, version: str = "", by: str = "", reason: str = "", key: str = "") -> Record:
+        """Record that the campaign has another model from here on.
+
+        model    name of the model; empty for the campaign's usual one
+        version  version of the model, if known
+        """
+        return self._tell(turn_event(MODEL, self._clock(), by, reason, key, model=model, version=version))
+
+    @property
+    def line(self) -> int:
+        """Number of the line with the last choice; 0: none."""
+        return self._ledger.model
+
+    @property
+    def last(self) -> Record | None:
+        """The line with the last choice, or None."""
+        with self._log.state:
+            return self._ledger.record(self.line) if self.line else None
+
+
+def last_choice(records: Iterable[Record]) -> tuple[int, str]:
+    """Number of the last line of a log that chose a model, and the model's name; 0 and empty without any."""
+    chosen = [(record.number, str(record.event.details["model"])) for record in records if record.event.kind == MODEL]
+    return chosen[-1] if chosen else (0, "")
+
+
+TASK_TEXTS = ("question", "instructions", "consent", "language")
+TITLE, LANGUAGES, QUERY = "title", "languages", "query"
+CHANGEABLE = (TITLE, *TASK_TEXTS, LANGUAGES)
+LONGEST_TITLE = 200
+
+
+class Rewording:
+    """The changes of a campaign's texts.
+
+    The campaign itself shows no texts: the service applies them to its collection, see `reworded`.
+
+    tell  function that adds an event to the campaign's log
+    """
+
+    def __init__(self, tell: Callable[[Event], Record], log: Log, ledger: Ledger, clock: Clock) -> None:
+        self._tell, self._log, self._ledger, self._clock = tell, log, ledger, clock
+
+    def change(self, texts: Mapping[str, str], by: str = "", reason: str = "", key: str = "") -> Record:
+        """Record that these texts apply from here on; see `reworded` for their names."""
+        return self._tell(turn_event(WORDS, self._clock(), by, reason, key, **texts))
+
+    def sent(self, by: str, key: str) -> bool:
+        """True if the log has a line with this key."""
+        with self._log.state:
+            return self._ledger.earlier(by, key) is not None
+
+    @property
+    def line(self) -> int:
+        """Number of the line with the last change; 0: none."""
+        return self._ledger.worded
+
+    @property
+    def last(self) -> Record | None:
+        """The line with the last change, or None."""
+        with self._log.state:
+            return self._ledger.record(self.line) if self.line else None
+
+
+def texts_of(collection: Collection) -> dict[str, str]:
+    """The changeable texts of a collection, by name; languages separated by commas."""
+    table = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
+    said = {name: str(getattr(table, name)) for name in TASK_TEXTS}
+    return {TITLE: collection.name, **said, LANGUAGES: ", ".join(table.languages)}
+
+
+def reworded(collection: Collection, texts: Mapping[str, str]) -> Collection:
+    """The collection with other texts.
+
+    texts  texts of the task, by name in CHANGEABLE; or the `prompt` of a `query`
+    """
+    if QUERY in texts:
+        return _with_prompt(collection, texts[QUERY], texts.get(PROMPT, ""))
+    given = {name: text.strip() for name, text in texts.items()}
+    if (title := given.pop(TITLE, None)) is not None:
+        if not title or not title.isprintable() or len(title) > LONGEST_TITLE:
+            raise InputError(f"expected a title of 1 to {LONGEST_TITLE} printable characters, got {title!r:.80}")
+        collection = replace(collection, name=title)
+    return _with_task(collection, given) if given else collection
+
+
+def reworded_by(collection: Collection, records: Iterable[Record]) -> tuple[Collection, int]:
+    """The collection with the current texts after the lines of a log, and the number of the last line about texts.
+
+    The prompt of a query is left out if no run answers the query any more.
+    """
+    line = 0
+    for number, event, _ in records:
+        if event.kind == WORDS:
+            texts = {name: str(text) for name, text in event.details.items() if name != "reason"}
+            if texts.get(QUERY) is None or texts[QUERY] in queries_of(collection.runs):
+                collection = reworded(collection, texts)
+            line = number
+    return collection, line
+
+
+def check_new(collection: Collection, changed: Collection) -> None:
+    """Raise an error if the new texts equal the present ones."""
+    task, other = collection.assessor_task, changed.assessor_task
+    tables = [TaskTable() if one is None else one.table for one in (task, other)]
+    if collection.name == changed.name and tables[0] == tables[1] and collection.documents == changed.documents:
+        raise ClosedError("these are the present texts: nothing was changed")
+
+
+def _with_task(collection: Collection, texts: Mapping[str, str]) -> Collection:
+    task = collection.assessor_task
+    said: dict[str, object] = {name: texts[name] for name in TASK_TEXTS if name in texts}
+    if LANGUAGES in texts:
+        said[LANGUAGES] = tuple(filter(None, (one.strip() for one in texts[LANGUAGES].split(","))))
+    table = checked_table(msgspec.structs.replace(TaskTable() if task is None else task.table, **said))
+    return replace(collection, assessor_task=AssessorTask(table, "\n".join(task_lines(table))))
+
+
+def _with_prompt(collection: Collection, query: str, text: str) -> Collection:
+    known = queries_of(collection.runs)
+    if query not in known:
+        raise InputError(f"unknown query {query!r:.80}{did_you_mean(query, list(known))}")
+    name = collection.query_document(query)
+    document = collection.documents.get(name, Document(name))
+    documents = {**collection.documents, name: replace(document, more={**document.more, PROMPT: prompt_cell(text)})}
+    return replace(collection, documents=documents)

@@ -1,0 +1,199 @@
+"""Additions made to a collection while it was served: runs, recordings and metadata, in its folder `arrivals/`.
+
+    arrivals/runs/NAME.trec    run of a system; replaces the collection's run of that system
+    arrivals/systems.tsv       teams of these systems
+    arrivals/judges/NAME.tsv   grades of a machine; replace the collection's grades of that machine
+    arrivals/documents.tsv     metadata of added recordings, or further metadata of others
+    arrivals/sounds/           their sound files
+    arrivals/sounds.index      their descriptions
+
+The collection's own files are never changed; deleting a file here withdraws its contents.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from audiosim.collection.kinds import (
+    JUDGES,
+    MachineJudge,
+    document_lines,
+    judge_lines,
+    read_documents,
+    read_judges,
+    read_runs,
+    read_systems,
+    run_lines,
+    system_lines,
+)
+from audiosim.collection.values import Document, Run
+from audiosim.errors import InputError
+from audiosim.tables.text import write_text, write_texts
+
+ARRIVALS = "arrivals"
+RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
+OWN = ("artist", "genre", "path")
+LONGEST_FILE = 200  # longest file name in bytes; file systems allow 255
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Runs, documents, teams and machines' grades added to a collection.
+
+    runs       one per system
+    documents  documents by identifier
+    teams      teams by system
+    judges     one per name
+    """
+
+    runs: tuple[Run, ...] = ()
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    teams: Mapping[str, str] = field(default_factory=dict)
+    judges: tuple[MachineJudge, ...] = ()
+
+    @classmethod
+    def of(cls, folder: str | Path) -> "Arrivals":
+        """The additions in a collection's folder; empty if there are none."""
+        place = Path(folder) / ARRIVALS
+        documents, systems = place / DOCUMENTS, place / SYSTEMS
+        files = sorted(path for path in (place / RUNS).glob("*.trec"))
+        return cls(
+            read_runs(files, system_from="tag") if files else (),
+            read_documents(documents) if documents.exists() else {},
+            read_systems(systems) if systems.exists() else {},
+            read_judges(place),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.documents or self.teams or self.judges)
+
+    def runs_with(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """The collection's runs with these: a run replaces one of the same system, new systems come last."""
+        mine = {run.system: run for run in self.runs}
+        theirs = {run.system for run in runs}
+        return (*(mine.get(run.system, run) for run in runs), *(run for run in self.runs if run.system not in theirs))
+
+    def judges_with(self, judges: Sequence[MachineJudge]) -> tuple[MachineJudge, ...]:
+        """The collection's machines with these: a machine replaces one of the same name, new ones come last."""
+        mine = {judge.name: judge for judge in self.judges}
+        theirs = {judge.name: judge for judge in judges}
+        fresh = {
+            name: replace(one, settings=one.settings if one.settings.given else theirs[name].settings)
+            for name, one in mine.items()
+            if name in theirs
+        }
+        return (*(fresh.get(name, one) for name, one in theirs.items()), *(mine[n] for n in mine if n not in theirs))
+
+    def documents_with(self, documents: Mapping[str, Document]) -> dict[str, Document]:
+        """The collection's documents with these; the collection's own metadata take precedence."""
+        return {**documents, **{name: completed(documents.get(name), one) for name, one in self.documents.items()}}
+
+
+def completed(known: Document | None, came: Document) -> Document:
+    """The known properties of a document, with unknown ones filled in from the addition."""
+    if known is None:
+        return came
+    blank = {name: getattr(came, name) for name in OWN if getattr(known, name) is None}
+    return replace(known, **blank, more={**came.more, **known.more})
+
+
+def check_agrees(known: Document | None, came: Document) -> None:
+    """Raise an error if new metadata contradict known metadata; sound files are not compared."""
+    if known is None:
+        return
+    said, new = ({"artist": one.artist, "genre": one.genre, **one.more} for one in (known, came))
+    for name, now in new.items():
+        before = said.get(name)
+        if before is not None and now is not None and before != now:
+            raise InputError(f"document {came.identifier}: its {name} is already known as {before!r}, got {now!r}")
+
+
+def check_distinct(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise an error if a new name differs from a known one only in case, width or spaces, and so is a typo."""
+    new = sorted(set(names).difference(known))
+    alike = {_alike(name): name for name in known} if new else {}
+    for name in new:
+        if (meant := alike.get(_alike(name))) is not None:
+            raise InputError(f"unknown {what} {name!r:.80}: the known {meant!r:.80} differs only in case or spaces")
+
+
+def _alike(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def arrivals_stamp(folder: str | Path) -> Stamp:
+    """Names, sizes and times of the added files; changes when a file is added or withdrawn."""
+    place = Path(folder) / ARRIVALS
+    files = (
+        place / SYSTEMS,
+        place / DOCUMENTS,
+        *sorted((place / RUNS).glob("*.trec")),
+        *sorted((place / JUDGES).glob("*.tsv")),
+    )
+    return tuple((path.name, of.st_size, of.st_mtime_ns) for path in files if path.exists() and (of := path.stat()))
+
+
+def keep_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
+    """Write runs to a collection's `arrivals/`, replacing earlier additions of the same systems.
+
+    teams   teams of their systems, if known
+    """
+    place = _made(Path(folder) / ARRIVALS / RUNS)
+    systems = place.parent / SYSTEMS
+    texts = {place / _file_of(run): run_lines([run]) for run in runs}
+    known = {**(read_systems(systems) if systems.exists() else {}), **teams}
+    write_texts({**texts, **({systems: system_lines(known)} if teams else {})})
+
+
+def take_back_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
+    """Remove runs from a collection's `arrivals/`.
+
+    teams   teams that remain
+    """
+    place = Path(folder) / ARRIVALS
+    for run in runs:
+        (place / RUNS / _file_of(run)).unlink(missing_ok=True)
+    if teams:
+        write_text(place / SYSTEMS, system_lines(teams))
+    else:
+        (place / SYSTEMS).unlink(missing_ok=True)
+
+
+def keep_judge(folder: str | Path, judge: MachineJudge) -> None:
+    """Write a machine's grades to a collection's `arrivals/`, replacing earlier ones of the same name."""
+    write_text(_made(Path(folder) / ARRIVALS / JUDGES) / f"{judge.name}.tsv", judge_lines(judge))
+
+
+def take_back_judge(folder: str | Path, name: str) -> None:
+    """Remove a machine's grades from a collection's `arrivals/`."""
+    (Path(folder) / ARRIVALS / JUDGES / f"{name}.tsv").unlink(missing_ok=True)
+
+
+def _file_of(run: Run) -> str:
+    """File name of a run: the system's name, or its beginning and a digest if the name is too long."""
+    name = quote(run.system, safe=" ")
+    if len(name) > LONGEST_FILE:
+        name = f"{name[: LONGEST_FILE // 2]}-{hashlib.sha256(run.system.encode()).hexdigest()}"
+    return f"{name}.trec"
+
+
+def keep_documents(folder: str | Path, documents: Iterable[Document]) -> None:
+    """Write metadata of documents to a collection's `arrivals/`, merged with earlier additions."""
+    path = _made(Path(folder) / ARRIVALS) / DOCUMENTS
+    known = read_documents(path) if path.exists() else {}
+    for document in documents:
+        known[document.identifier] = completed(document, known.get(document.identifier, document))
+    write_text(path, document_lines(known.values()))
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    return folder

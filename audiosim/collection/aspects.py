@@ -1,0 +1,129 @@
+"""Several aspects of each pair, each judged on a scale of its own: rankings by one of them, or by their mean.
+
+A file of judgments has them in a column `aspect`. If assessors judge all aspects on one page, other aspects give no
+information on an unjudged pair, which has none. If they judged different pairs, the grades of one aspect are evidence
+about another: a covariate of its grades with a learned slope, like the grades of a judging machine.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+
+from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.values import Judgment, Scale, mean_grades
+from audiosim.errors import InputError
+from audiosim.text import did_you_mean
+
+MEAN = "mean"
+MOST_LEVELS = 10_000
+EXACT = 9  # decimals to which a mean is rounded
+
+
+@dataclass(frozen=True)
+class Aspects:
+    """Judgments by aspect.
+
+    scale      scale of each aspect's grades
+    judgments  judgments by aspect, in the order in which they were made
+    """
+
+    scale: Scale
+    judgments: Mapping[str, tuple[Judgment, ...]]
+
+    @classmethod
+    def of(
+        cls,
+        scale: Scale,
+        judgments: Sequence[Judgment],
+        names: Sequence[str] = (),
+        judges: Sequence[MachineJudge] = (),
+    ) -> "Aspects":
+        """The judgments of a collection, divided by aspect.
+
+        names   names of the aspects; none: those of the judgments
+        judges  judges of the collection; none may have the name of an aspect's evidence
+        """
+        parted: dict[str, list[Judgment]] = {name: [] for name in names}
+        for one in judgments:
+            if names and one.aspect not in parted:
+                raise InputError(
+                    f"expected an aspect of {', '.join(names)}, as in task.toml, for document {one.document} "
+                    f"of query {one.query}, got {one.aspect or 'none'}"
+                )
+            parted.setdefault(one.aspect, []).append(one)
+        found = cls(scale, {name: tuple(some) for name, some in parted.items()})
+        taken = next((one.name for one in judges if one.name in found.evidence_names), None)
+        if taken is not None:
+            raise InputError(f"the name {taken} of a machine judge is that of an aspect's grades: rename the judge")
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The aspects."""
+        return tuple(self.judgments)
+
+    def scale_of(self, aspect: str) -> Scale:
+        """The scale of an aspect's grades, or of their mean."""
+        return mean_scale(self.scale, len(self.judgments)) if aspect == MEAN else self.scale
+
+    def judged(self, aspect: str) -> tuple[Judgment, ...]:
+        """The judgments of one aspect, or the means of assessors who judged all aspects of a pair."""
+        if aspect == MEAN:
+            return tuple(self._means())
+        if aspect not in self.judgments:
+            known = (*self.judgments, MEAN)
+            raise InputError(f"unknown aspect {aspect!r:.80}, expected {', '.join(known)}{did_you_mean(aspect, known)}")
+        return self.judgments[aspect]
+
+    def _means(self) -> Iterable[Judgment]:
+        held = [{(one.pair, one.assessor): one for one in some} for some in self.judgments.values()]
+        for key in held[0]:
+            if all(key in some for some in held):
+                (pair, assessor), said = key, [some[key] for some in held]
+                yield Judgment(
+                    *pair, mean_of([one.grade for one in said], self.scale), assessor, max(one.time for one in said)
+                )
+
+    def evidence(self, aspect: str) -> tuple[MachineJudge, ...]:
+        """The grades of other aspects as evidence about one; none if they cover no further pairs."""
+        own = {one.pair for one in self.judged(aspect)}
+        others = {name: mean_grades(some) for name, some in self.judgments.items() if name != aspect}
+        telling = {name: grades for name, grades in others.items() if not own.issuperset(grades)}
+        return tuple(MachineJudge.of(_evidence_name(name), grades) for name, grades in telling.items())
+
+    @property
+    def evidence_names(self) -> frozenset[str]:
+        """Names of the evidence that `evidence` makes."""
+        return frozenset(map(_evidence_name, self.judgments))
+
+
+def _evidence_name(aspect: str) -> str:
+    return f"aspect-{aspect}"
+
+
+def mean_of(grades: Sequence[float], scale: Scale) -> float:
+    """The mean of a pair's grades in all aspects, as the nearest level of `mean_scale`."""
+    mean, levels = sum(grades) / len(grades), mean_scale(scale, len(grades)).levels
+    place = bisect_left(levels, mean)
+    # Sums of levels such as 1/7 are rounded, so that a level may lie slightly on either side of the mean.
+    return min(levels[max(0, place - 1) : place + 1], key=lambda level: abs(level - mean))
+
+
+@lru_cache(maxsize=16)
+def mean_scale(scale: Scale, count: int) -> Scale:
+    """The scale of the means of a number of grades: all possible values of the mean."""
+    if count < 2:
+        return scale
+    *_, sums = accumulate(range(count), lambda some, _: _sums(some, scale), initial=frozenset([0.0]))
+    if len(sums) > MOST_LEVELS:
+        raise InputError(f"the mean of {count} aspects has {len(sums):,} levels, expected up to {MOST_LEVELS:,}")
+    return Scale("custom", tuple(sorted({round(one / count, EXACT) for one in sums})))
+
+
+def _sums(some: frozenset[float], scale: Scale) -> frozenset[float]:
+    found = frozenset(round(one + level, EXACT) for one in some for level in scale.levels)
+    if len(found) > MOST_LEVELS * 10:
+        raise InputError(f"the levels {scale} have too many different sums for the mean of several aspects")
+    return found

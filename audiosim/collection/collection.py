@@ -1,0 +1,483 @@
+"""A collection: documents, queries, systems, runs and the judgments made so far."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audiosim.collection.arrivals import Arrivals
+from audiosim.collection.aspects import MEAN, Aspects
+from audiosim.collection.evidence import Evidence, EvidenceOf, Key, read_evidence
+from audiosim.collection.facts import (
+    Reading,
+    check_judgments,
+    check_met,
+    check_whole,
+    common_queries,
+    depth_of,
+    run_facts,
+)
+from audiosim.collection.folder import write_collection
+from audiosim.collection.kinds import (
+    JudgeSettings,
+    MachineJudge,
+    SameArtist,
+    SystemFrom,
+    check_names_of_judges,
+    known_artists,
+    read_comparisons,
+    read_documents,
+    read_judges,
+    read_judgments,
+    read_queries,
+    read_runs,
+    read_systems,
+    without_same_artist,
+)
+from audiosim.collection.layouts import FolderFiles, open_folder
+from audiosim.collection.memory import (
+    DOCUMENT,
+    QUERY,
+    SYSTEM,
+    documents_in_memory,
+    grades_in_memory,
+    judgments_in_memory,
+    names_in_memory,
+    runs_in_memory,
+)
+from audiosim.collection.mirex import Exclusions
+from audiosim.collection.scales import guess_scale
+from audiosim.collection.settings import DEEPEST_GUESS, Settings, left_open, read_settings
+from audiosim.collection.task import AssessorTask, check_task, read_task
+from audiosim.collection.values import (
+    FINE,
+    Document,
+    JudgmentSequence,
+    Pair,
+    PairedComparison,
+    Run,
+    Scale,
+    as_scale,
+    distinct_grades,
+    have_aspects,
+    mean_grades,
+    queries_of,
+    retrieved_by,
+)
+from audiosim.errors import InputError
+from audiosim.results.value import frame_of, in_notebook
+from audiosim.tables.schema import Say
+from audiosim.text import counted, repeated
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+SOUNDS = "sounds.index"
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """One evaluation; its folder contains the files listed in the README.
+
+    identifier       the folder's name; the service serves it under this
+    name             shown to people
+    task             question that a grade answers, such as "how similar the two sound"; empty: unspecified
+    scale            grades that an assessor may give
+    cutoff           depth of rankings for measures that name none
+    runs             one per system, at least one
+    documents        metadata of each recording; unlisted recordings have none
+    query_documents  document of each query; an unlisted query is the document of the same name
+    teams            team of each system; an unlisted system is its own team
+    judgments        judgments in the order they were made
+    comparisons      each of two documents for one query, in the order they were made
+    not_artists      values of `artist` that do not name an artist and count as unknown
+    guesses          one sentence for each setting that is missing in the files and was guessed
+    readings         one line per file: its contents, and the part of them about retrieved pairs
+    sound_folder     further folder of recordings that `serve` may play; not written by `save`
+    sounds           folder of the index of its recordings, or None; not written by `save`
+    evidence         further evidence given by the user, under distinct names
+    judges           machines that judge, under distinct names
+    edition_of       collection that this one is an edition of, or a name shared by its editions; empty: unspecified
+    assessor_task    task.toml: the questions to assessors and their form; None: the usual questions
+    aspects          judgments by aspect; None if a pair has one grade
+    aspect           aspect of `judgments` and `scale`, or "mean"; empty without aspects
+    before           collection before runs or documents were added; None if none were added
+    system_from      source of system names in its run files, for files of runs that join it; see `load`
+    same_artist      treatment of results by the query's own artist, for runs that join it; see `load`
+    """
+
+    identifier: str
+    name: str
+    scale: Scale
+    cutoff: int
+    runs: tuple[Run, ...]
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    query_documents: Mapping[str, str] = field(default_factory=dict)
+    teams: Mapping[str, str] = field(default_factory=dict)
+    judgments: JudgmentSequence = ()
+    comparisons: tuple[PairedComparison, ...] = ()
+    not_artists: frozenset[str] = frozenset()
+    guesses: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    sounds: Path | None = None
+    evidence: tuple[Evidence, ...] = ()
+    judges: tuple[MachineJudge, ...] = ()
+    task: str = ""
+    edition_of: str = ""
+    sound_folder: Path | None = None
+    assessor_task: AssessorTask | None = None
+    aspects: Aspects | None = None
+    aspect: str = ""
+    before: "Collection | None" = field(default=None, repr=False)
+    system_from: SystemFrom | None = field(default=None, compare=False)
+    same_artist: SameArtist | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise InputError(f"collection {self.identifier} has no runs")
+        if (twice := repeated(run.system for run in self.runs)) is not None:
+            raise InputError(f"collection {self.identifier} has two runs of system {twice}")
+        if self.cutoff < 1:
+            raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
+        for grade in distinct_grades(self.judgments):
+            self.scale.check(grade)
+        if (twice := repeated(piece.name for piece in self.evidence)) is not None:
+            raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
+        check_names_of_judges(self.judges, (piece.name for piece in self.evidence))
+
+    def __repr__(self) -> str:
+        queries = retrieved_by(self.runs, self.cutoff)
+        pairs = {(query, document) for query, documents in queries.items() for document in documents}
+        judged = len(pairs & self.grades().keys())
+        counts = (counted(len(queries), "query", "queries"), counted(len(self.runs), "system", "systems"))
+        compared = f", {counted(len(self.comparisons), 'comparison', 'comparisons')}" if self.comparisons else ""
+        pairs_judged = f"{counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
+        return f"{self.name}: {', '.join(counts)}, {pairs_judged}{compared}"
+
+    _repr_html_ = in_notebook
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system: team, number of queries, median depth, and judged share of its results."""
+        facts = ((one, one.queries + one.others) for one in run_facts(self.runs, self.cutoff, self.judgments))
+        return [
+            {
+                "system": one.system,
+                "team": self.team(one.system),
+                "queries": n,
+                "depth": one.depth,
+                "judged": one.judged,
+            }
+            for one, n in facts
+        ]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The systems as a pandas table, indexed by system; see `rows`."""
+        return frame_of(self.rows(), ["system", "team", "queries", "depth", "judged"], "system")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Plot the judged share of each system's results; new axes if None."""
+        from audiosim.results.plots import draw_bars
+
+        rows = self.rows()
+        return draw_bars(
+            [row["system"] for row in rows], [row["judged"] or 0.0 for row in rows], "results judged", axes
+        )
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        judgments: str | Path | None = None,
+        *,
+        scale: Scale | str | Sequence[float] | None = None,
+        system_from: SystemFrom | None = None,
+        same_artist: SameArtist | None = None,
+        partial: bool = False,
+    ) -> "Collection":
+        """The collection in a folder; an InputError if one of its files has no retrieved document, query or system.
+
+        judgments    file of judgments, `none` for no judgments, None for the folder's own
+        scale        scale of the judgments, such as "broad" or [0, 1, 2, 3]; None for the folder's
+        system_from  source of system names in run files, `file` or `tag`; None for the folder's setting
+        same_artist  `drop` leaves out results that are the query's own recording or by its artist; `keep` keeps them;
+                     None uses the folder's setting, or else keeps them with a note in `guesses`
+        partial      allows runs that answer less than 90 % of the queries that at least half of the systems answer;
+                     otherwise such a run is an InputError
+        """
+        folder = open_folder(folder)
+        files = FolderFiles.find(folder, judgments)
+        settings = read_settings(files.settings) if files.settings else Settings()
+        documents = read_documents(files.documents) if files.documents else {}
+        query_documents = read_queries(files.queries) if files.queries else {}
+        teams = read_systems(files.systems) if files.systems else {}
+        exclusions = Exclusions(query_documents, known_artists(documents, settings.not_artists))
+        notes = list(files.guesses)
+        system_from, same_artist = system_from or settings.system_from, same_artist or settings.same_artist
+        runs = read_runs(files.runs, exclusions, system_from, notes.append)
+        runs, said = without_same_artist(runs, exclusions, same_artist)
+        notes += [] if said is None else [said]
+        if not partial:
+            check_whole(runs, common_queries(runs), str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
+        settings = replace(settings, scale=settings.scale if scale is None else as_scale(scale))
+        scale, judged = _read_judgments(files.judgments, settings.scale, notes.append)
+        judged = settings.counting(judged, notes.append)
+        comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
+        evidence = read_evidence(folder, settings.evidence, folder / SOUNDS)
+        judges, deepest = read_judges(folder, settings.judges), depth_of(runs)
+        task = None if files.task is None else read_task(files.task)
+        found = cls(
+            identifier=folder.resolve().name,
+            name=folder.resolve().name if settings.name is None else settings.name,
+            scale=scale,
+            cutoff=settings.cutoff or min(deepest, DEEPEST_GUESS),
+            runs=runs,
+            documents=documents,
+            query_documents=query_documents,
+            teams=teams,
+            judgments=judged,
+            comparisons=comparisons,
+            not_artists=settings.not_artists,
+            guesses=(*notes, *left_open(settings, bool(judged), deepest)),
+            readings=files.readings(runs, documents, query_documents, teams, judged, comparisons, evidence, judges),
+            # The path is made absolute: worker processes may open it from another folder.
+            sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
+            evidence=evidence,
+            judges=judges,
+            task=settings.task or "",
+            edition_of=settings.edition_of or "",
+            sound_folder=None if settings.sounds is None else (folder / settings.sounds).absolute(),
+            assessor_task=task,
+            system_from=system_from,
+            same_artist=same_artist,
+        )
+        if task is not None and files.task is not None:
+            check_task(files.task, task, found.scale, found.named())
+        return _checked(_parted(found).with_arrivals(Arrivals.of(folder)))
+
+    @classmethod
+    def from_frames(
+        cls,
+        runs: object,
+        judgments: object = None,
+        documents: object = None,
+        systems: object = None,
+        queries: object = None,
+        judges: Mapping[str, object] | None = None,
+        *,
+        scale: str | Sequence[float] | Scale | None = None,
+        cutoff: int | None = None,
+        name: str = "collection",
+    ) -> "Collection":
+        """A collection from objects in memory: data frames, dicts, objects of ranx or ir_measures.
+
+        runs       a frame with columns system, query, document, and score or rank; other forms: see `corpus.in_memory`
+        judgments  a frame with columns query, document, grade, or another form; None for no judgments
+        documents  a frame with columns document, artist, genre, or a dict of document -> columns
+        systems    the team of each system: a frame with columns system, team, or a dict
+        queries    the document of each query: a frame with columns query, document, or a dict
+        judges     grades by machine, under its name; see `with_judge`
+        scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades if None
+        cutoff     depth of rankings; guessed from the rankings if None
+
+            collection = Collection.from_frames(runs, judgments, scale=[0, 1, 2, 3])
+            audiosim.estimate(collection)
+        """
+        settings = Settings(name, None if scale is None else as_scale(scale), cutoff)
+        odd: list[str] = []
+        judged = () if judgments is None else judgments_in_memory(judgments, settings.scale, odd.append)
+        found = runs_in_memory(runs)
+        check_judgments(found, judged, "judgments")
+        deepest = depth_of(found)
+        grades = {judgment.grade for judgment in judged}
+        guess = guess_scale(grades, count=len(judged)) if grades and settings.scale is None else None
+        made = cls(
+            identifier=name,
+            name=name,
+            scale=settings.scale or (FINE if guess is None else guess[0]),
+            cutoff=cutoff or min(deepest, DEEPEST_GUESS),
+            runs=found,
+            documents={} if documents is None else documents_in_memory(documents),
+            query_documents={} if queries is None else names_in_memory(queries, QUERY, DOCUMENT),
+            teams={} if systems is None else names_in_memory(systems, SYSTEM, ("team",)),
+            judgments=judged,
+            judges=tuple(MachineJudge.of(one, grades_in_memory(given)) for one, given in (judges or {}).items()),
+            guesses=(*odd, *(() if guess is None else guess[1:]), *left_open(settings, bool(judged), deepest)),
+        )
+        return _parted(made)
+
+    @classmethod
+    def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":
+        """A collection from runs and qrels in the forms of ranx, ir_measures and pytrec_eval; see `from_frames`.
+
+        runs   a dict of system -> query -> documents (best first, or document -> score), ranx's runs, or a dict of
+               system -> ScoredDocs
+        qrels  a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels; None for no judgments
+        more   further arguments of `from_frames`, such as scale=[0, 1, 2, 3]
+
+            Collection.from_runs({"A": {"q1": ["d3", "d1"]}, "B": {"q1": ["d1", "d2"]}}, {"q1": {"d1": 2}})
+        """
+        return cls.from_frames(runs, qrels, **more)
+
+    def with_arrivals(self, arrivals: Arrivals, anew: bool = False) -> "Collection":
+        """The collection with added runs, documents and teams; see `corpus.arrivals`.
+
+        anew    True if these are all additions, so that earlier ones are withdrawn
+        """
+        if not arrivals and not anew:
+            return self
+        before = self.before if anew and self.before is not None else self
+        return replace(
+            self,
+            runs=arrivals.runs_with(before.runs),
+            documents=arrivals.documents_with(before.documents),
+            teams={**before.teams, **arrivals.teams},
+            judges=arrivals.judges_with(before.judges),
+            before=self if self.before is None else self.before,
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder from which `load` gives this collection; only the identifier becomes the folder's name.
+
+        Either all files are written or none. The folder's setting for results by a query's own artist is `keep`.
+        Sound files are not copied: a relative `path` counts from the new folder.
+        """
+        write_collection(self, folder)
+
+    def with_evidence(
+        self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: EvidenceOf | None = None
+    ) -> "Collection":
+        """The collection with one more piece of evidence, which every joint model then takes into account.
+
+        values  numbers or vectors by document, numbers by (query, document) or by system: a mapping, or keys and an
+                array
+        about   `document`, `pair` or `system`; by default, keys that are pairs are (query, document), others are
+                documents
+
+            collection = Collection.load("mine").with_evidence("clap", dict(zip(ids, embeddings)))
+        """
+        return _checked(replace(self, evidence=(*self.evidence, Evidence.of(name, values, about))))
+
+    def with_judge(
+        self, name: str, grades: object, maker: str = "", *, version: str = "", prompt: str = "", may_favour: str = ""
+    ) -> "Collection":
+        """The collection with one more judging machine, or with new grades of a known one.
+
+        grades      a dict of (query, document) -> grade, or a frame: any numbers, higher for more relevant
+        maker       who made it, any text, with its version and prompt
+        may_favour  team or system that it may favour; its maker, if that is one of them
+
+            collection = Collection.load("mine").with_judge("gpt", {("q1", "d1"): 3, ("q1", "d2"): 0})
+        """
+        settings = JudgeSettings(maker=maker, version=version, prompt=prompt, may_favour=may_favour)
+        judge = MachineJudge.of(name, grades_in_memory(grades), settings)
+        return _checked(replace(self, judges=(*(one for one in self.judges if one.name != name), judge)))
+
+    def by_aspect(self, aspect: str) -> "Collection":
+        """The collection with the judgments of one aspect, or with their means for `mean`.
+
+        Grades of other aspects count as evidence if they cover further pairs; see `corpus.aspects`.
+        """
+        if self.aspects is None:
+            raise InputError(f"collection {self.identifier} has no aspects: its judgments have no column aspect")
+        judged, scale = self.aspects.judged(aspect), self.aspects.scale_of(aspect)
+        others = [one for one in self.judges if one.name not in self.aspects.evidence_names]
+        judges = (*others, *self.aspects.evidence(aspect))
+        return replace(self, judgments=judged, scale=scale, judges=judges, aspect=aspect)
+
+    def artist(self, document: str) -> str | None:
+        """The artist of a document, None where unknown."""
+        artist = self.documents[document].artist if document in self.documents else None
+        return None if artist in self.not_artists else artist
+
+    def genre(self, document: str) -> str | None:
+        """The genre of a document, None where unknown."""
+        return self.documents[document].genre if document in self.documents else None
+
+    def named(self) -> dict[str, set[str]]:
+        """The names of all queries, and of all documents: retrieved ones, and those of queries."""
+        retrieved = retrieved_by(self.runs)
+        own = {self.query_document(query) for query in retrieved}
+        return {"query": set(retrieved), "document": own.union(*retrieved.values())}
+
+    def query_document(self, query: str) -> str:
+        """The document of a query."""
+        return self.query_documents.get(query, query)
+
+    def team(self, system: str) -> str:
+        """The team of a system."""
+        return self.teams.get(system, system)
+
+    def grades(self) -> dict[Pair, float]:
+        """The grade of each judged pair: the mean of the last grades by its assessors."""
+        return mean_grades(self.judgments)
+
+
+def _checked(collection: Collection) -> Collection:
+    """The collection; an error if a piece of evidence or a judge covers nothing in it."""
+    teams = {collection.team(run.system) for run in collection.runs}
+    check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
+    return collection
+
+
+def _parted(collection: Collection) -> Collection:
+    """The collection ranked by the mean of its aspects, if its judgments or its task have any."""
+    names = () if collection.assessor_task is None else collection.assessor_task.aspects
+    if not names and not have_aspects(collection.judgments):
+        return collection
+    aspects = Aspects.of(collection.scale, collection.judgments, names, collection.judges)
+    note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
+    return replace(collection, aspects=aspects, guesses=(*collection.guesses, note)).by_aspect(MEAN)
+
+
+def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, JudgmentSequence]:
+    return read_judgments(path, scale, say) if path else (scale or FINE, ())
+
+
+# Prompts: texts of queries, in the column `prompt` of documents.tsv, beside the query's sound or instead of it.
+#
+# A table has one line per document, so line ends, tabs and backslashes in a prompt are written `\n`, `\t` and `\\`.
+
+
+PROMPT = "prompt"
+LONGEST_PROMPT = 5000
+WRITTEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+READ = {written: sign for sign, written in WRITTEN.items()}
+
+
+def prompt_of(documents: Mapping[str, Document], document: str) -> str:
+    """The prompt of a query's document; empty if it has none."""
+    known = documents.get(document)
+    written = "" if known is None else known.more.get(PROMPT, "")
+    return prompt_text(written)
+
+
+def prompts_of(collection: Collection) -> dict[str, str]:
+    """The prompt of each query that has one."""
+    found = {
+        query: prompt_of(collection.documents, collection.query_document(query))
+        for query in queries_of(collection.runs)
+    }
+    return {query: text for query, text in found.items() if text}
+
+
+def prompt_text(written: str) -> str:
+    """A prompt, from the field of a table."""
+    return re.sub(r"\\[\\nt]", lambda found: READ[found[0]], written)
+
+
+def prompt_cell(text: str) -> str:
+    """A prompt as written in documents.tsv; an InputError if it is empty, too long, or not text."""
+    text = text.replace("\r\n", "\n").strip()
+    if not text:
+        raise InputError("the prompt is empty, expected text")
+    if len(text) > LONGEST_PROMPT:
+        raise InputError(f"the prompt has {len(text):,} characters, expected at most {LONGEST_PROMPT:,}")
+    wrong = next(
+        (sign for sign in text if not sign.isprintable() and ord(sign) < ord(" ") and sign not in "\n\t"), None
+    )
+    if wrong is not None:
+        raise InputError(f"the prompt has the character {wrong!r}, which is not text")
+    return re.sub(r"[\\\n\t]", lambda found: WRITTEN[found[0]], text)

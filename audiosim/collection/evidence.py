@@ -1,0 +1,460 @@
+"""The user's own evidence: vectors by document, and numbers by document, by query and document, or by system.
+
+It is in the folder `evidence/` of a collection, one piece per file, or several as columns of a table:
+
+    clap.npy, clap.ids       (k, d) vectors, and their documents one per line
+    mert.npz                 arrays `document` (k,) and `vector` (k, d), or `value` (k,)
+    tags.csv, tags.tsv       header; `document`, and columns x0, x1, ... of one vector, or number columns
+    clicks.csv               header; `query`, `document`, and columns of numbers; or `system`, and columns of numbers
+    lyrics.parquet           the same columns, or `document` and a column `vector` of lists
+
+Text may be compressed, `.csv.gz`. `[evidence]` in collection.toml names further files, as in
+`clap = "../embeddings/clap.npy"`, or renames these. Otherwise a piece has its file's name; if a table has several
+columns of numbers, file and column together name it, as in `clicks-count`.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from audiosim.errors import FormatError, InputError
+from audiosim.stats.arrays import Array
+from audiosim.tables.arrays import check_regular, parquet_portions, read_npy, read_npz, read_parquet
+from audiosim.tables.schema import check_identifier
+from audiosim.tables.text import Lines, columns_hint, finite, read_lines
+from audiosim.text import repeated
+
+EvidenceOf = Literal["document", "pair", "system"]
+EVIDENCE = "evidence"
+VECTORS = "vectors"  # name of a folder inside an index
+RESERVED = ("output", "genre", "artist", "sound", "judgments")
+PIECE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+LONGEST_NUMBER = 9  # digits of the number of a vector's column
+KEYS: Mapping[tuple[str, ...], EvidenceOf] = {
+    ("query", "document"): "pair",
+    ("document",): "document",
+    ("system",): "system",
+}
+
+Key = str | tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Knowledge about documents, about pairs of query and document, or about systems; it need not cover all of them.
+
+    name    letters, digits, - and _, beginning with a letter
+    about   kind of the keys: documents, pairs of query and document, or systems
+    keys    k distinct keys
+    values  (k,) numbers, or (k, d) vectors of documents, compared by their angle; all finite
+    source  file it was read from, or None
+    of_sound  True for vectors that describe how documents sound, as Gaussians do; they are expected to matter
+    """
+
+    name: str
+    about: EvidenceOf
+    keys: tuple[Key, ...]
+    values: Array
+    source: Path | None = field(default=None, repr=False)
+    of_sound: bool = False
+
+    def __post_init__(self) -> None:
+        if not PIECE_NAME.fullmatch(self.name) or self.name in RESERVED:
+            raise InputError(
+                f"evidence {self.name!r}: expected a name of letters, digits, - and _ that begins with a letter and is "
+                f"none of {', '.join(RESERVED)}"
+            )
+        if self.about not in get_args(EvidenceOf):
+            raise InputError(
+                f"evidence {self.name} must be about {', '.join(get_args(EvidenceOf))}, got {self.about!r}"
+            )
+        values = np.asarray(self.values)
+        if values.dtype.kind not in "biuf":
+            raise InputError(f"evidence {self.name}: expected numbers, found an array of {values.dtype}")
+        values = values.astype(np.float64)
+        object.__setattr__(self, "values", values)
+        fits = values.ndim == 1 or (values.ndim == 2 and self.about == "document" and values.shape[1] > 0)
+        if not fits or len(values) != len(self.keys):
+            raise InputError(
+                f"evidence {self.name}: expected a number for each of {len(self.keys)} {self.about}s, or a vector for "
+                f"each document, got an array of {values.shape}"
+            )
+        if not self.keys:
+            raise InputError(f"evidence {self.name}: it covers no {self.about}, expected at least one")
+        if self.of_sound and values.ndim != 2:
+            raise InputError(f"evidence {self.name}: expected vectors, as it describes how documents sound")
+        if (wrong := wrong_row(self.keys, values)) is not None:
+            row, problem = wrong
+            raise InputError(f"evidence {self.name}: row {row}, {spelled(self.keys[row])}, {problem}")
+
+    @property
+    def is_vector(self) -> bool:
+        """True if the values are vectors."""
+        return self.values.ndim == 2
+
+    @classmethod
+    def of(
+        cls, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: EvidenceOf | None = None
+    ) -> "Evidence":
+        """A piece from a mapping of documents, systems or pairs to numbers or vectors, or from keys and an array.
+
+        about  kind of the keys; by default pairs are (query, document) and other keys are documents
+        """
+        keys, rows = (
+            (tuple(values), list(values.values())) if isinstance(values, Mapping) else (tuple(values[0]), values[1])
+        )
+        if about is None:
+            about = "pair" if keys and not isinstance(keys[0], str) else "document"
+        if about == "pair":  # plain tuples compare equal to Pairs
+            keys = tuple((key[0], key[1]) for key in keys)
+        try:
+            return cls(name, about, tuple(map(_trimmed, keys)), np.array(rows, dtype=np.float64))
+        except (ValueError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"evidence {name}: expected numbers, or vectors of one length: {error}") from None
+
+
+def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
+    """The first faulty row and its fault: values not finite, a vector of length 0, a key empty or repeated; or None."""
+    rows = values.reshape(len(keys), -1)
+    infinite = np.asarray(~np.isfinite(rows).all(axis=1))
+    empty = np.asarray((values == 0).all(axis=1)) if values.ndim == 2 else np.zeros(len(keys), dtype=np.bool_)
+    first: dict[Key, int] = {}
+    twice = np.array([first.setdefault(key, row) != row for row, key in enumerate(keys)], dtype=np.bool_)
+    nameless = np.array([not all(key) or "\0" in "".join(key) for key in keys], dtype=np.bool_)
+    wrong = infinite | empty | twice | nameless
+    if not wrong.any():
+        return None
+    row = int(np.argmax(wrong))
+    if infinite[row]:
+        return row, "has a number that is not finite"
+    if nameless[row]:
+        return row, "has an empty name, or one with a byte 0"
+    return row, "is a vector of length 0" if empty[row] else "occurs twice, expected it once"
+
+
+def spelled(key: Key) -> str:
+    """A key as text for messages."""
+    return key if isinstance(key, str) else f"query {key[0]}, document {key[1]}"
+
+
+def read_vectors(index: Path) -> tuple[Evidence, ...]:
+    """The vectors stored with the Gaussians of an index, by name; empty if there are none."""
+    files = sorted((index / VECTORS).glob("*.npz")) if (index / VECTORS).is_dir() else []
+    return tuple(piece for path in files for piece in read_pieces(path))
+
+
+def read_evidence(
+    folder: Path, named: Mapping[str, str] | None = None, index: Path | None = None
+) -> tuple[Evidence, ...]:
+    """All evidence of a collection: first the pieces in collection.toml, then other files of its folder `evidence/`.
+
+    named   a file for each name, relative to the collection's folder
+    index   index of its sounds; its vectors are evidence too, unless their names are taken
+    """
+    place, files = folder / EVIDENCE, {name: folder / path for name, path in (named or {}).items()}
+    taken = {path.resolve() for path in files.values()}
+    others = sorted(place.iterdir()) if place.is_dir() else []
+    found: list[tuple[Path, Evidence]] = []
+    for name, path in files.items():
+        if not path.exists():
+            raise InputError(f"{path}: no such file, expected the evidence {name} named in collection.toml")
+        check_regular(path)
+        found += [(path, _renamed(piece, without_gz(path).stem, name)) for piece in read_pieces(path)]
+    for path in others:
+        if path.suffix == ".ids" and not path.with_suffix(".npy").exists():
+            raise InputError(f"{path}: expected the vectors of these documents in {path.stem}.npy beside it")
+        if not path.name.startswith(".") and path.suffix != ".ids" and path.resolve() not in taken:
+            check_regular(path)
+            found += [(path, piece) for piece in read_pieces(path)]
+    first: dict[str, Path] = {}
+    for path, piece in found:
+        if (other := first.setdefault(piece.name, path)) is not path:
+            raise InputError(f"{path}: evidence {piece.name} is in {other} already, expected a unique name")
+    beside = () if index is None else read_vectors(index)
+    return (*(piece for _, piece in found), *(piece for piece in beside if piece.name not in first))
+
+
+def read_pieces(path: Path) -> Iterator[Evidence]:
+    """The pieces of evidence in a file, named after it."""
+    kind = without_gz(path).suffix
+    if kind not in READERS or (path.suffix == ".gz" and kind not in SEPARATOR):
+        raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
+    return READERS[kind](path)
+
+
+def without_gz(path: Path) -> Path:
+    """The path without the ending of compression."""
+    return path.with_suffix("") if path.suffix == ".gz" else path
+
+
+def _renamed(piece: Evidence, stem: str, name: str) -> Evidence:
+    """A piece named after the file's contents instead of the file."""
+    return replace(piece, name=name + piece.name.removeprefix(stem))
+
+
+def packed(piece: Evidence) -> bytes:
+    """A piece as an npz file."""
+    columns = next(keys for keys, about in KEYS.items() if about == piece.about)
+    parts = np.array([key if isinstance(key, tuple) else (key,) for key in piece.keys], dtype=np.str_)
+    file = BytesIO()
+    named = dict(zip(columns, parts.reshape(-1, len(columns)).T, strict=True))
+    values = {"vector" if piece.is_vector else "value": piece.values, "of_sound": np.array(piece.of_sound)}
+    np.savez(file, allow_pickle=False, **named, **values)
+    return file.getvalue()
+
+
+def _made(
+    path: Path, name: str, about: EvidenceOf, keys: Sequence[Key], values: Array, lines: Sequence[int] | None = None
+) -> Evidence:
+    """A piece of evidence; errors name its file.
+
+    lines   line of each row, for text files
+    """
+    if lines is not None and len(keys) and (wrong := wrong_row(keys, values)) is not None:
+        row, problem = wrong
+        raise FormatError(path, lines[row], f"{spelled(keys[row])} {problem}")
+    try:
+        return Evidence(name, about, tuple(keys), values, path)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _read_npy(path: Path) -> Iterator[Evidence]:
+    ids = path.with_suffix(".ids")
+    if not ids.is_file():
+        raise InputError(f"{path}: expected its documents, one per line, in {ids.name} beside it")
+    keys = [text for _, text in read_lines(ids, "a document per line")]
+    yield _made(path, path.stem, "document", _joined([keys]), read_npy(path))
+
+
+def _read_npz(path: Path) -> Iterator[Evidence]:
+    arrays, all_names = read_npz(path, {"vector", "value", "of_sound", *(name for names in KEYS for name in names)})
+    column = next((name for name in ("vector", "value") if name in arrays), None)
+    named = next((names for names in KEYS if set(names) <= set(arrays)), None)
+    if column is None or named is None:
+        found = ", ".join(all_names) or "none"
+        raise InputError(f"{path}: expected arrays `document` and `vector` or `value`, found {found}")
+    for name in named:
+        if arrays[name].ndim != 1 or len(arrays[name]) != len(arrays[named[0]]):
+            raise InputError(f"{path}: expected a row of identifiers in `{name}`, found an array {arrays[name].shape}")
+    keys = _joined([arrays[name].astype(str).tolist() for name in named])
+    made = _made(path, path.stem, KEYS[named], keys, arrays[column])
+    yield replace(made, of_sound=bool(arrays["of_sound"].any())) if "of_sound" in arrays else made
+
+
+def _joined(columns: Sequence[Sequence[str]]) -> list[Key]:
+    return list(map(_trimmed, columns[0] if len(columns) == 1 else zip(*columns, strict=True)))
+
+
+def _trimmed(key: Key) -> Key:
+    """A key without white space around its names, as in every file of a collection."""
+    return key.strip() if isinstance(key, str) else (key[0].strip(), key[1].strip())
+
+
+def _read_table(path: Path) -> Iterator[Evidence]:
+    """The pieces of a CSV or TSV file; an empty field is unknown."""
+    text = list(read_lines(path, "a header with document, query and document, or system"))
+    separator, lines = SEPARATOR[without_gz(path).suffix], [number for number, _ in text]
+    rows = [table_record(path, number, line, separator) for number, line in text]
+    header = [name.strip() for name in rows[0]]
+    hint = columns_hint(text[0][1], "commas" if separator == "," else "tabs") if len(header) == 1 else ""
+    named, about = _keys_of(path, header, hint)
+    for number, row in zip(lines[1:], rows[1:], strict=True):
+        if len(row) != len(header):
+            raise FormatError(path, number, f"expected {len(header)} columns as in the header, found {len(row)}")
+        for name in named:
+            check_identifier(path, number, name, row[header.index(name)])
+    table = {
+        name: [
+            np.nan if not row[column].strip() else finite(path, number, name, row[column])
+            for number, row in zip(lines[1:], rows[1:], strict=True)
+        ]
+        for column, name in enumerate(header)
+        if name not in named
+    }
+    keys = _joined([[row[header.index(name)] for row in rows[1:]] for name in named])
+    yield from _pieces(path, about, keys, table, lines[1:])
+
+
+def table_record(path: Path, number: int, line: str, separator: str) -> list[str]:
+    """The fields of one line of a table."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise FormatError(path, number, f"not a row of a table: {error}, expected one record per line") from None
+
+
+def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[str, ...], EvidenceOf]:
+    if (twice := repeated(header)) is not None:
+        raise FormatError(path, 1, f"the header names column {twice} twice, expected it once")
+    for keys, about in KEYS.items():
+        if set(keys) <= set(header):
+            if len(header) > len(keys):
+                return keys, about
+            raise FormatError(path, 1, f"expected columns of numbers beside {', '.join(keys)}, found none")
+    expected = "expected a column document, query and document, or system"
+    raise FormatError(path, 1, f"{expected}, found {', '.join(header)}{hint}")
+
+
+def _pieces(
+    path: Path,
+    about: EvidenceOf,
+    keys: Sequence[Key],
+    table: Mapping[str, Sequence[float] | Array],
+    lines: Sequence[int] | None = None,
+) -> Iterator[Evidence]:
+    """One vector if the columns are numbered, otherwise one piece per column."""
+    values, stem = np.array(list(table.values()), dtype=np.float64).T, without_gz(path).stem
+    parts = {stem if len(table) == 1 else f"{stem}-{name}": values[:, place] for place, name in enumerate(table)}
+    if about == "document" and _numbered(list(table)):
+        parts = {stem: values}
+    for name, part in parts.items():
+        known = np.flatnonzero(~np.isnan(part.reshape(len(keys), part.size // max(1, len(keys)))).all(axis=1)).tolist()
+        places = None if lines is None else [lines[row] for row in known]
+        yield _made(path, name, about, [keys[row] for row in known], part[known], places)
+
+
+def _numbered(names: Sequence[str]) -> bool:
+    """True if the columns form one vector: x0, x1, ... in order."""
+    prefixes = [name.rstrip("0123456789") for name in names]
+    digits = [name[len(prefix) :] for name, prefix in zip(names, prefixes, strict=True)]
+    if len(names) < 2 or len(set(prefixes)) > 1 or not all(0 < len(one) <= LONGEST_NUMBER for one in digits):
+        return False
+    return bool(np.all(np.diff(list(map(int, digits))) == 1))
+
+
+def _read_parquet(path: Path) -> Iterator[Evidence]:
+    columns = read_parquet(path, KEYS)
+    named, about = _keys_of(path, list(columns))
+    for name in named:
+        if None in columns[name]:
+            raise InputError(f"{path}: row {columns[name].index(None)} has no {name}, expected an identifier")
+    keys = _joined([list(map(str, columns[name])) for name in named])
+    rest = [name for name in columns if name not in named]
+    if about == "document" and rest == ["vector"]:
+        yield _made(path, path.stem, about, keys, _stacked(path, columns["vector"]))
+        return
+    try:
+        table = {name: np.asarray(columns[name], dtype=np.float64) for name in rest}
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: expected columns of numbers: {error}") from None
+    yield from _pieces(path, about, keys, table)
+
+
+def _stacked(path: Path, rows: Sequence[object]) -> Array:
+    """(k, d) vectors in a column of lists; an error if one is not a list or differs in length."""
+    found: list[Array] = []
+    for number, row in enumerate(rows):
+        try:
+            found.append(np.asarray(row, dtype=np.float64))
+        except (ValueError, TypeError):
+            raise InputError(f"{path}: row {number} has no list of numbers in vector") from None
+        if found[-1].ndim != 1 or len(found[-1]) != len(found[0]):
+            count = "no list of" if found[-1].ndim != 1 else len(found[-1])
+            raise InputError(f"{path}: row {number} has {count} numbers, expected {len(found[0])} as in the first")
+    return np.stack(found) if found else np.empty((0, 1))
+
+
+SEPARATOR = {".csv": ",", ".tsv": "\t"}
+READERS: Mapping[str, Callable[[Path], Iterator[Evidence]]] = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".csv": _read_table,
+    ".tsv": _read_table,
+    ".parquet": _read_parquet,
+}
+
+
+# Files of features: one row for each document to predict, read in portions, so that a file may exceed memory.
+#
+# rows.csv, rows.tsv    header; a column for each feature, and `query` and `document` if wanted; empty: unknown
+# rows.parquet          the same columns
+#
+# Other columns are not read. Text may be compressed, `.csv.gz`.
+
+
+WORDS = ("query", "document")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRows:
+    """Some rows of a file of features, one after the other.
+
+    first    number of the first row, from 0
+    words    text by column, query and document if the file has them; None where empty
+    numbers  (m,) numbers by feature, NaN where unknown
+    """
+
+    first: int
+    words: dict[str, list[str | None]]
+    numbers: dict[str, Array]
+    count: int
+
+
+def is_feature_file(path: Path) -> bool:
+    """True for a file of features, by its ending."""
+    kind = without_gz(path).suffix
+    return (kind in SEPARATOR or path.suffix == ".parquet") and path.is_file()
+
+
+def read_feature_rows(path: Path, features: Sequence[str], size: int) -> Iterator[FeatureRows]:
+    """The rows of a file in portions; at least one portion, which may be empty.
+
+    features  features to read; the file may lack some
+    size      rows of a portion
+    """
+    first = 0
+    portions = _parquet if path.suffix == ".parquet" else _table
+    for words, numbers, count in portions(path, features, size):
+        for name, column in numbers.items():
+            if (infinite := np.isinf(column)).any():
+                raise InputError(f"{path}: row {first + int(np.argmax(infinite))}: {name} is not finite")
+        yield FeatureRows(first, words, numbers, count)
+        first += count
+
+
+_Portion = tuple[dict[str, list[str | None]], dict[str, Array], int]
+
+
+def _parquet(path: Path, features: Sequence[str], size: int) -> Iterator[_Portion]:
+    for portion in parquet_portions(path, features, WORDS, size):
+        words = {name: column for name, column in portion.items() if isinstance(column, list)}
+        numbers = {name: column for name, column in portion.items() if isinstance(column, np.ndarray)}
+        yield words, numbers, len(next(iter(portion.values()), ()))
+
+
+def _table(path: Path, features: Sequence[str], size: int) -> Iterator[_Portion]:
+    separator = SEPARATOR[without_gz(path).suffix]
+    lines = read_lines(path, "a header with features such as fSYS")
+    number, text = next(lines)
+    header = [name.strip() for name in table_record(path, number, text, separator)]
+    if (twice := repeated(header)) is not None:
+        raise FormatError(path, number, f"the header names column {twice} twice, expected it once")
+    places = {name: header.index(name) for name in (*WORDS, *features) if name in header}
+    empty = True
+    while (rows := list(_rows(path, islice(lines, size), separator, len(header)))) or empty:
+        empty = False
+        words = {name: [row[places[name]].strip() or None for _, row in rows] for name in WORDS if name in places}
+        numbers = {name: _numbers(path, name, rows, places[name]) for name in features if name in places}
+        yield words, numbers, len(rows)
+
+
+def _rows(path: Path, lines: Lines, separator: str, columns: int) -> Iterator[tuple[int, list[str]]]:
+    for number, text in lines:
+        row = table_record(path, number, text, separator)
+        if len(row) != columns:
+            raise FormatError(path, number, f"expected {columns} columns as in the header, found {len(row)}")
+        yield number, row
+
+
+def _numbers(path: Path, name: str, rows: Sequence[tuple[int, list[str]]], place: int) -> Array:
+    return np.array([finite(path, number, name, row[place]) if row[place].strip() else np.nan for number, row in rows])

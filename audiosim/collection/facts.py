@@ -1,0 +1,399 @@
+"""Comparison of a collection's files with its runs: the number of a file's names that occur in the runs.
+
+A file without any common name is a mistake, such as identifiers in another case; it is always reported.
+"""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Collection as Names
+from collections.abc import Set as RunNames
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median_low
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.collection.evidence import Evidence, Key, spelled
+from audiosim.collection.kinds import MachineJudge, check_favoured
+from audiosim.collection.mirex import file_identifier
+from audiosim.collection.values import (
+    Judgment,
+    Pair,
+    PairedComparison,
+    Results,
+    Retrieved,
+    Run,
+    contained,
+    judged_keys,
+    judged_names,
+    lengths_of,
+    retrieved_by,
+)
+from audiosim.errors import InputError
+from audiosim.results.value import cached_property
+from audiosim.text import nearest_name
+
+
+class Reading(NamedTuple):
+    """A line on a file's contents and their overlap with the runs; `doubtful` if a name looks misspelt."""
+
+    line: str
+    doubtful: bool = False
+
+
+def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: str | Path) -> None:
+    """Raise an error if no judgment is about a pair that a system retrieved.
+
+    source  file of the judgments, or a word for judgments in memory
+    """
+    for one in judgments:
+        if any(one.document in run.rankings.get(one.query, ()) for run in runs):
+            return
+    Matching(runs).judgments(Path(source), judgments)
+
+
+class Matching:
+    """Names in the runs, and a line on the overlap of each other file with them."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = runs
+
+    @cached_property
+    def _pairs(self) -> Retrieved:
+        return Retrieved.of([run.rankings for run in self._runs])
+
+    @cached_property
+    def _retrieved(self) -> dict[str, set[str]]:
+        """The documents that any system retrieved for each query."""
+        return self._pairs.by_query()
+
+    @property
+    def _queries(self) -> dict[str, None]:
+        return dict.fromkeys(self._pairs.queries)
+
+    @property
+    def _documents(self) -> frozenset[str]:
+        return self._pairs.documents
+
+    def runs(self, paths: Sequence[Path]) -> Reading:
+        """Contents of the run files."""
+        where = str(paths[0]) if len(paths) == 1 else f"{paths[0].parent}: {len(paths)} files"
+        systems, queries, documents = len(self._runs), len(self._queries), len(self._documents)
+        counts = (_some(systems, "system"), _some(queries, "query"), _some(documents, "document"))
+        return Reading(f"{where}: {', '.join(counts)} retrieved")
+
+    def documents(self, path: Path, known: Names[str], query_documents: Mapping[str, str]) -> Reading:
+        """Number of retrieved documents that a documents.tsv describes; describing only query documents is enough."""
+        own = {query_documents.get(query, query) for query in self._queries}
+        met = len(self._documents & set(known))
+        line = f"{path}: {met} of {_some(len(self._documents), 'retrieved document')} have a line"
+        return _checked(line, met or len(own & set(known)), self._documents, known)
+
+    def queries(self, path: Path, known: Mapping[str, str]) -> Reading:
+        """Number of queries of the runs that a queries.tsv names."""
+        met = len(self._queries.keys() & set(known))
+        line = f"{path}: {met} of {_some(len(self._queries), 'query')} have a line"
+        if not met and self._queries.keys() & set(known.values()):
+            raise InputError(f"{line}, expected some; the columns look swapped")
+        return _checked(line, met, self._queries, known)
+
+    def systems(self, path: Path, known: Mapping[str, str]) -> Reading:
+        """Number of systems that a systems.tsv names."""
+        systems = [run.system for run in self._runs]
+        met = len(set(systems) & set(known))
+        line = f"{path}: {met} of {_some(len(systems), 'system')} have a line"
+        if not met and set(systems) & set(known.values()):
+            raise InputError(f"{line}, expected some; the columns look swapped")
+        return _checked(line, met, systems, known)
+
+    def judgments(self, path: Path, judgments: Sequence[Judgment]) -> Reading:
+        """Number of judgments of pairs that a system retrieved."""
+        there, places = self._pairs, len(self._pairs.queries) * len(self._pairs.names)
+        met = int(contained(judged_keys(there, judgments), there.keys, places).sum())
+        line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
+        queries, documents = judged_names(judgments)
+        if not met and self._swapped(queries, documents):
+            raise InputError(f"{line}, expected some; query and document look swapped")
+        if judgments and not self._queries.keys() & queries.keys():
+            return _checked(line, met, self._queries, queries)
+        return _checked(line, met or not judgments, self._documents, documents)
+
+    def comparisons(self, path: Path, comparisons: Sequence[PairedComparison]) -> Reading:
+        """Number of comparisons of two retrieved documents."""
+        nothing: set[str] = set()
+        both = ({one.document_a, one.document_b} <= self._retrieved.get(one.query, nothing) for one in comparisons)
+        met = sum(both)
+        line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
+        queries = {one.query: None for one in comparisons}
+        if not self._queries.keys() & queries.keys():
+            return _checked(line, met, self._queries, queries)
+        documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
+        return _checked(line, met, self._documents, documents)
+
+    def _swapped(self, queries: Iterable[str], documents: Iterable[str]) -> bool:
+        """True if some queries are documents of the runs, and some documents are their queries."""
+        return not self._documents.isdisjoint(queries) and not self._queries.keys().isdisjoint(documents)
+
+    def evidence(self, piece: Evidence) -> Reading:
+        """Number of retrieved documents, retrieved pairs or systems that a piece of evidence covers.
+
+        It may cover only unretrieved documents, if documents.tsv names them.
+        """
+        pairs = ((query, document) for query, some in self._retrieved.items() for document in some)
+        wanted: Mapping[str, Callable[[], set[Key]]] = {
+            "document": lambda: set(self._documents),
+            "pair": lambda: set(pairs),
+            "system": lambda: {run.system for run in self._runs},
+        }
+        there, known = wanted[piece.about](), set(piece.keys)
+        noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
+        line = f"{piece.source}: evidence {piece.name} is of {len(there & known)} of {_some(len(there), noun)}"
+        meant = _meant_in(sorted(map(spelled, there - known)), set(map(spelled, known - there)), str.casefold)
+        return Reading(line + meant, bool(meant))
+
+    def judge(self, judge: MachineJudge) -> Reading:
+        """Number of retrieved pairs that a machine judged."""
+        there = {Pair(query, one) for query, some in self._retrieved.items() for one in some}
+        line = f"{judge.source}: judge {judge.name} grades {len(there.intersection(judge.pairs))} of"
+        return Reading(f"{line} {_some(len(there), 'retrieved pair')}")
+
+
+def check_met(
+    runs: Sequence[Run],
+    documents: Names[str],
+    teams: Names[str],
+    evidence: Sequence[Evidence],
+    judges: Sequence[MachineJudge],
+) -> None:
+    """Raise an error if a piece of evidence or a judge covers nothing named in runs or documents.tsv.
+
+    documents, teams  names in a collection with these runs
+    """
+    if not evidence and not judges:
+        return
+    pairs = {(query, document) for query, some in retrieved_by(runs).items() for document in some}
+    known: dict[str, set[Key]] = {
+        "pair": set(pairs),
+        "document": {*(document for _, document in pairs), *documents},
+        "system": {run.system for run in runs},
+    }
+    for piece in evidence:
+        if known[piece.about].isdisjoint(piece.keys):
+            where = "" if piece.source is None else f"{piece.source}: "
+            wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
+            raise InputError(
+                f"{where}evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
+                f"such as {spelled(piece.keys[0])}{wanted}"
+            )
+    check_favoured(judges, {*teams, *(run.system for run in runs)})
+    for judge in judges:
+        if pairs.isdisjoint(judge.pairs):
+            where = "" if judge.source is None else f"{judge.source}: "
+            raise InputError(
+                f"{where}judge {judge.name}: no system retrieved any of its {len(judge.pairs)} pairs, such as "
+                f"{spelled(judge.pairs[0])}, expected such as {spelled(min(pairs))}"
+            )
+
+
+def _some(count: int, noun: str) -> str:
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
+def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Reading:
+    """The reading, with a suggestion for a misspelt name; an error if nothing matches."""
+    there = set(known)
+    missing = sorted(name for name in wanted if name not in there)
+    meant = _meant_in(missing, there, str.casefold)
+    if not met:
+        meant = meant or _meant_in(missing, there, _stem) or _meant_in(missing[:1], there, None)
+        raise InputError(f"{line}, expected some{meant}")
+    return Reading(line + meant, bool(meant))
+
+
+def _stem(name: str) -> str:
+    return file_identifier(name).casefold()
+
+
+def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], str] | None) -> str:
+    """A question that suggests a known name for the first missing one that differs in case or form only, or little."""
+    if folded is None:
+        pairs = ((name, nearest_name(name, known)) for name in missing)
+    else:
+        names = {folded(other): other for other in known} if missing else {}
+        pairs = ((name, names.get(folded(name))) for name in missing)
+    return next((f"; did you mean {name} for {other}?" for name, other in pairs if other), "")
+
+
+# Facts about runs, and mistakes in them that occur in well-formed files.
+
+
+LEAST_ANSWERED = 0.9  # share of the queries that a complete run answers
+FEW_OTHERS = 0.1  # share of other queries below which they do not come from another year's set
+SPELT_OTHERWISE = 0.1  # share of a system's documents above which a different spelling is not accidental
+FEW = 3
+OVERLAPPING = 0.5  # largest usual share of results that only one system has
+SOUND_SUFFIXES = (".wav", ".mp3", ".ogg", ".flac", ".m4a", ".aac", ".aif", ".aiff", ".au", ".opus", ".wma")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """Facts about one run, counting documents down to the cutoff.
+
+    queries  number of queries it answers among those that at least half of the systems answer
+    others   number of other queries it answers
+    depth    median number of results per query
+    alone    share of its results that no other system has for the query; None for a single system
+    same_as  an earlier system with identical results, or None
+    judged   share of its results that are judged; None without results
+    """
+
+    system: str
+    queries: int
+    others: int
+    depth: int
+    alone: float | None
+    same_as: str | None
+    judged: float | None
+
+
+def common_queries(runs: Sequence[Run]) -> frozenset[str]:
+    """Queries that at least half of the systems answer: presumably those that every system should answer."""
+    answers = Counter(query for run in runs for query in run.rankings)
+    return frozenset(query for query, count in answers.items() if 2 * count >= len(runs))
+
+
+def check_whole(runs: Sequence[Run], wanted: RunNames[str], where: str) -> None:
+    """Raise an InputError if a run answers less than 90 % of the queries it should."""
+    for run in runs:
+        answered = len(wanted & set(run.rankings))
+        others = len(run.rankings) - answered
+        if answered < LEAST_ANSWERED * len(wanted):
+            beside = f", and {others} that are not among them" if others else ""
+            if others and len(_documents(runs) & run.rankings.keys()) > others // 2:
+                beside += ", but documents: query and document look swapped"
+            raise InputError(
+                f"{where}: system {run.system} answers {answered} of the {len(wanted)} queries{beside}, expected 90 % "
+                f"of them; --partial, or partial=true, accepts the run as it is"
+            )
+
+
+def run_facts(
+    runs: Sequence[Run], cutoff: int, judgments: Sequence[Judgment] = (), results: Results | None = None
+) -> tuple[RunFacts, ...]:
+    """Facts about each run, in the order of the runs.
+
+    results  results of the runs down to the cutoff, if available
+    """
+    wanted = common_queries(runs)
+    results = Results.of([run.rankings for run in runs], cutoff) if results is None else results
+    keys = results.keys
+    shared, seen = (
+        results.finders > 1,
+        contained(keys, judged_keys(results, judgments), len(results.queries) * len(results.names)),
+    )
+    first: dict[int, list[int]] = defaultdict(list)
+    found = []
+    for place, run in enumerate(runs):
+        own = slice(*results.starts[place : place + 2].tolist())
+        key = hash(np.sort(keys[own]).tobytes())
+        answered = len(wanted & set(run.rankings))
+        twin = next((other for other in first[key] if _same(run, runs[other], cutoff)), None)
+        first[key].append(place)
+        found.append(
+            RunFacts(
+                run.system,
+                answered,
+                len(run.rankings) - answered,
+                median_low(lengths_of(run.rankings).tolist() or [0]),
+                float((~shared[own]).sum() / max(len(keys[own]), 1)) if len(runs) > 1 else None,
+                None if twin is None else runs[twin].system,
+                float(seen[own].mean()) if len(keys[own]) else None,
+            )
+        )
+    return tuple(found)
+
+
+def _documents(runs: Sequence[Run]) -> set[str]:
+    return {one for run in runs for documents in run.rankings.values() for one in documents}
+
+
+def _same(run: Run, other: Run, cutoff: int) -> bool:
+    mine, theirs = ({query: of[:cutoff] for query, of in one.rankings.items()} for one in (run, other))
+    return mine == theirs
+
+
+def run_problems(facts: Sequence[RunFacts], queries: int, cutoff: int) -> Iterator[str]:
+    """Likely mistakes in runs: missing parts, missing ranks, other queries, one run under two names.
+
+    queries  number of queries that at least half of the systems answer
+    """
+    deepest = max((one.depth for one in facts), default=0)
+    if deepest < cutoff:
+        yield f"cutoff {cutoff} is deeper than the runs, which have {deepest} results a query"
+    for one in facts:
+        if one.queries < LEAST_ANSWERED * queries:
+            yield f"system {one.system} answers {one.queries} of the {queries} queries"
+        if one.others > FEW_OTHERS * queries:
+            yield f"system {one.system} answers {one.others} queries that fewer than half of the systems answer"
+        if one.depth < min(cutoff, deepest):
+            yield f"system {one.system} has {one.depth} results a query, the cutoff is {cutoff}: missing ranks gain 0"
+        if one.same_as is not None:
+            yield f"systems {one.same_as} and {one.system} have the same results: one run under two names?"
+
+
+def run_notes(facts: Sequence[RunFacts], queries: int) -> Iterator[str]:
+    """Peculiarities of runs that may be correct."""
+    usual = median_low([one.alone or 0.0 for one in facts] or [0.0])
+    for one in facts:
+        if LEAST_ANSWERED * queries <= one.queries < queries:
+            yield f"system {one.system} answers {one.queries} of the {queries} queries"
+        if 0 < one.others <= FEW_OTHERS * queries:
+            yield f"system {one.system} answers {one.others} queries that fewer than half of the systems answer"
+        if one.alone == 1 and usual <= OVERLAPPING:
+            yield f"system {one.system} has no result in common with any other system"
+
+
+def spelling_problems(runs: Sequence[Run], results: Results, described: RunNames[str]) -> Iterator[str]:
+    """Systems that spell documents differently from others: with a suffix, in another case, in another Unicode form.
+
+    results    results of the runs down to the cutoff
+    described  identifiers in documents.tsv
+    """
+    codes = {run.system: results.documents_of(place) for place, run in enumerate(runs)}
+    finders = np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *codes.values()]), minlength=1)
+    alone = {
+        system: map(results.names.__getitem__, some[finders[some] == 1].tolist()) for system, some in codes.items()
+    }
+    unknown = {system: [document for document in some if document not in described] for system, some in alone.items()}
+    suspects = [system for system, some in unknown.items() if len(some) >= _many(codes[system])]
+    if not suspects:
+        return
+    spellings: dict[str, set[str]] = defaultdict(set)
+    for document in {*map(results.names.__getitem__, np.flatnonzero(finders).tolist()), *described}:
+        spellings[plain_identifier(document)].add(document)
+    own = {system: {results.names[code] for code in codes[system].tolist()} for system in suspects}
+    for system in suspects:
+        others = {one: spellings[plain_identifier(one)] - own[system] for one in sorted(unknown[system])}
+        meant = {document: min(some) for document, some in others.items() if some}
+        if len(meant) >= _many(own[system]):
+            one = next(iter(meant))
+            counts = f"{len(meant)} of its {len(own[system])} documents"
+            yield f"system {system} spells {counts} in its own way: {one} is {meant[one]} elsewhere"
+
+
+def _many(documents: Sized) -> float:
+    return max(FEW, SPELT_OTHERWISE * len(documents))
+
+
+def plain_identifier(name: str) -> str:
+    """An identifier without folder, suffix of sound files and case, in one Unicode form."""
+    base = unicodedata.normalize("NFKC", name).strip().replace("\\", "/").rpartition("/")[2].casefold()
+    return next((base.removesuffix(suffix) for suffix in SOUND_SUFFIXES if base.endswith(suffix)), base)
+
+
+def depth_of(runs: Sequence[Run]) -> int:
+    """Length of the longest ranking, at least 1."""
+    return max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)

@@ -1,0 +1,302 @@
+"""The files of a collection, located in its folder; sister modules read and write each form.
+
+A bad line raises a FormatError, `path:line: problem, what was expected`; a bad folder or file raises an InputError that
+starts with its path.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+
+from audiosim.collection.arrivals import ARRIVALS
+from audiosim.collection.evidence import EVIDENCE, Evidence
+from audiosim.collection.facts import Matching, Reading
+from audiosim.collection.kinds import JUDGES, MachineJudge
+from audiosim.collection.task import TASK_FILE
+from audiosim.collection.values import Document, Judgment, PairedComparison, Run
+from audiosim.errors import FormatError, InputError
+from audiosim.tables.arrays import check_regular
+from audiosim.tables.text import every_line
+from audiosim.text import nearest_name
+
+# Runs and judgments in a folder with other file names than ours, recognised by their contents.
+
+
+LOOKED_AT = 20  # first lines of a file: half of them must have the form, and the reader reports the others by number
+MOST_NAMED = 3  # most files named in a note
+MOST_FILES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFiles:
+    """Files with TREC runs, files with TREC qrels, by their contents, and the other files in the same folders."""
+
+    runs: tuple[Path, ...] = ()
+    qrels: tuple[Path, ...] = ()
+    others: tuple[Path, ...] = ()
+
+    def the_judgments(self, folder: Path) -> Path | None:
+        """The file of judgments; None if there is none, an error if there are several."""
+        if len(self.qrels) > 1:
+            names = ", ".join(str(path.relative_to(folder)) for path in self.qrels)
+            raise InputError(f"{folder}: {names} all look like judgments, expected one: name it with --judgments FILE")
+        return self.qrels[0] if self.qrels else None
+
+    def sentence(self, folder: Path, judgments: Path | None, known: Container[str] = ()) -> str:
+        """A note on the files that were recognised as runs and judgments, and on those that were not read.
+
+        known  names of files that are read for other purposes
+        """
+        where = self.runs[0] if len(self.runs) == 1 else f"{len(self.runs)} files in {self.runs[0].parent}"
+        judged = "" if judgments is None else f", judgments are {judgments}"
+        left = [str(path.relative_to(folder)) for path in self.others if path.name not in known]
+        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+        unread = f"; not read: {', '.join(left[:MOST_NAMED])}{more}" if left else ""
+        return f"{folder} has no runs.trec and no folder runs: by their contents, runs are {where}{judged}{unread}"
+
+
+def recognise_files(folder: Path) -> ForeignFiles:
+    """The runs and judgments of a folder, or of one folder in it, by their contents.
+
+    Runs of several folders are an error: they may be several collections.
+    """
+    folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))]
+    seen = {place: _visible(place) for place in folders}
+    if sum(map(len, seen.values())) > MOST_FILES:  # such as a music folder
+        return ForeignFiles()
+    runs = {place: tuple(filter(_is_run, files)) for place, files in seen.items()}
+    if runs[folder]:
+        runs, seen = {folder: runs[folder]}, {folder: seen[folder]}
+    full = [place for place in runs if runs[place]]
+    if len(full) > 1:
+        names = " and ".join(str(place) for place in full[:2]) + (", and more" if len(full) > 2 else "")
+        raise InputError(f"{folder}: has runs in {names}, expected one collection")
+    if not full:
+        return ForeignFiles()
+    known = {*runs[full[0]]}
+    qrels = tuple(path for files in seen.values() for path in files if path not in known and _is_qrels(path))
+    taken, places = {*known, *qrels}, {full[0], *(path.parent for path in qrels)}
+    others = tuple(path for place in seen if place in places for path in seen[place] if path not in taken)
+    return ForeignFiles(runs[full[0]], qrels, others)
+
+
+def _visible(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    except PermissionError:  # an unreadable folder beside the runs is ignored
+        return []
+
+
+def _is_run(path: Path) -> bool:
+    return _has_form(path, 6, lambda row: _is_number(row[3]) and _is_number(row[4]))
+
+
+def _is_qrels(path: Path) -> bool:
+    return _has_form(path, 4, lambda row: _is_number(row[3]))
+
+
+def _has_form(path: Path, columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:
+    """True if most of the first lines have a form; False for files that are not text."""
+    try:
+        rows = [text.split() for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
+    except (FormatError, InputError):
+        return False
+    return 2 * sum(len(row) == columns and fits(row) for row in rows) > len(rows)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+JUDGMENTS = (
+    "judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl", "judgments.json", "judgments.xml",
+    "groups.tsv", "groups.qrels",
+)  # fmt: skip
+COMPARISONS = "comparisons.tsv"
+PARTS = (
+    "documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, COMPARISONS, "collection.toml",
+    TASK_FILE, ARRIVALS,
+)  # fmt: skip
+KINDS = (
+    "", "csv", "json", "jsonl", "ods", "qrel", "qrels", "run", "tab", "toml", "trec", "tsv", "txt", "xls", "xlsx",
+    "xml", "yaml", "yml",
+)  # fmt: skip
+STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
+
+
+def open_folder(folder: str | Path) -> Path:
+    """The folder of a collection, checked to exist."""
+    if not isinstance(folder, str | PathLike):
+        raise InputError(f"expected the folder of a collection, got {folder!r}")
+    folder = Path(folder)
+    if not folder.is_dir():
+        problem = "is not a folder" if folder.exists() else "no such folder"
+        raise InputError(f"{folder}: {problem}, expected a collection")
+    return folder
+
+
+def is_file(path: Path) -> bool:
+    """True if there is a file; False for an impossible path, such as one that is too long."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def find_file(folder: Path, *names: str) -> Path | None:
+    """The one file in a folder with one of these names, with or without `.gz`; None if there is none.
+
+    A device, a pipe or a broken link under such a name is an InputError; otherwise it would silently count as absent.
+    """
+    paths = [folder / f"{name}{suffix}" for name in names for suffix in ("", ".gz")]
+    found = [path for path in paths if path.is_symlink() or path.exists()]
+    for path in found:
+        check_regular(path)
+    if len(found) > 1:
+        raise InputError(f"{found[0]}: {found[1].name} exists too, expected only one of them")
+    return found[0] if found else None
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The run files of a collection: runs.trec, all visible files in the folder runs, or any files with TREC runs."""
+    file = find_file(folder, "runs.trec")
+    many = folder / "runs"
+    if file and many.is_dir():
+        raise InputError(f"{file}: a folder runs exists too, expected only one of them")
+    if file:
+        return [file]
+    if not many.is_dir():
+        if found := recognise_files(folder).runs:
+            return list(found)
+        raise InputError(f"{folder}: has no runs, expected runs.trec, a folder runs, or files that are TREC runs")
+    paths = sorted(path for path in many.iterdir() if not path.name.startswith("."))
+    if not paths:
+        raise InputError(f"{many}: holds no file, expected at least one run")
+    for path in paths:
+        check_regular(path)
+        find_file(many, path.name)
+    return paths
+
+
+def names_its_runs(folder: Path) -> bool:
+    """True if a folder has runs under audiosim's own file names."""
+    return find_file(folder, "runs.trec") is not None or (folder / "runs").is_dir()
+
+
+def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None:
+    """Raise an error for a misnamed file, such as documents.csv, that would otherwise be ignored.
+
+    judged  True if the folder's judgments will be read
+    taken   files that are read whatever their names
+    """
+    there = {path.name.removesuffix(".gz") for path in folder.iterdir()}
+    found = {stem: any(part in there for part in PARTS if part.partition(".")[0] == stem) for stem in STEMS}
+    found["qrels"] = found["judgments"] = found["groups"] = found["judgments"] or found["groups"] or not judged
+    found["run"] = found["runs"]
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        name = path.name.removesuffix(".gz")
+        own, _, kind = name.partition(".")
+        stem = nearest_name(own, STEMS) if kind.lower() in KINDS else None
+        if path not in taken and name not in PARTS and stem is not None and not found[stem]:
+            raise InputError(f"{path} is ignored: rename it to {STEMS[stem]}, or remove it")
+
+
+def prepare_folder(folder: str | Path, names: set[str]) -> Path:
+    """Create a folder for a collection's files if need be, and return it.
+
+    names   files that will be written and may be replaced; other files of a collection in the folder would contradict
+            them and must not be deleted, so they are an error
+    """
+    folder = Path(folder)
+    if folder.exists():
+        open_folder(folder)
+    for part in PARTS:
+        for name in (part, f"{part}.gz"):
+            if name not in names and (folder / name).exists():
+                raise InputError(f"{folder / name}: would become part of the new collection: move or delete it")
+    for part in (EVIDENCE, JUDGES):
+        for path in sorted((folder / part).iterdir()) if (folder / part).is_dir() else ():
+            if f"{part}/{path.name}" not in names:
+                raise InputError(f"{path}: would become part of the new collection: move or delete it")
+    try:
+        for place in {folder, *((folder / name).parent for name in names)}:
+            place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    return folder
+
+
+# The files in a folder that make up its collection.
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """The files of a collection; None for missing ones.
+
+    guesses  a sentence if files were recognised by their contents
+    """
+
+    settings: Path | None
+    documents: Path | None
+    queries: Path | None
+    systems: Path | None
+    runs: list[Path]
+    judgments: Path | None
+    comparisons: Path | None
+    task: Path | None = None
+    guesses: tuple[str, ...] = ()
+
+    @classmethod
+    def find(cls, folder: Path, judgments: str | Path | None) -> "FolderFiles":
+        if not isinstance(judgments, str | PathLike | None):
+            raise InputError(f"expected a file of judgments, or none for no judgments, got {judgments!r}")
+        foreign = ForeignFiles() if names_its_runs(folder) else recognise_files(folder)
+        check_names(folder, judgments is None, {*foreign.runs, *foreign.qrels})
+        own = find_file(folder, *JUDGMENTS) if judgments is None else Path(judgments)
+        if own is None:
+            own = foreign.the_judgments(folder)
+        return cls(
+            settings=find_file(folder, "collection.toml"),
+            documents=find_file(folder, "documents.tsv"),
+            queries=find_file(folder, "queries.tsv"),
+            systems=find_file(folder, "systems.tsv"),
+            runs=list(foreign.runs) or find_runs(folder),
+            judgments=None if str(judgments) == "none" else own,
+            comparisons=None if str(judgments) == "none" else find_file(folder, COMPARISONS),
+            task=find_file(folder, TASK_FILE),
+            guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
+        )
+
+    def readings(
+        self,
+        runs: Sequence[Run],
+        documents: Mapping[str, Document],
+        query_documents: Mapping[str, str],
+        teams: Mapping[str, str],
+        judgments: Sequence[Judgment],
+        comparisons: Sequence[PairedComparison],
+        evidence: Sequence[Evidence],
+        judges: Sequence[MachineJudge],
+    ) -> tuple[Reading, ...]:
+        """A line on each file except the settings; an error if a file has nothing in common with the runs."""
+        matching = Matching(runs)
+        lines = [matching.runs(self.runs)]
+        if self.documents and documents:
+            lines.append(matching.documents(self.documents, documents, query_documents))
+        if self.queries and query_documents:
+            lines.append(matching.queries(self.queries, query_documents))
+        if self.systems and teams:
+            lines.append(matching.systems(self.systems, teams))
+        if self.judgments:
+            lines.append(matching.judgments(self.judgments, judgments))
+        if self.comparisons and comparisons:
+            lines.append(matching.comparisons(self.comparisons, comparisons))
+        lines += [matching.evidence(piece) for piece in evidence]
+        lines += [matching.judge(judge) for judge in judges]
+        return tuple(lines)

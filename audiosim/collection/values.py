@@ -1,0 +1,611 @@
+"""Rankings as codes: compact storage for millions of results, and all runs of a collection side by side."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audiosim.errors import InputError
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Array, Booleans, Integers
+
+Codes = NDArray[np.int32]
+# Pairs are marked in a table of all queries x documents, if it takes at most this many bytes per result, and 256 MB.
+BYTES_A_RESULT, LARGEST_TABLE = 16, 2**28
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRankings(Mapping[str, tuple[str, ...]]):
+    """The rankings of one system; reads as a mapping from each query to its documents, best first.
+
+    queries    q names, in order of first appearance
+    starts     (q + 1,) start of each query's ranking, and the end of the last
+    documents  codes of the documents, ranking after ranking
+    names      names of the documents, in the order of their codes; runs of a collection share one table
+
+    A name takes four bytes here and becomes text only on request.
+    """
+
+    queries: tuple[str, ...]
+    starts: Integers
+    documents: Codes
+    names: tuple[str, ...]
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {query: place for place, query in enumerate(self.queries)}
+
+    def __getitem__(self, query: str) -> tuple[str, ...]:
+        place = self._place[query]
+        codes = self.documents[self.starts[place] : self.starts[place + 1]]
+        return tuple(map(self.names.__getitem__, codes.tolist()))
+
+    def __contains__(self, query: object) -> bool:
+        return query in self._place  # Mapping's own method would look up the names of a whole ranking
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def lengths(self) -> Integers:
+        """(q,) number of documents of each query."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def repeated(self) -> str | None:
+        """The first query with a document twice in its ranking; None if there is none."""
+        query = np.repeat(np.arange(len(self.queries)), self.lengths)
+        keys = query * len(self.names) + self.documents
+        keys.sort()
+        twice = keys[1:][keys[1:] == keys[:-1]]
+        return self.queries[int(twice[0]) // len(self.names)] if len(twice) else None
+
+
+def coded(rankings: Mapping[str, tuple[str, ...]]) -> CodedRankings:
+    """Rankings as codes; unchanged if they already are."""
+    if isinstance(rankings, CodedRankings):
+        return rankings
+    codes: dict[str, int] = {}
+    found = [codes.setdefault(one, len(codes)) for documents in rankings.values() for one in documents]
+    starts = np.concatenate([[0], np.cumsum([len(documents) for documents in rankings.values()], dtype=np.int64)])
+    return CodedRankings(tuple(rankings), starts, np.array(found, dtype=np.int32), tuple(codes))
+
+
+def on_one_table(rankings: Sequence[CodedRankings]) -> list[CodedRankings]:
+    """The same rankings with one table of names."""
+    tables = {id(one.names): one.names for one in rankings}
+    if len(tables) < 2:
+        return list(rankings)
+    codes: dict[str, int] = {}
+    moved = {
+        key: np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int32)
+        for key, names in tables.items()
+    }
+    names = tuple(codes)
+    return [CodedRankings(one.queries, one.starts, moved[id(one.names)][one.documents], names) for one in rankings]
+
+
+def lengths_of(rankings: Mapping[str, tuple[str, ...]]) -> Integers:
+    """(q,) number of documents of each query."""
+    if isinstance(rankings, CodedRankings):
+        return rankings.lengths
+    return np.array([len(documents) for documents in rankings.values()], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The results of all systems down to a cutoff, one after the other, in the order of systems, queries and ranks.
+
+    queries   names, in order of first appearance in the runs
+    names     names of the documents, by their codes
+    starts    (s + 1,) start of each system's results, and the end of the last
+    query     (r,) code of the query
+    document  (r,) code of the document
+    rank      (r,) rank, from 1
+    """
+
+    queries: tuple[str, ...]
+    names: tuple[str, ...]
+    starts: Integers
+    query: Codes
+    document: Codes
+    rank: Codes
+
+    @classmethod
+    def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], cutoff: int | None = None) -> "Results":
+        """The results in several systems' rankings; all of them where no cutoff is given."""
+        runs = on_one_table([coded(one) for one in rankings])
+        codes: dict[str, int] = {}
+        parts: list[tuple[Codes, Codes, Codes]] = []
+        for run in runs:
+            own = np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int32)
+            lengths = run.lengths if cutoff is None else np.minimum(run.lengths, cutoff)
+            ends = np.cumsum(lengths)
+            place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+            kept = place + np.repeat(run.starts[:-1], lengths)  # only the top, which is a small part of a deep ranking
+            parts.append((np.repeat(own, lengths), run.documents[kept], (place + 1).astype(np.int32)))
+        query, document, rank = (
+            np.concatenate([np.empty(0, dtype=np.int32), *(part[column] for part in parts)], dtype=np.int32)
+            for column in range(3)
+        )
+        starts = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
+        return cls(tuple(codes), runs[0].names if runs else (), starts, query, document, rank)
+
+    @property
+    def keys(self) -> Integers:
+        """(r,) number of each (query, document), equal for equal pairs."""
+        return self.query.astype(np.int64) * len(self.names) + self.document
+
+    @property
+    def system(self) -> Integers:
+        """(r,) the place of the system."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @cached_property
+    def finders(self) -> Integers:
+        """(r,) number of systems with the same result."""
+        if fits_table(len(self.queries) * len(self.names), len(self.document)):
+            return np.bincount(self.keys)[self.keys]
+        _, code, count = np.unique(self.keys, return_inverse=True, return_counts=True)
+        return np.asarray(count[code])
+
+    def documents_of(self, place: int) -> Integers:
+        """Codes of the documents of one system, rising."""
+        return _distinct(self.document[self.starts[place] : self.starts[place + 1]], len(self.names))
+
+    @property
+    def documents(self) -> list[str]:
+        """Names of the documents of all systems."""
+        return _names_in(self.document, self.names)
+
+
+def contained(keys: Integers, known: Integers, places: int) -> Booleans:
+    """(r,) True for each key that is among the known ones.
+
+    places  number of possible keys, from 0
+    """
+    if not fits_table(places, len(keys) + len(known)):
+        return np.isin(keys, known)
+    table = np.zeros(places, dtype=np.bool_)
+    table[known] = True
+    return table[keys]
+
+
+def _names_in(codes: Codes | Integers, names: Sequence[str]) -> list[str]:
+    """The names that occur, each once, in the order of their table."""
+    return [names[code] for code in _distinct(codes, len(names)).tolist()]
+
+
+def _distinct(codes: Codes | Integers, size: int) -> Integers:
+    """The codes that occur, rising, from a table with a given number of names."""
+    found = np.zeros(size, dtype=np.bool_)
+    found[codes] = True
+    return np.flatnonzero(found)
+
+
+def fits_table(places: int, results: int) -> bool:
+    """True if a table with this many places is small compared with this many results."""
+    return places <= min(LARGEST_TABLE, BYTES_A_RESULT * max(results, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieved:
+    """The pairs that any of several systems retrieved, each once.
+
+    queries  names, in order of first appearance in the runs
+    names    names of the documents, by their codes
+    keys     (p,) query x len(names) + document of each pair, rising
+    """
+
+    queries: tuple[str, ...]
+    names: tuple[str, ...]
+    keys: Integers
+
+    @classmethod
+    def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], largest: int = LARGEST_TABLE) -> "Retrieved":
+        """The pairs in several systems' rankings; `largest` bounds the bytes of a table of queries x documents."""
+        runs = on_one_table([coded(one) for one in rankings])
+        codes: dict[str, int] = {}
+        own = [np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int64) for run in runs]
+        names = runs[0].names if runs else ()
+        # One system after the other: all results together would take twelve bytes each.
+        keys = (np.repeat(one * len(names), run.lengths) + run.documents for one, run in zip(own, runs, strict=True))
+        places, results = len(codes) * len(names), sum(len(run.documents) for run in runs)
+        if places <= largest and fits_table(places, results):
+            found = np.zeros(places, dtype=np.bool_)
+            for some in keys:
+                found[some] = True
+            return cls(tuple(codes), names, np.flatnonzero(found))
+        return cls(tuple(codes), names, np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys])))
+
+    @property
+    def query(self) -> Integers:
+        """(p,) code of the query of each pair."""
+        return self.keys // max(len(self.names), 1)
+
+    @property
+    def document(self) -> Integers:
+        """(p,) code of the document of each pair."""
+        return self.keys % max(len(self.names), 1)
+
+    @cached_property
+    def documents(self) -> frozenset[str]:
+        """Names of the documents."""
+        return frozenset(_names_in(self.document, self.names))
+
+    def by_query(self) -> dict[str, set[str]]:
+        """Names of the documents of each query."""
+        found: dict[str, set[str]] = {query: set() for query in self.queries}
+        for query, document in zip(self.query.tolist(), self.document.tolist(), strict=True):
+            found[self.queries[query]].add(self.names[document])
+        return found
+
+
+# The values of an evaluation, each with its rules.
+
+
+HIGHEST_LEVEL = 1e9
+
+SHOWN_LEVELS = 8
+
+
+class Pair(NamedTuple):
+    """A query and a document."""
+
+    query: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The grades that an assessor may give.
+
+    name    such as "fine"
+    levels  the grades, rising, at least two, the lowest 0 or more
+    """
+
+    name: str
+    levels: tuple[float, ...]
+    _grades: frozenset[float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_grades", frozenset(self.levels))
+        if len(self.levels) < 2 or not all(math.isfinite(level) for level in self.levels):
+            raise InputError(f"a scale needs at least two levels, all finite, got {list(self.levels)}")
+        if any(low >= high for low, high in zip(self.levels, self.levels[1:], strict=False)) or self.levels[0] < 0:
+            raise InputError(f"the levels of a scale must rise from 0 or more, got {list(self.levels)}")
+        if self.levels[-1] > HIGHEST_LEVEL:  # powers of it must also be finite
+            raise InputError(f"the levels of a scale may go up to {HIGHEST_LEVEL:g}, got {self.levels[-1]:g}")
+
+    @property
+    def maximum(self) -> float:
+        """The highest grade; a gain is a grade divided by it."""
+        return self.levels[-1]
+
+    def __contains__(self, grade: float) -> bool:
+        """True if an assessor may give the grade."""
+        return grade in self._grades
+
+    def check(self, grade: float) -> float:
+        """The grade, checked to be on the scale."""
+        if grade not in self._grades:
+            raise InputError(f"grade {grade:g} is not on the {self.name} scale ({self})")
+        return float(grade)
+
+    def __repr__(self) -> str:
+        levels = f"{self.levels}" if len(self.levels) <= SHOWN_LEVELS else f"<{self}>"
+        return f"Scale(name={self.name!r}, levels={levels})"
+
+    def __str__(self) -> str:
+        if len(self.levels) > SHOWN_LEVELS:
+            return f"{len(self.levels)} levels from {self.levels[0]:g} to {self.levels[-1]:g}"
+        return " ".join(f"{level:g}" for level in self.levels)
+
+
+FINE = Scale("fine", tuple(float(level) for level in range(101)))
+BROAD = Scale("broad", (0.0, 1.0, 2.0))
+BINARY = Scale("binary", (0.0, 1.0))
+SCALES = {scale.name: scale for scale in (FINE, BROAD, BINARY)}
+
+
+def parse_scale(value: str | Sequence[float]) -> Scale:
+    """The scale with a name (`fine`, `broad`, `binary`), or with levels: a list, or text such as "0,1,2,3" or "0-3"."""
+    if not isinstance(value, str):
+        if not isinstance(value, Iterable):
+            raise _unknown_scale(value)
+        return Scale("custom", tuple(float(level) for level in value))
+    if value in SCALES:
+        return SCALES[value]
+    if "_" in value:  # Python reads 1_0 as ten
+        raise _unknown_scale(value)
+    ends = re.fullmatch(r"([0-9]{1,3})-([0-9]{1,3})", value.strip())
+    if ends and int(ends[1]) >= int(ends[2]):
+        raise InputError(f"the levels of scale {value} must rise, expected the lowest first, such as 0-3")
+    try:
+        levels = range(int(ends[1]), int(ends[2]) + 1) if ends else map(float, value.split(","))
+        return Scale("custom", tuple(map(float, levels)))
+    except InputError:
+        raise
+    except ValueError:
+        raise _unknown_scale(value) from None
+
+
+def _unknown_scale(value: object) -> InputError:
+    return InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels")
+
+
+def as_scale(value: Scale | str | Sequence[float]) -> Scale:
+    """A scale, parsed if it is a name or levels."""
+    return value if isinstance(value, Scale) else parse_scale(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A recording; None means unknown.
+
+    artist, genre  names
+    path           sound file, relative to the collection's folder
+    more           further columns of documents.tsv, kept as they are
+    """
+
+    identifier: str
+    artist: str | None = None
+    genre: str | None = None
+    path: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """Judgment of one pair by one assessor.
+
+    grade     on the collection's scale, a finite number; NumPy numbers become Python's
+    assessor  name; empty if not named
+    time      ISO 8601, empty where unknown
+    aspect    name of the aspect; empty if a pair has one grade
+    """
+
+    query: str
+    document: str
+    grade: float
+    assessor: str = ""
+    time: str = ""
+    aspect: str = ""
+
+    def __post_init__(self) -> None:
+        if type(self.grade) not in (float, int):
+            if not isinstance(self.grade, Real) or isinstance(self.grade, bool):
+                raise InputError(f"expected a number as grade of document {self.document}, got {self.grade!r}")
+            object.__setattr__(self, "grade", float(self.grade))
+        if not math.isfinite(self.grade):
+            raise InputError(f"expected a finite number as grade of document {self.document}, got {self.grade}")
+
+    @property
+    def pair(self) -> Pair:
+        return Pair(self.query, self.document)
+
+
+ANSWERS = ("a", "b", "=")
+
+
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """Comparison of two documents of a query by one assessor.
+
+    answer    the more relevant one, "a" or "b", or "=" if equal
+    assessor  name; empty if not named
+    seconds   time taken, None where unknown
+    """
+
+    query: str
+    document_a: str
+    document_b: str
+    answer: str
+    assessor: str = ""
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.answer not in ANSWERS:
+            raise InputError(f"expected a, b or = as answer, got {self.answer!r}")
+        if self.document_a == self.document_b:
+            raise InputError(f"expected two documents to compare, got {self.document_a} twice")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise InputError(f"expected seconds of at least 0, got {self.seconds}")
+
+    @property
+    def pairs(self) -> tuple[Pair, Pair]:
+        """The two pairs compared."""
+        return Pair(self.query, self.document_a), Pair(self.query, self.document_b)
+
+
+def check_judgment(said: object) -> Judgment:
+    """The argument, checked to be a judgment."""
+    if not isinstance(said, Judgment):
+        raise InputError(f"expected a judgment such as Judgment('q1', 'd7', grade=70), got {said!r}")
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Results of one system: its documents for each query, best first, none twice."""
+
+    system: str
+    rankings: Mapping[str, tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rankings, CodedRankings):
+            query = self.rankings.repeated
+        else:
+            query = next((query for query, some in self.rankings.items() if len(set(some)) < len(some)), None)
+        if query is not None:
+            raise InputError(f"system {self.system} retrieves a document twice for query {query}")
+
+    def __repr__(self) -> str:
+        results = sum(map(len, self.rankings.values()))
+        return f"Run of {self.system}: {results:,} results for {len(self.rankings):,} queries"
+
+
+def queries_of(runs: Iterable[Run]) -> dict[str, None]:
+    """The queries that any run answers, each once, in the order of the runs."""
+    return dict.fromkeys(query for run in runs for query in run.rankings)
+
+
+def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, set[str]]:
+    """The documents that any system retrieved for each query, down to a cutoff if one is given."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for query, documents in run.rankings.items():
+            found.setdefault(query, set()).update(documents[:cutoff])
+    return found
+
+
+# Judgments as codes: compact storage for millions of grades, each of which becomes an object only on request.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CodedJudgments(Sequence[Judgment]):
+    """Judgments of one unnamed assessor, at most one per pair; behaves like a tuple of judgments and equals one.
+
+    queries    names, in order of first appearance
+    documents  names by their codes
+    query      (j,) codes
+    document   (j,) codes
+    grades     (j,) finite numbers
+    """
+
+    queries: tuple[str, ...]
+    documents: tuple[str, ...]
+    query: Codes
+    document: Codes
+    grades: Array
+
+    @cached_property
+    def _objects(self) -> tuple[Judgment, ...]:
+        queries, documents = self.queries, self.documents
+        columns = zip(self.query.tolist(), self.document.tolist(), self.grades.tolist(), strict=True)
+        return tuple([Judgment(queries[query], documents[one], grade) for query, one, grade in columns])
+
+    @overload
+    def __getitem__(self, place: int) -> Judgment: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Judgment, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Judgment | tuple[Judgment, ...]:
+        return self._objects[place]
+
+    def __len__(self) -> int:
+        return len(self.grades)
+
+    def __iter__(self) -> Iterator[Judgment]:
+        return iter(self._objects)
+
+    def __eq__(self, other: object) -> bool:
+        return self._objects == (other._objects if isinstance(other, CodedJudgments) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._objects)
+
+    def __add__(self, more: Sequence[Judgment]) -> tuple[Judgment, ...]:
+        return (*self, *more)
+
+    def __radd__(self, before: Sequence[Judgment]) -> tuple[Judgment, ...]:
+        return (*before, *self)
+
+    def __repr__(self) -> str:
+        return repr(self._objects)
+
+    def chosen(self, which: Booleans, grades: Array) -> "CodedJudgments":
+        """Some of the judgments, with other grades.
+
+        which   (j,) True for the judgments to keep
+        grades  new grade of each of these
+        """
+        return replace(self, query=self.query[which], document=self.document[which], grades=grades)
+
+    @property
+    def judged_queries(self) -> list[str]:
+        """Queries with a judgment, in the order of the file."""
+        return [self.queries[code] for code in np.flatnonzero(np.bincount(self.query, minlength=1)).tolist()]
+
+    @property
+    def judged_documents(self) -> list[str]:
+        """Documents with a judgment."""
+        return [self.documents[code] for code in np.flatnonzero(np.bincount(self.document, minlength=1)).tolist()]
+
+    def on(self, queries: Mapping[str, int], documents: Mapping[str, int]) -> tuple[Integers, Integers]:
+        """(j,) codes of the queries and of the documents in other tables, -1 if a name is missing there."""
+        query = np.array([queries.get(name, -1) for name in self.queries], dtype=np.int64)
+        document = np.array([documents.get(name, -1) for name in self.documents], dtype=np.int64)
+        return query[self.query], document[self.document]
+
+
+JudgmentSequence = tuple[Judgment, ...] | CodedJudgments
+
+
+def distinct_grades(judgments: Sequence[Judgment]) -> list[float]:
+    """The grades that occur, each once."""
+    if isinstance(judgments, CodedJudgments):
+        return [float(grade) for grade in np.unique(judgments.grades)]
+    return list(dict.fromkeys(judgment.grade for judgment in judgments))
+
+
+def assessors_in(judgments: Sequence[Judgment]) -> set[str]:
+    """Names of the assessors; empty for those without a name."""
+    if isinstance(judgments, CodedJudgments):
+        return {""} if len(judgments) else set()
+    return {judgment.assessor for judgment in judgments}
+
+
+def have_aspects(judgments: Sequence[Judgment]) -> bool:
+    """True if any judgment has an aspect; judgments as codes have none, and do not become objects here."""
+    return not isinstance(judgments, CodedJudgments) and any(one.aspect for one in judgments)
+
+
+def judged_names(judgments: Sequence[Judgment]) -> tuple[dict[str, None], dict[str, None]]:
+    """The judged queries and documents, each once."""
+    if isinstance(judgments, CodedJudgments):
+        return dict.fromkeys(judgments.judged_queries), dict.fromkeys(judgments.judged_documents)
+    return {one.query: None for one in judgments}, {one.document: None for one in judgments}
+
+
+def judged_keys(within: Results | Retrieved, judgments: Sequence[Judgment]) -> Integers:
+    """Query x len(names) + document of each judgment, except those with a query or document that is in no run."""
+    queries = {query: code for code, query in enumerate(within.queries)}
+    documents = {name: code for code, name in enumerate(within.names)}
+    if isinstance(judgments, CodedJudgments):
+        query, document = judgments.on(queries, documents)
+    else:
+        query = np.array([queries.get(one.query, -1) for one in judgments], dtype=np.int64)
+        document = np.array([documents.get(one.document, -1) for one in judgments], dtype=np.int64)
+    known = (query >= 0) & (document >= 0)
+    return np.asarray(query[known] * len(within.names) + document[known])
+
+
+# Grades of pairs, from the judgments of one or more assessors.
+
+
+def grades_by_assessor(judgments: Iterable[Judgment]) -> dict[Pair, dict[str, float]]:
+    """The last grade that each assessor gave each pair, in the order in which pairs were first judged."""
+    grades: dict[Pair, dict[str, float]] = {}
+    for judgment in judgments:
+        grades.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade
+    return grades
+
+
+def mean_grade(said: Mapping[str, float]) -> float:
+    """Mean grade of a pair over its assessors; NaN without any."""
+    return sum(said.values()) / len(said) if said else math.nan
+
+
+def mean_grades(judgments: Iterable[Judgment]) -> dict[Pair, float]:
+    """Mean grade of each judged pair over its assessors, in the order in which pairs were first judged."""
+    return {pair: mean_grade(said) for pair, said in grades_by_assessor(judgments).items()}

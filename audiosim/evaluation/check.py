@@ -1,0 +1,225 @@
+"""Check of a collection: how its files were read, and what looks like a mistake."""
+
+from collections.abc import Sequence, Set
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audiosim.collection.check import inspect
+from audiosim.collection.collection import Collection
+from audiosim.collection.facts import RunFacts
+from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.layouts import is_file
+from audiosim.collection.values import Scale, queries_of, retrieved_by
+from audiosim.errors import InputError
+from audiosim.results.value import frame_of, notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+SHOWN = 3  # most names shown of missing files
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """Numbers of documents down to the cutoff, including query documents.
+
+    documents  all of them
+    described  with a line in documents.tsv
+    artist     with a known artist
+    genre      with a known genre
+    files      with an existing sound file
+    missing    with a sound file that is named but missing
+    indexed    in the index of sounds; None without an index
+    """
+
+    documents: int
+    described: int
+    artist: int
+    genre: int
+    files: int
+    missing: int
+    indexed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """Grades of a machine, down to the cutoff.
+
+    judge   its name
+    maker   who made it; empty: unspecified
+    graded  number of retrieved pairs that it grades
+    levels  number of different grades among them
+    low     the lowest
+    high    the highest
+    """
+
+    judge: str
+    maker: str
+    graded: int
+    levels: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionCheck:
+    """Contents of a collection as read, and its likely mistakes.
+
+    collection  its name
+    scale       scale of the grades
+    cutoff      last rank that counts
+    queries     number of those that at least half of the systems answer
+    runs        facts about each run
+    judged      number of retrieved pairs that are judged
+    pool        number of retrieved pairs
+    comparisons  number of answers about two documents of a query
+    documents   facts about them
+    judges      facts about each judging machine
+    problems    one sentence per likely mistake
+    notes       one sentence per guess or peculiarity
+    """
+
+    collection: str
+    scale: Scale
+    cutoff: int
+    queries: int
+    runs: tuple[RunFacts, ...]
+    judged: int
+    pool: int
+    comparisons: int
+    documents: DocumentFacts
+    judges: tuple[MachineFacts, ...]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        found = f"{len(self.problems)} problems" if self.problems else "nothing looks wrong"
+        counts = f"{len(self.runs)} systems, {self.queries} queries, {self.judged:,} of {self.pool:,} pairs judged"
+        return f"{self.collection}: {counts}; {found}"
+
+    def _repr_html_(self) -> str:
+        """Notebook display of the check: one line, and the runs as a table."""
+        return notebook_html("; ".join((repr(self), *self.problems)), self.to_frame)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system: queries, others, depth, alone, same_as, judged; see `RunFacts`."""
+        return [asdict(one) for one in self.runs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as plain values, ready for JSON."""
+        return {
+            "collection": self.collection,
+            "scale": {"name": self.scale.name, "levels": list(self.scale.levels)},
+            "cutoff": self.cutoff,
+            "queries": self.queries,
+            "runs": self.rows(),
+            "judged": self.judged,
+            "pool": self.pool,
+            "comparisons": self.comparisons,
+            "documents": asdict(self.documents),
+            "judges": [asdict(one) for one in self.judges],
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The runs as a pandas table, indexed by system."""
+        return frame_of(self.rows(), index="system")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Number of queries that each system answers; new axes if None."""
+        from audiosim.results.plots import draw_bars
+
+        return draw_bars([one.system for one in self.runs], [one.queries for one in self.runs], "queries", axes)
+
+
+def check(collection: str | Path | Collection, *, folder: str | Path | None = None) -> CollectionCheck:
+    """Check a collection: how its files were read, and what looks like a mistake.
+
+    collection  `Collection` or its folder; a run that answers too few queries is reported as a problem, not raised as
+                an error
+    folder      folder of a loaded collection; None: its sound files are not checked
+    """
+    if not isinstance(collection, Collection | str | Path):
+        raise InputError("check takes a folder or a Collection, such as Collection.from_frames(runs, judgments)")
+    if not isinstance(collection, Collection):
+        folder, collection = collection, Collection.load(collection, partial=True)
+    found = inspect(collection)
+    pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
+    judges = tuple(facts for judge in collection.judges if (facts := _graded(judge, pairs)) is not None)
+    documents, sounds = _documents(collection, {one for _, one in pairs} | _asked(collection), folder)
+    return CollectionCheck(
+        collection=collection.name,
+        scale=collection.scale,
+        cutoff=collection.cutoff,
+        queries=found.queries,
+        runs=found.runs,
+        judged=len(pairs & collection.grades().keys()),
+        pool=len(pairs),
+        comparisons=len(collection.comparisons),
+        documents=documents,
+        judges=judges,
+        problems=(*found.problems, *sounds, *_silent(judges)),
+        notes=(*collection.guesses, *found.notes, *(_taken_for(one, len(pairs)) for one in judges)),
+    )
+
+
+def _graded(judge: MachineJudge, pairs: Set[tuple[str, str]]) -> MachineFacts | None:
+    """Facts about a machine; None if it grades no pair down to the cutoff."""
+    grades = [grade for pair, grade in zip(judge.pairs, judge.grades.tolist(), strict=True) if pair in pairs]
+    if not grades:
+        return None
+    return MachineFacts(judge.name, judge.settings.maker, len(grades), len(set(grades)), min(grades), max(grades))
+
+
+def _silent(judges: Sequence[MachineFacts]) -> list[str]:
+    return [
+        f"judge {one.judge} gives every pair the grade {one.low:g}, which carries no information"
+        for one in judges
+        if one.levels < 2
+    ]
+
+
+def _taken_for(one: MachineFacts, pool: int) -> str:
+    maker = f", made by {one.maker}" if one.maker else ""
+    return f"judge {one.judge} grades {one.graded:,} of {pool:,} pairs from {one.low:g} to {one.high:g}{maker}"
+
+
+def _asked(collection: Collection) -> set[str]:
+    """The documents of the queries; a query without metadata may not be a document."""
+    own = {collection.query_document(query) for query in queries_of(collection.runs)}
+    return {one for one in own if one in collection.documents or one in collection.query_documents.values()}
+
+
+def _documents(collection: Collection, wanted: set[str], folder: str | Path | None) -> tuple[DocumentFacts, list[str]]:
+    """Facts about documents, and likely mistakes in their sound."""
+    known = [collection.documents[one] for one in wanted if one in collection.documents]
+    named = sorted(one.path for one in known if one.path and "://" not in one.path) if folder is not None else []
+    missing = [path for path in named if not is_file(Path(folder or "") / path)]
+    indexed = _indexed(collection.sounds, wanted)
+    problems = []
+    if missing:
+        shown = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
+        problems.append(f"documents.tsv: {len(missing)} of {len(named)} sound files are not there: {shown}")
+    if indexed == 0:
+        problems.append("sounds.index: none of the documents is in it; is it another collection's?")
+    facts = DocumentFacts(
+        documents=len(wanted),
+        described=len(known),
+        artist=sum(collection.artist(one.identifier) is not None for one in known),
+        genre=sum(one.genre is not None for one in known),
+        files=len(named) - len(missing),
+        missing=len(missing),
+        indexed=indexed,
+    )
+    return facts, problems
+
+
+def _indexed(sounds: Path | None, wanted: set[str]) -> int | None:
+    if sounds is None:
+        return None
+    from audiosim.sound.index import load_all
+
+    return len(wanted.intersection(load_all(sounds)[0].ids))

@@ -1,0 +1,565 @@
+"""Model of comparisons: people compare two documents of a query, and their answers inform the gains.
+
+Comparison j by person a of the pairs i and i' of one query measures the difference
+
+  d_j = g_i - g_i' + sum_k (M_ik - M_i'k) x_ak + s_i w_ai - s_i' w_ai',   x_ak ~ N(0, taste^2), w_ai ~ N(0, opinion^2)
+
+where s is a pair's deviation and M_ik the share of pair i that belongs to what system k retrieved. Noise is c_a, and
+ties t, times the deviation of such pairs; see `stats.thurstone`. A person's severity, and their opinion of a query, are
+in both terms and cancel. The opinion w of a pair recurs whenever the person compares it: ordering five documents gives
+ten answers that never contradict one another, and yet another person may order them differently.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import betainc, ndtr, softmax
+
+from audiosim.collection.pool import Pool
+from audiosim.collection.values import PairedComparison
+from audiosim.errors import InputError
+from audiosim.joint.people import TASTE, TASTES, Listeners, Who
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.conditioning import ConditionedBlock, by_number, condition_block
+from audiosim.stats.normal.multivariate import MultivariateNormal
+from audiosim.stats.normal.roots import effects_given
+from audiosim.stats.thurstone import LEAST_PRECISION, SAME, A, Answering, B, Sites, cavity, propagate
+
+# Habits by which people answer comparisons: how careful they are, how wide their ties, how often they guess.
+#
+# Person a has noise c e^(u_a), ties t e^(v_a) and guesses a share e_a of the answers, each independently:
+#
+# u_a ~ N(delta, CARE^2)     v_a ~ N(eta, s^2)     e_a ~ Beta(SPAMMERS m, SPAMMERS (1 - m))
+#
+# The shifts delta and eta of everybody's noise and ties, the spread s of ties between people, and the mean share m of
+# guesses are unknown too. The shifts are normal; m has the probabilities that other collections give it, and s may be
+# any of three. Whatever the documents, a guess is a tie as often as the person's answers are, and a or b alike: if
+# all guesses were alike, rare preferences of somebody who mostly sees no difference would count as well considered.
+# All
+# of it is summed over grids: the answers of a person inform about that person, those of all people about the shifts,
+# the
+# spread and the mean share, and a statement about somebody new averages over all of these.
+#
+# Lapses: Wichmann & Hill (2001), doi:10.3758/BF03194544. People who answer at random among paid ones: Raykar & Yu
+# (2012).
+
+
+CARE = 0.35  # standard deviation of the logarithm of a person's noise relative to the common one
+SPREADS = np.array([0.35, 0.7, 1.4])  # the same of ties
+SPAMMERS = 2.0  # the smaller, the more guesses are those of few people
+CARES, WIDTHS = np.linspace(-1.6, 1.6, 9), np.linspace(-3, 3, 13)  # of those logarithms
+EDGES = np.array([0.0, 0.02, 0.1, 0.25, 0.5, 0.8, 1.0])
+GUESSES = (EDGES[1:] + EDGES[:-1]) / 2
+SHIFTS = np.linspace(-1.2, 1.2, 7)
+MEANS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5])  # of shares of guesses
+NODES, WEIGHTS = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6  # Gauss & Hermite
+# The mean over four collections whose people graded, each person's grades compared two by two:
+# models/make_listeners.py --comparisons prints it.
+CHANCES = np.array([0.3, 0.29, 0.2, 0.09, 0.07, 0.05])
+# Those grades give .75, .20 and .05: there the steps of a scale are everybody's. Asked which of two is better, people
+# see no difference in 2 of 10 answers or in 9 of 10 of the same campaign, so no spread is preferred here.
+SPREAD_CHANCES = np.ones(3) / 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unsure:
+    """Doubt about everybody's habits before anybody answers.
+
+    noise, tie  means and standard deviations of the shifts of the logarithms of common noise and ties
+    """
+
+    noise: tuple[float, float]
+    tie: tuple[float, float]
+
+
+FIXED = Unsure((0.0, 0.05), (0.0, 0.05))  # where the common noise and ties are themselves sought
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Habits:
+    """Habits of p people who compared, and of anybody else.
+
+    care   (p,) mean of the logarithm of each person's noise relative to the common one
+    doubt  (p,) its standard deviation
+    tie    (p,) ties of each person relative to the common ones
+    guess  (p,) share of the answers that each person guesses
+    others (c, w, g) probability of each of CARES, WIDTHS and GUESSES for somebody who has not answered yet
+    spreads (3,) probability of each of SPREADS
+    means  (6,) probability of each of MEANS
+    """
+
+    care: Array
+    doubt: Array
+    tie: Array
+    guess: Array
+    others: Array
+    spreads: Array
+    means: Array
+
+    def answering(self, judge: Integers, answer: Integers, noise: Array, tie: Array, beside: Array) -> Answering:
+        """Answers of these people, averaged over their care.
+
+        judge   (J,) index of the person
+        noise   (J,) common noise
+        tie     (J,) common ties
+        beside  (J,) variance of the error that no care reduces
+        """
+        times = np.exp(self.care[judge] + NODES[:, None] * self.doubt[judge])
+        every = np.sqrt((noise * times) ** 2 + beside)
+        return Answering(answer, every, WEIGHTS, tie * self.tie[judge], self.guess[judge], guessed_by(judge, answer))
+
+    def of_others(self, mean: Array, variance: Array, noise: Array, tie: Array, by_guess: Array) -> Array:
+        """(J, 3) probability that somebody new answers a, the same, or b, averaged over their habits.
+
+        mean, variance  (J,) of the difference
+        noise, tie      (J,) common noise and ties
+        by_guess        (3,) probabilities of b, the same and a if the answer is guessed
+        """
+        prefer, reject = np.zeros((2, len(mean)))
+        for (i, j), chance in np.ndenumerate(self.others @ (1 - GUESSES)):
+            heard, width = np.sqrt(variance + (noise * np.exp(CARES[i])) ** 2), tie * np.exp(WIDTHS[j])
+            prefer += chance * _chances(A, mean, heard, width)
+            reject += chance * _chances(B, mean, heard, width)
+        share = float(self.others.sum(axis=(0, 1)) @ GUESSES)
+        same = (1 - share) - prefer - reject
+        return np.column_stack([prefer, same, reject]) + share * by_guess[::-1]
+
+
+def guessed(answer: Integers) -> Array:
+    """(3,) probabilities of b, the same and a if somebody new guesses: as often as all answers (J,) are ties."""
+    ties = (np.sum(answer == SAME) + 1) / (len(answer) + 3)
+    return np.array([(1 - ties) / 2, ties, (1 - ties) / 2])
+
+
+def guessed_by(judge: Integers, answer: Integers) -> Array:
+    """(J,) probability of each answer if its person guessed it: as often as that person's answers are ties.
+
+    A person counts with three answers more, which are ties as often as those of all people.
+    """
+    ties = 3 * guessed(answer)[1] + np.bincount(judge, answer == SAME)
+    share = (ties / (3 + np.bincount(judge)))[judge]
+    return np.asarray(np.where(answer == SAME, share, (1 - share) / 2))
+
+
+def usual_habits(people: int, unsure: Unsure) -> Habits:
+    """Habits of people before they answer."""
+    return _habits(np.zeros((people, len(CARES), len(WIDTHS), len(GUESSES))), unsure)
+
+
+def learned_habits(
+    people: int,
+    judge: Integers,
+    answer: Integers,
+    found: tuple[Array, Array],
+    noise: Array,
+    tie: Array,
+    beside: Array,
+    unsure: Unsure,
+) -> Habits:
+    """Habits by the answers of so many people.
+
+    found  (J,) means and variances of the differences without the answer itself
+    Others as of `Habits.answering`.
+    """
+    at_random, log = guessed_by(judge, answer), np.zeros((people, len(CARES), len(WIDTHS), len(GUESSES)))
+    mean, variance = found
+    for i, care in enumerate(CARES):
+        heard = np.sqrt(variance + (noise * np.exp(care)) ** 2 + beside)
+        for j, width in enumerate(WIDTHS):
+            of = _chances(answer, mean, heard, tie * np.exp(width))
+            for k, share in enumerate(GUESSES):
+                each = np.log((1 - share) * of + share * at_random)
+                log[:, i, j, k] = np.bincount(judge, each, minlength=people)
+    return _habits(log, unsure)
+
+
+def _chances(answer: Integers | int, mean: Array, heard: Array, width: Array) -> Array:
+    """(J,) probability of answers that are not guessed, by (J,) means and deviations of what is heard."""
+    above, below = (ndtr((sign * mean - width) / heard) for sign in (1, -1))
+    return np.asarray(np.where(answer == SAME, np.maximum(0, 1 - above - below), np.where(answer == A, above, below)))
+
+
+def _normal(nodes: Array, mean: Array | float, deviation: Array | float) -> Array:
+    return np.asarray(softmax(-(((nodes - mean) / deviation) ** 2) / 2, axis=-1))
+
+
+def _habits(log: Array, unsure: Unsure) -> Habits:
+    """Habits by the logarithm (p, c, w, g) of how likely each person's answers are by each of the grid's habits."""
+    care = _normal(CARES, SHIFTS[:, None], CARE)
+    width = _normal(WIDTHS, SHIFTS[:, None, None], SPREADS[:, None])
+    ends = betainc(SPAMMERS * MEANS[:, None], SPAMMERS * (1 - MEANS[:, None]), EDGES)
+    guess = np.diff(ends, axis=1)
+    common = [_normal(SHIFTS, *unsure.noise), _normal(SHIFTS, *unsure.tie), SPREAD_CHANCES, CHANCES]
+    prior = np.log(np.einsum("a,b,s,m->absm", *common))
+    most = log.max(axis=(1, 2, 3), initial=-np.inf, keepdims=True)
+    likely = np.exp(log - most)
+    whole = np.einsum("pcwg,ac,bsw,mg->pabsm", likely, care, width, guess, optimize=True)
+    shift = softmax(prior + np.log(whole).sum(axis=0))
+    others = np.einsum("absm,ac,bsw,mg->cwg", shift, care, width, guess, optimize=True)
+    each = likely * np.einsum("pabsm,ac,bsw,mg->pcwg", shift / whole, care, width, guess, optimize=True)
+    of_care = each.sum(axis=(2, 3))
+    mean = of_care @ CARES
+    doubt = np.sqrt(np.maximum(of_care @ CARES**2 - mean**2, 0))
+    tie, share = np.exp(each.sum(axis=(1, 3)) @ WIDTHS), each.sum(axis=(1, 2)) @ GUESSES
+    return Habits(mean, doubt, tie, share, others, shift.sum(axis=(0, 1, 3)), shift.sum(axis=(0, 1, 2)))
+
+
+NOISE, TIE, OPINION = "comparison", "tie", "judge_pair"
+CODES = {"a": A, "=": SAME, "b": B}
+ROUNDS = 2  # rounds of learning people's habits
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Comparisons of a pool's pairs.
+
+    judges  p names, in order of their first comparisons
+    first, second  (J,) places of the two pairs
+    judge   (J,) index of the person
+    answer  (J,) A, SAME or B; see `stats.thurstone`
+    """
+
+    judges: tuple[str, ...]
+    first: Integers
+    second: Integers
+    judge: Integers
+    answer: Integers
+
+    @classmethod
+    def of(cls, pool: Pool, comparisons: Iterable[PairedComparison]) -> "Compared":
+        """The last answer of each person about each two pairs of a pool, in either order."""
+        last: dict[tuple[str, int, int], int] = {}
+        for one in comparisons:
+            first, second = (pool.positions.get(pair) for pair in one.pairs)
+            if first is not None and second is not None:
+                turned = first > second
+                key = (one.assessor, min(first, second), max(first, second))
+                last[key] = -CODES[one.answer] if turned else CODES[one.answer]
+        judges = tuple(dict.fromkeys(name for name, _, _ in last))
+        code = {name: number for number, name in enumerate(judges)}
+        rows = [(first, second, code[name], answer) for (name, first, second), answer in last.items()]
+        return cls(judges, *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    def some(self, chosen: Integers) -> "Compared":
+        """A selection of the comparisons, with the same people."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in ("first", "second", "judge", "answer")})
+
+
+def shared_opinions(compared: Compared, scale: Array) -> Array:
+    """(J, J) covariance of comparisons through each person's opinion of each pair, for opinions of unit size."""
+    ends, judge, variance = (compared.first, compared.second), compared.judge, scale**2
+    covariance = np.zeros((len(compared),) * 2)
+    for row, plus in zip(ends, (1, -1), strict=True):
+        for column, also in zip(ends, (1, -1), strict=True):
+            covariance += plus * also * (row[:, None] == column) * variance[row][:, None]
+    return np.asarray(covariance * (judge[:, None] == judge))
+
+
+NOTHING_COMPARED = Compared((), *np.empty((4, 0), dtype=np.int64))
+
+
+class _Block(NamedTuple):
+    """Comparisons within one block of gains.
+
+    rows    (k,) indices of these comparisons
+    across  (k, m) covariance of the differences with the gains of the block, without shared effects
+    own     (k, k) covariance of the differences
+    effects   (f,) indices of the shared effects and tastes that enter
+    loadings  (k, f) of the differences on these
+    """
+
+    block: int
+    rows: Integers
+    across: Array
+    own: Array
+    effects: Integers
+    loadings: Array
+
+
+class _Stack(NamedTuple):
+    """The same of b blocks of one shape, with one more axis in front."""
+
+    rows: Integers
+    own: Array
+    effects: Integers
+    loadings: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedDifferences:
+    """The differences that J comparisons measure, by gains and tastes, before any answer.
+
+    blocks   the comparisons, block by block of the gains
+    effects  covariance of shared effects and tastes
+    mean     (J,)
+    """
+
+    blocks: tuple[_Block, ...]
+    effects: Array
+    mean: Array
+
+    @cached_property
+    def _stacks(self) -> list[_Stack]:
+        # A sweep over hundreds of small blocks, one by one, would take five times as long.
+        alike: dict[tuple[int, int], list[_Block]] = defaultdict(list)
+        for one in self.blocks:
+            alike[one.loadings.shape].append(one)
+        names = _Stack._fields
+        return [_Stack(*(np.array([getattr(one, name) for one in some]) for name in names)) for some in alike.values()]
+
+    def given(self, sites: Sites) -> tuple[Array, Array]:
+        """(J,) means and (J,) variances of the differences given all sites."""
+        mean, variance = self.mean.copy(), np.empty(len(self.mean))
+        precision, left = np.zeros((len(self.effects), len(self.effects) + 1)), []
+        for rows, own, effects, loadings in self._stacks:
+            off, k = sites.value[rows] - self.mean[rows], rows.shape[1]
+            with_noise = own + sites.variance[rows][:, :, None] * np.eye(k)
+            found = np.linalg.solve(with_noise, np.concatenate([own, loadings, off[:, :, None]], axis=2))
+            gain = found[:, :, :k].mT
+            mean[rows] += np.vecdot(gain, off[:, None])
+            variance[rows] = own.diagonal(axis1=1, axis2=2) - np.vecdot(gain, own)
+            left.append(loadings - gain @ loadings)
+            columns = np.append(effects, np.full((len(effects), 1), -1), axis=1)
+            np.add.at(precision, (effects[:, :, None], columns[:, None]), loadings.mT @ found[:, :, k:])
+        shared = effects_given(self.effects, precision[:, :-1])
+        moved = shared @ precision[:, -1]
+        for (rows, _, effects, _), loadings in zip(self._stacks, left, strict=True):
+            mean[rows] += np.vecdot(loadings, moved[effects][:, None])
+            variance[rows] += np.vecdot(loadings @ shared[effects[:, :, None], effects[:, None]], loadings)
+        return mean, np.maximum(variance, LEAST_PRECISION)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonModel:
+    """Comparisons of pairs whose gains have some distribution, with known standard deviations.
+
+    parts   (n, s) share of each pair that belongs to what each system retrieved
+    scale   (n,) deviation of each pair
+    deviations  TASTE, a share of the scale, and OPINION, NOISE and TIE, in deviations of a pair
+    unsure  how little is known of people's habits before they answer
+    habits  of the people who compared
+    at_random  (3,) probabilities of b, the same and a if an answer is guessed
+    """
+
+    compared: Compared
+    parts: Array
+    scale: Array
+    deviations: Mapping[str, float]
+    unsure: Unsure
+    habits: Habits
+    at_random: Array
+
+    @classmethod
+    def of(
+        cls, compared: Compared, parts: Array, scale: Array, deviations: Mapping[str, float], unsure: Unsure
+    ) -> "ComparisonModel":
+        """Model before the habits of those who compared are learned."""
+        habits = usual_habits(len(compared.judges), unsure)
+        return cls(compared, parts, scale, deviations, unsure, habits, guessed(compared.answer))
+
+    @cached_property
+    def _deviation(self) -> Array:
+        """(J,) root mean square of the deviations of the two pairs."""
+        return np.sqrt((self.scale[self.compared.first] ** 2 + self.scale[self.compared.second] ** 2) / 2)
+
+    @cached_property
+    def _differ(self) -> Array:
+        """(J, s) share of the first pair less that of the second in what each system retrieved."""
+        return np.asarray(self.parts[self.compared.first] - self.parts[self.compared.second])
+
+    @cached_property
+    def _tasters(self) -> Integers:
+        """The people whose tastes are separate effects: those with most comparisons, as many as TASTES allows."""
+        counts = np.bincount(self.compared.judge, minlength=len(self.compared.judges))
+        most = np.argsort(-counts, kind="stable")[: TASTES // max(1, self.parts.shape[1])]
+        return np.sort(most)
+
+    @property
+    def noise(self) -> Array:
+        """(J,) standard deviation of the error that people have in common."""
+        return self.deviations[NOISE] * self._deviation
+
+    @property
+    def _beside(self) -> Array:
+        """(J,) variance of the error by tastes that are not separate effects."""
+        folded = ~np.isin(self.compared.judge, self._tasters)
+        return np.asarray(folded * self.deviations[TASTE] ** 2 * (self._differ**2).sum(axis=1))
+
+    @property
+    def tie(self) -> Array:
+        """(J,) difference below which people prefer neither."""
+        return self.deviations[TIE] * self._deviation
+
+    def differences(self, gains: BlockNormal) -> ComparedDifferences:
+        """The differences that the comparisons measure, for this distribution of gains without the answers."""
+        tastes = self.deviations[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
+        effects = np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
+        mean = gains.mean[self.compared.first] - gains.mean[self.compared.second]
+        return ComparedDifferences(tuple(self._blocks(gains)), effects, mean)
+
+    def sites(self, differences: ComparedDifferences, start: Sites | None = None) -> Sites:
+        """Gaussian measurements of the differences that stand for the answers."""
+        judge, answer = self.compared.judge, self.compared.answer
+        answers = self.habits.answering(judge, answer, self.noise, self.tie, self._beside)
+        return propagate(differences.given, answers.moments, len(answer), start)
+
+    def posterior(
+        self, gains: BlockNormal, differences: ComparedDifferences, sites: Sites, listeners: Listeners
+    ) -> BlockNormal:
+        """Distribution of some people's mean opinion of each pair, given the answers that the sites stand for.
+
+        gains      of listeners at large, not yet given the answers
+        differences  by these gains
+        listeners  the people; those who compared are the judges
+        """
+        tasters = self._tasters
+        folded = len(self.compared.judges) - len(tasters)
+        beside = np.sqrt(listeners.fresh + listeners.each**2 * folded)
+        loadings = np.hstack([np.tile(listeners.each * self.parts, (1, len(tasters))), beside * self.parts])
+        certain = gains.variance == 0
+        loadings[certain] = 0
+        taste = self.deviations[TASTE] ** 2 * np.eye(loadings.shape[1])
+        opinion = np.where(certain, 0, (self.deviations[OPINION] * self.scale) ** 2)
+        people = listeners.fresh + listeners.each**2 * len(self.compared.judges)
+        wider = _with_own(gains, people * opinion).with_effects(loadings, taste)
+        off = sites.value - differences.mean
+        seen: dict[int, ConditionedBlock] = {}
+        for one in differences.blocks:
+            own = one.own + np.diag(sites.variance[one.rows])
+            among = np.zeros((len(one.rows), len(wider.shared)))
+            among[:, one.effects] = one.loadings
+            across = one.across + listeners.each * self._between(gains.blocks[one.block], one.rows, opinion)
+            seen[one.block] = condition_block(
+                wider.within[one.block], wider.loadings[one.block], across, own, among, off[one.rows]
+            )
+        return wider.given(seen)
+
+    def chances(self, gains: BlockNormal, compared: Compared) -> Array:
+        """(J, 3) probability that somebody who has not compared yet answers a, the same, or b.
+
+        gains     of listeners at large, given all answers
+        compared  the comparisons put to them
+        """
+        other, mean, variance = self._heard(gains, compared)
+        return self.habits.of_others(mean, variance, other.noise, other.tie, self.at_random)
+
+    def differences_heard(self, gains: BlockNormal, compared: Compared) -> tuple[Array, Array, Array]:
+        """(J,) means and variances of the differences that somebody who has not compared yet hears, and their ties.
+
+        gains, compared  as of `chances`
+        """
+        other, mean, variance = self._heard(gains, compared)
+        return mean, variance + other.noise**2, other.tie
+
+    def _heard(self, gains: BlockNormal, compared: Compared) -> tuple["ComparisonModel", Array, Array]:
+        """Model of other comparisons by somebody new, and (J,) means and variances of the differences, no noise."""
+        other = replace(self, compared=compared)
+        variance = 2 * (self.deviations[OPINION] * other._deviation) ** 2
+        variance += self.deviations[TASTE] ** 2 * (other._differ**2).sum(axis=1)
+        for rows in by_number(gains.block[compared.first]):
+            places, at = np.unique([compared.first[rows], compared.second[rows]], return_inverse=True)
+            among, (first, second) = gains.among(places), at.reshape(2, -1)
+            variance[rows] += among[first, first] + among[second, second] - 2 * among[first, second]
+        return other, gains.mean[compared.first] - gains.mean[compared.second], variance
+
+    def with_habits(self, differences: ComparedDifferences, sites: Sites) -> "ComparisonModel":
+        """The same model with people's habits by their answers, with those of all others as their sites have them."""
+        found = cavity(sites, *differences.given(sites))
+        judge, answer = self.compared.judge, self.compared.answer
+        habits = learned_habits(
+            len(self.compared.judges), judge, answer, found, self.noise, self.tie, self._beside, self.unsure
+        )
+        return replace(self, habits=habits)
+
+    def _between(self, places: Integers, rows: Integers, values: Array) -> Array:
+        """(k, m) values (n,) of the compared pairs: that of the first less that of the second."""
+        plus = self.compared.first[rows, None] == places
+        minus = self.compared.second[rows, None] == places
+        return np.asarray((plus.astype(float) - minus) * values[places])
+
+    def _blocks(self, gains: BlockNormal) -> Iterator[_Block]:
+        """The comparisons, block by block."""
+        tasters, systems = self._tasters, self.parts.shape[1]
+        column = np.full(len(self.compared.judges), -1)
+        column[tasters] = np.arange(len(tasters))
+        at = np.empty(len(gains.mean), dtype=np.int64)
+        for rows in gains.blocks:
+            at[rows] = np.arange(len(rows))
+        block = gains.block[self.compared.first]
+        for rows in by_number(block):
+            code = int(block[rows[0]])
+            first, second = at[self.compared.first[rows]], at[self.compared.second[rows]]
+            within, shared = gains.within[code], gains.loadings[code]
+            across = within[first] - within[second]
+            people, own = np.unique(column[self.compared.judge[rows]], return_inverse=True)
+            tastes = np.zeros((len(rows), len(people), systems))
+            tastes[np.arange(len(rows)), own] = self._differ[rows]
+            effects = len(gains.shared) + people[:, None] * systems + np.arange(systems)
+            kept = np.repeat(people >= 0, systems)
+            loadings = np.hstack([shared[first] - shared[second], tastes.reshape(len(rows), -1)[:, kept]])
+            effects = np.concatenate([np.arange(len(gains.shared)), effects.ravel()[kept]])
+            opinions = self.deviations[OPINION] ** 2 * shared_opinions(self.compared.some(rows), self.scale)
+            yield _Block(code, rows, across, across[:, first] - across[:, second] + opinions, effects, loadings)
+
+
+def _with_own(gains: BlockNormal, variance: Array) -> BlockNormal:
+    """Gains plus an independent part of each pair, with mean 0 and a variance (n,)."""
+    if not variance.any():
+        return gains
+    within = tuple(of + np.diag(variance[rows]) for rows, of in zip(gains.blocks, gains.within, strict=True))
+    return replace(gains, within=within)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedGains:
+    """Comparisons that were made, and their consequences for gains.
+
+    model  of the comparisons, before people's habits are learned
+    prior  of the gains before any judgment or comparison
+    """
+
+    model: ComparisonModel
+    prior: BlockNormal
+
+    @cached_property
+    def _begun(self) -> tuple[ComparisonModel, ComparedDifferences, Sites]:
+        model, differences = self.model, self.model.differences(self.prior)
+        sites = model.sites(differences)
+        for _ in range(ROUNDS):
+            model = model.with_habits(differences, sites)
+            sites = model.sites(differences, sites)
+        return model, differences, sites
+
+    @property
+    def habits(self) -> Habits:
+        """Habits of the people who compared, by their answers."""
+        return self._begun[0].habits
+
+    def chances(self, gains: MultivariateNormal, compared: Compared) -> Array:
+        """(J, 3) probability that somebody else answers a, the same, or b; see `ComparisonModel.chances`.
+
+        gains  by the grades alone
+        """
+        return self._begun[0].chances(self.posterior(gains, "listeners"), compared)
+
+    def posterior(self, gains: MultivariateNormal, whose: Who) -> BlockNormal:
+        """Distribution of some people's mean opinion of each pair, given grades and comparisons.
+
+        gains  by the grades alone
+        """
+        if not isinstance(gains, BlockNormal):
+            raise InputError("comparisons need gains that are correlated in blocks, as those of the model joint are")
+        model, differences, sites = self._begun
+        if gains is not self.prior:
+            differences = model.differences(gains)
+            sites = model.sites(differences, sites)
+        return model.posterior(gains, differences, sites, Listeners.of(whose, len(model.compared.judges)))

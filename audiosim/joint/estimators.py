@@ -1,0 +1,267 @@
+"""Learning from a campaign's own judgments, beyond conditioning on them.
+
+Learning takes place at 25, 50, 100, 200, ... judged pairs, and at no other moment, so that results of a campaign can be
+reproduced from the order of its judgments.
+"""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+from audiosim.collection.pool import Pool
+from audiosim.collection.values import FINE, Judgment, Pair, PairedComparison, Scale, mean_grades
+from audiosim.errors import InputError
+from audiosim.joint.comparisons import Compared, ComparisonModel
+from audiosim.joint.independent import OrdinalEstimator
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.moments import last_moment
+from audiosim.joint.people import Panel
+from audiosim.joint.posterior import Belief
+from audiosim.joint.terms import EvidenceKind
+from audiosim.ordinal.model import (
+    Model,
+    fallbacks,
+    load_model,
+    model_for_scale,
+    model_names,
+    uniform_model,
+    usual_model,
+)
+from audiosim.stats.arrays import Array
+
+# Estimators of the relevance of unjudged pairs: the Protocol, and the built-in ones.
+
+
+JOINT = "joint"  # the default model
+NameOrFile = str | os.PathLike[str]  # a path is the path of a model file
+
+
+class RelevanceEstimator(Protocol):
+    """Predicts the relevance of the pairs of one pool, given the judgments made so far.
+
+    Entry-point group `audiosim.estimators`: each entry is a function that takes a Pool and the text
+    after the colon of `--model NAME:TEXT`, and returns an estimator for that pool. Contract:
+    `audiosim.plugins.check_estimator`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def predict(self, grades: Array) -> Belief:
+        """Belief about the pairs of the pool, in its order; the same answer for the same grades.
+
+        grades  (n,) the judgments made so far, NaN where unjudged; a pair's own grade must not be used for its
+                prediction
+
+        `Belief.independent` makes a belief with independent pairs; for dependent pairs, pass a correlated prior. The
+        belief does the conditioning.
+        """
+        ...
+
+
+EstimatorFactory = Callable[[Pool, str], RelevanceEstimator]
+
+
+def estimator_of(
+    pool: Pool, name: str | Model, kinds: Collection[EvidenceKind] | None = None
+) -> OrdinalEstimator | JointEstimator:
+    """The estimator of a model, given by name, file or value, followed by the fallbacks that it names.
+
+    kinds  kinds of evidence that a joint estimator uses; None for all known ones
+
+    A model with components gives a joint estimator. If it has a distribution of collections, as `joint` does, it works
+    on any scale; see `transferred`.
+    """
+    model = _for_scale(name, pool.scale)
+    models = (model, *fallbacks(model))
+    return OrdinalEstimator(pool, models) if model.components is None else JointEstimator(pool, models, kinds)
+
+
+def _for_scale(name: str | Model, scale: Scale) -> Model:
+    anew = name == JOINT and f"{JOINT}-{scale.name}" not in model_names()
+    if isinstance(name, str) and not anew and not name.endswith(".json"):
+        return model_for_scale(name, scale)
+    model = load_model(f"{JOINT}-{FINE.name}" if anew else name)
+    model = replace(model, name=f"{JOINT}-{scale.name}") if anew else model
+    fits = model.scale == scale.name and all(level in scale for level in model.levels)
+    return model_for_scale(model, scale) if fits or model.between is None else transferred(model, scale)
+
+
+def uniform(pool: Pool, _: str = "") -> OrdinalEstimator:
+    """Every grade of the scale equally likely; Urbano (2013), section 7.2.1."""
+    return OrdinalEstimator(pool, (uniform_model(pool.scale),))
+
+
+def built_in(pool: Pool, model: NameOrFile | RelevanceEstimator | None) -> RelevanceEstimator:
+    """The estimator of a model that comes with audiosim, or of a model file; an estimator is returned unchanged.
+
+    model  "uniform", a name in models/ with or without its scale, a .json file, an estimator for this
+           pool, or None for `joint`
+    """
+    model = JOINT if model is None else model
+    if not isinstance(model, str | os.PathLike):
+        if not hasattr(model, "predict"):
+            raise InputError(f"expected a model's name or file, or an estimator, got {model!r}")
+        return model
+    name = os.fspath(model)
+    return uniform(pool) if name == "uniform" else estimator_of(pool, name)
+
+
+def transferred(model: Model, scale: Scale) -> Model:
+    """A joint model for another scale than that of its training data.
+
+    The mean is that of loutput where it is published for the scale, else the scale's usual one. Trend, components and
+    their variation between collections are in standard deviations of a grade, so they carry over unchanged.
+    """
+    name = f"loutput-{scale.name}"
+    mean = load_model(name) if name in model_names() else usual_model(scale)
+    source = f"{mean.source}; components, trend, and how they vary between collections: {model.source}"
+    return replace(
+        mean,
+        name=model.name,
+        source=source,
+        components=model.components,
+        trend=model.trend,
+        between=model.between,
+        training=model.training,
+    )
+
+
+@runtime_checkable
+class Relearning(Protocol):
+    """An estimator that learns from a campaign's judgments, such as a joint model learning variance components."""
+
+    def relearned(self, grades: Array) -> RelevanceEstimator:
+        """The estimator that has learned from these judgments.
+
+        grades  (n,) NaN where unjudged
+        """
+        ...
+
+
+@runtime_checkable
+class Resuming(Protocol):
+    """An estimator with a learned state that can be stored, and restored without learning again."""
+
+    @property
+    def basis(self) -> object:
+        """Everything except the grades that learning depends on: values, arrays, and dataclasses of them."""
+        ...
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """The last learned state, as plain values."""
+        ...
+
+    def resumed(self, grades: Array, learned: Mapping[str, Any]) -> RelevanceEstimator:
+        """The estimator with this state, learned from these judgments; equal to the result of `relearned`.
+
+        grades  (n,) NaN where unjudged
+        """
+        ...
+
+
+@runtime_checkable
+class Hearing(Protocol):
+    """An estimator that can model individual judges."""
+
+    def hearing(self, panel: Panel) -> RelevanceEstimator:
+        """The estimator with the judges of its judgments, for requests about these people's grades."""
+        ...
+
+
+@runtime_checkable
+class Following(Protocol):
+    """An estimator that can take over the learned state of an estimator of another pool of the collection."""
+
+    def following(self, learned: object) -> RelevanceEstimator | None:
+        """The estimator with the other's learned state; None if their models differ."""
+        ...
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """An estimator that takes in comparisons, such as a joint model."""
+
+    @property
+    def comparisons(self) -> tuple[PairedComparison, ...]:
+        """The comparisons known to the estimator."""
+        ...
+
+    def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> RelevanceEstimator:
+        """The estimator with these comparisons, and no others.
+
+        learned_from  number of comparisons to learn deviations from, the first ones; 0: keep those learned before
+        """
+        ...
+
+    def comparison_model(self, compared: Compared) -> ComparisonModel:
+        """Model of comparisons that people are asked for, with deviations as last learned."""
+        ...
+
+
+def comparing(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
+    """The estimator with these comparisons; estimators other than joint models ignore them."""
+    return estimator.comparing(comparisons) if isinstance(estimator, Comparing) else estimator
+
+
+def after_comparisons(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
+    """The estimator of a campaign after these comparisons: it learns from them at its moments of learning."""
+    if not isinstance(estimator, Comparing):
+        return estimator
+    return estimator.comparing(comparisons, last_moment(len(comparisons)))
+
+
+def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tuple[RelevanceEstimator, int]:
+    """The estimator that learned from all comparisons but one person's, and the number of that person's comparisons."""
+    if not isinstance(estimator, Comparing):
+        return estimator, 0
+    left = tuple(one for one in estimator.comparisons if one.assessor != assessor)
+    theirs = len(estimator.comparisons) - len(left)
+    return (estimator.comparing(left, max(1, len(left))) if theirs else estimator), theirs
+
+
+def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
+    """The estimator after learning from these judgments (n,), if it can learn."""
+    return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
+
+
+def hearing(estimator: RelevanceEstimator, panel: Panel) -> RelevanceEstimator:
+    """The estimator with the judges of its judgments, if it can model judges."""
+    return estimator.hearing(panel) if isinstance(estimator, Hearing) else estimator
+
+
+def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> RelevanceEstimator | None:
+    """The estimator with the state learned by one of another pool; None if it cannot take it over."""
+    return estimator.following(learned) if isinstance(estimator, Following) else None
+
+
+def learned_from(pool: Pool, judgments: Sequence[Judgment]) -> dict[Pair, float]:
+    """The mean grades from which a campaign's estimator has learned: those known at its last moment of learning.
+
+    judgments  in the order in which they were made; those outside the pool are left out
+    """
+    first: dict[Pair, int] = {}
+    for place, one in enumerate(judgments):
+        if one.pair in pool.positions:
+            first.setdefault(one.pair, place)
+    moment = last_moment(len(first))
+    known = judgments[: list(first.values())[moment - 1] + 1] if moment else ()
+    return mean_grades(one for one in known if one.pair in pool.positions)
+
+
+def after_judgments(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:
+    """The estimator of a campaign after these judgments, including their judges."""
+    return hearing(taught_by(pool, estimator, judgments), Panel.of(pool, judgments))
+
+
+def taught_by(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:
+    """The estimator of a campaign after these judgments, as it predicts mean grades."""
+    first = learned_from(pool, judgments)
+    return relearned(estimator, pool.spread(first)) if first else estimator
+
+
+def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:
+    """The estimator of a campaign in which one person judged pairs in this order."""
+    return taught_by(pool, estimator, [Judgment(*pair, grade) for pair, grade in grades.items()])

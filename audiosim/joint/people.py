@@ -1,0 +1,730 @@
+"""Model of judges: each person's additions to a pair's gain, and the information in their judgments about other people.
+
+Judgment j by person a of pair i of query q, in gains, where s_i is the pair's deviation and M_ik the share of pair i
+that belongs to the results of system k:
+
+    y_j = g_i + h_a + sum_k M_ik x_ak + s_i (w_aq + e_j)
+    h_a ~ N(0, severity^2),  x_ak ~ N(0, taste^2),  w_aq ~ N(0, query^2),  e_j ~ N(0, noise^2)
+
+Statements are about some people's mean opinion of each pair, see `Listeners`: the people who judged, or any number of
+people like them. Conditioning is exact for each of these: judgments are further unknowns, correlated with those of the
+pairs.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import block_diag
+from scipy.special import chdtrc
+
+from audiosim.collection.pool import Pool
+from audiosim.collection.values import Judgment, Pair
+from audiosim.errors import InputError
+from audiosim.joint.moments import last_moment
+from audiosim.results.value import cached_property
+from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.conditioning import ConditionedBlock, by_number, condition_block
+from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.variance_components import RestrictedLikelihood
+
+# Mean opinion of some people about each pair, given judgments, in blocks: a new judgment changes only its own.
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """Mean opinion of some people about n pairs before p people judged, and its covariance with their judgments.
+
+    gains   gains of the pairs for listeners at large
+    prior   prior of the mean opinion; its last effects are the severities of the p people, the tastes of some of them,
+            and a severity and tastes of all others
+    parts   (n, s) share of each pair that belongs to the results of each system
+    scale   (n,) deviation of each pair
+    noise   (p,) variance of each person's noise, in deviations of a pair
+    together  variance shared by one person's judgments of a query, likewise
+    taste   variance of the tastes that are not separate effects: it counts as noise
+    column  (p,) place of each person among the tastes, -1 if not a separate effect
+    each    (p,) weight of each person in the mean
+
+    Results for a block are cached with its judgments: the next judgment recomputes only its own block.
+    """
+
+    gains: BlockNormal
+    prior: BlockNormal
+    parts: Array
+    scale: Array
+    noise: Array
+    together: float
+    taste: float
+    column: Integers
+    each: float
+
+    @cached_property
+    def _seen(self) -> dict[int, tuple[bytes, ConditionedBlock]]:
+        return {}
+
+    def given(self, place: Integers, judge: Integers, gain: Array) -> BlockNormal:
+        """Distribution of the mean opinion given judgments (J,): their pairs, judges and gains."""
+        if not len(place):
+            return self.prior
+        block, seen = self.gains.block[place], {}
+        for said in by_number(block):
+            code = int(block[said[0]])
+            # Compared by content, not by identity: each state creates new arrays, mostly with equal parts.
+            key = b"".join(of[said].tobytes() for of in (place, judge, gain))
+            kept = self._seen.get(code)
+            if kept is None or kept[0] != key:
+                kept = self._seen[code] = key, self._conditioned(code, place[said], judge[said], gain[said])
+            seen[code] = kept[1]
+        return self.prior.given(seen)
+
+    def _conditioned(self, block: int, place: Integers, judge: Integers, gain: Array) -> ConditionedBlock:
+        """Remainder of a block given the judgments of its pairs."""
+        rows, scale = self.gains.blocks[block], self.scale
+        order = np.argsort(rows)
+        at = order[np.searchsorted(rows, place, sorter=order)]
+        within, some = self.gains.within[block], scale[place]
+        # Person by query, and noise, are within a query: they stay in the block. Severity and taste cross queries, so
+        # they are loadings on shared effects; only the few tastes without an effect of their own become noise.
+        same_pair, same_judge = at[:, None] == at, judge[:, None] == judge
+        own = within[np.ix_(at, at)] + np.outer(some, some) * same_judge * (
+            self.together + same_pair * self.noise[judge]
+        )
+        own[np.diag_indices_from(own)] += self.taste * (self.parts[place] ** 2).sum(axis=1) * (self.column[judge] < 0)
+        # The mean opinion contains 1 / A of each judge's own deviations; a judgment shares exactly that part.
+        hit = at[:, None] == np.arange(len(rows))
+        across = within[at] + np.outer(some, scale[rows]) * self.each * (self.together + hit * self.noise[judge, None])
+        loadings = np.hstack([self.gains.loadings[block][at], self._loadings(place, judge)])
+        off = gain - self.prior.mean[place]
+        return condition_block(self.prior.within[block], self.prior.loadings[block], across, own, loadings, off)
+
+    def _loadings(self, place: Integers, judge: Integers) -> Array:
+        """(k, q) loadings of judgments on severities and tastes."""
+        systems, people = self.parts.shape[1], len(self.noise)
+        found = np.zeros((len(place), len(self.prior.shared) - len(self.gains.shared)))
+        found[np.arange(len(place)), judge] = 1
+        for line, column in enumerate(self.column[judge].tolist()):
+            if column >= 0:
+                start = people + column * systems
+                found[line, start : start + systems] = self.parts[place[line]]
+        return found
+
+
+PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
+OPINIONS_KEPT = 4
+TASTES = 400  # most effects of people on systems; the tastes of people who judged least count as noise
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Judgments of a pool's pairs, each with its judge.
+
+    judges  p names, in the order of their first judgments
+    place   (J,) place of the pair
+    judge   (J,) index of the person
+    gain    (J,) grade over the highest
+    """
+
+    judges: tuple[str, ...]
+    place: Integers
+    judge: Integers
+    gain: Array
+
+    @classmethod
+    def of(cls, pool: Pool, judgments: Iterable[Judgment]) -> "Panel":
+        """The last judgment of each person of each pair of a pool, in order of their first ones."""
+        said = {(one.pair, one.assessor): one.grade for one in judgments if one.pair in pool.positions}
+        judges = tuple(dict.fromkeys(name for _, name in said))
+        code = {name: number for number, name in enumerate(judges)}
+        rows = [(pool.positions[pair], code[name], grade) for (pair, name), grade in said.items()]
+        place, judge, grade = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+        return cls(judges, place.astype(np.int64), judge.astype(np.int64), grade / pool.scale.maximum)
+
+    def after(self, place: int, name: str, gain: float) -> "Panel":
+        """The panel after a person's new grade for a pair; NaN withdraws their grade."""
+        judges = self.judges if name in self.judges else (*self.judges, name)
+        code = judges.index(name)
+        known = np.flatnonzero((self.place == place) & (self.judge == code))
+        if np.isnan(gain):
+            place_left, judge_left = np.delete(self.place, known), np.delete(self.judge, known)
+            left = Panel(judges, place_left, judge_left, np.delete(self.gain, known))
+            # A person without judgments leaves the panel: an empty column would still weigh in its mean.
+            return left if np.any(left.judge == code) else left.without(code)
+        if len(known):
+            said = self.gain.copy()
+            said[known] = gain
+            return replace(self, gain=said)
+        return Panel(judges, np.append(self.place, place), np.append(self.judge, code), np.append(self.gain, gain))
+
+    def after_all(self, said: Iterable[tuple[int, str, float]]) -> "Panel":
+        """The panel after several calls of `after`, in time linear, not quadratic, in their number."""
+        gains = {
+            (place, self.judges[code]): gain
+            for place, code, gain in zip(self.place.tolist(), self.judge.tolist(), self.gain.tolist(), strict=True)
+        }
+        counts = dict(zip(self.judges, self.counts.tolist(), strict=True))
+        for place, name, gain in said:
+            key, known = (place, name), (place, name) in gains
+            if not math.isnan(gain):
+                gains[key], counts[name] = gain, counts.get(name, 0) + (not known)
+            elif known:
+                del gains[key]
+                counts[name] -= 1
+                if not counts[name]:  # a person who returns later is appended as new
+                    del counts[name]
+        code = {name: number for number, name in enumerate(counts)}
+        places = np.fromiter((place for place, _ in gains), np.int64, len(gains))
+        judges = np.fromiter((code[name] for _, name in gains), np.int64, len(gains))
+        return Panel(tuple(counts), places, judges, np.fromiter(gains.values(), np.float64, len(gains)))
+
+    def first(self, count: int) -> "Panel":
+        """The first `count` judgments, with the same people."""
+        return Panel(self.judges, self.place[:count], self.judge[:count], self.gain[:count])
+
+    @property
+    def several(self) -> bool:
+        """True if at least two people have judged, so that their effects can be estimated."""
+        return len(self.judges) > 1
+
+    def is_of(self, grades: Array) -> bool:
+        """True if these judgments give the grades (n,), NaN where unjudged."""
+        judged = np.zeros(len(grades), dtype=np.bool_)
+        judged[self.place] = True
+        return bool(np.array_equal(judged, ~np.isnan(grades)))
+
+    @cached_property
+    def counts(self) -> Integers:
+        """(p,) judgments of each person."""
+        return np.bincount(self.judge, minlength=len(self.judges))
+
+    def without(self, judge: int) -> "Panel":
+        """The judgments by everybody else."""
+        kept = self.judge != judge
+        names = tuple(name for code, name in enumerate(self.judges) if code != judge)
+        return Panel(names, self.place[kept], (self.judge - (self.judge > judge))[kept], self.gain[kept])
+
+
+NO_JUDGES = Panel((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Population of a statement: the judges, all with the same weight, and further people like them.
+
+    each   weight of each judge
+    fresh  sum of the squared weights of people who have not judged
+    """
+
+    each: float
+    fresh: float
+
+    @classmethod
+    def of(cls, who: "Who", judges: int) -> "Listeners":
+        """The panel of judges; listeners at large, infinitely many; or a given number of people.
+
+        A number counts the judges first; the rest are people like them.
+        """
+        if who == "listeners":
+            return cls(0.0, 0.0)
+        count = judges if who == "panel" else who
+        if count < max(1, judges):
+            raise InputError(f"expected panel, listeners, or a number of people of at least the {judges} who judged")
+        return cls(1 / max(1, count), (count - judges) / count**2 if count else 0.0)
+
+
+Who = Literal["panel", "listeners"] | int
+
+
+@dataclass(frozen=True, eq=False)
+class PanelModel:
+    """Joint distribution of a pool's gains and judgments, before any judgment.
+
+    layout  layout of the components of gains, where `rest` belongs to the pair itself
+    effects, covariance  (n, f) more loadings on shared effects, and (f, f) their covariance: the trend
+    parts   (n, s) share of each pair that belongs to the results of each system
+    mean    (n,) means of the gains
+    deviations   standard deviations by name: those of the layout, with `pair` for `rest`, and of SEVERITY, TASTE,
+            JUDGE_QUERY and `rest`, the noise
+    noise   (p,) noise of the first people, relative to the common noise, which all others have
+    likeliest  the deviations before their own uncertainty enlarged them
+    noise_error  relative standard error of the noise
+    """
+
+    layout: Layout
+    effects: Array
+    covariance: Array
+    parts: Array
+    mean: Array
+    deviations: Mapping[str, float]
+    noise: Array | None = None
+    likeliest: Mapping[str, float] = field(default_factory=dict)
+    noise_error: float = math.inf
+
+    @cached_property
+    def gains(self) -> BlockNormal:
+        """The gains before any judgment."""
+        deviations = {**self.deviations, REST: self.deviations[PAIR]}
+        return self.layout.normal(deviations, self.mean).with_effects(self.effects, self.covariance)
+
+    @cached_property
+    def tastes_met(self) -> Array:
+        """(n,) sum of the squared shares of each pair: the variance from tastes, in units of one taste's variance."""
+        return np.asarray((self.parts**2).sum(axis=1))
+
+    @cached_property
+    def _opinions(self) -> dict[tuple[Listeners, int, bytes], Opinions]:
+        return {}
+
+    def posterior(self, panel: Panel, listeners: Listeners) -> BlockNormal:
+        """Distribution of some people's mean opinion of each pair, given the judgments."""
+        some = tasters(panel, self.parts.shape[1])
+        # The distribution before judgments depends on no grade, so one result serves all states of a campaign.
+        key = listeners, len(panel.judges), some.tobytes()
+        found = self._opinions.get(key)
+        if found is None:
+            # The posterior of a smaller, earlier panel is not needed again, and takes tens of megabytes with hundreds
+            # of people.
+            for other in [other for other in list(self._opinions) if other[1:] != key[1:]]:
+                self._opinions.pop(other, None)
+            if len(self._opinions) >= OPINIONS_KEPT:
+                self._opinions.clear()
+            found = self._opinions[key] = self._before(len(panel.judges), some, listeners)
+        return found.given(panel.place, panel.judge, panel.gain)
+
+    def forget(self) -> None:
+        """Drop cached results of earlier posteriors: with hundreds of people these take tens of megabytes."""
+        self._opinions.clear()
+
+    def noise_of_each(self, judges: int) -> Array:
+        """(p,) noise of the first p people, relative to the common noise."""
+        known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel
+        return np.append(known, np.ones(judges - len(known)))
+
+    def _before(self, judges: int, some: Integers, listeners: Listeners) -> Opinions:
+        """Opinions before any judgment; `some` are the people with tastes as separate effects."""
+        severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
+        systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
+        noise = (self.deviations[REST] * self.noise_of_each(judges)) ** 2
+        # Judges have effects of their own, as judgments reveal them; all other people act together as one more person.
+        variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
+        of_pairs = [
+            np.full((n, judges), listeners.each),
+            np.tile(listeners.each * self.parts, (1, len(some))),
+            np.full((n, 1), np.sqrt(listeners.fresh)),
+            # Where individual tastes are not separate effects, the taste of these people's mean still is.
+            np.sqrt(listeners.fresh + listeners.each**2 * folded) * self.parts,
+        ]
+        alone = listeners.each**2 * float(noise.sum()) + listeners.fresh * self.deviations[REST] ** 2
+        together = (listeners.each**2 * judges + listeners.fresh) * self.deviations[JUDGE_QUERY] ** 2
+        gains, scale = self.gains, self.layout.scale
+        within = tuple(
+            _with_more(own, scale[rows], together, alone) for own, rows in zip(gains.within, gains.blocks, strict=True)
+        )
+        every = block_diag(gains.shared, np.diag(variances))
+        prior = BlockNormal(self.mean, gains.blocks, within, gains.sparse_loadings.beside(np.hstack(of_pairs)), every)
+        column = np.full(judges, -1)
+        column[some] = np.arange(len(some))
+        common = self.deviations[JUDGE_QUERY] ** 2
+        return Opinions(gains, prior, self.parts, scale, noise, common, taste, column, listeners.each)
+
+
+def _with_more(within: Array, scale: Array, together: float, alone: float) -> Array:
+    """(m, m) K + s s' x (together + alone I)."""
+    found = np.outer(scale, together * scale)
+    found += within
+    found[np.diag_indices_from(found)] += alone * scale**2
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """The judges, their judgments, and the resulting opinions of any people.
+
+    panel     their judgments
+    model_of  function from a panel to its model
+    is_known  function of a panel: True if its model is available without learning
+    """
+
+    panel: Panel
+    model_of: Callable[[Panel], PanelModel]
+    is_known: Callable[[Panel], bool] = lambda _: False
+
+    @cached_property
+    def model(self) -> PanelModel:
+        """Model of their judgments."""
+        return self.model_of(self.panel)
+
+    @property
+    def known(self) -> bool:
+        """True if the model is available; learning it can take seconds."""
+        return self.is_known(self.panel)
+
+    @cached_property
+    def _posteriors(self) -> dict[Who, BlockNormal]:
+        return {}
+
+    def posterior(self, who: Who) -> BlockNormal:
+        """Distribution of some people's mean opinion of each pair."""
+        if who not in self._posteriors:
+            self._posteriors[who] = self.model.posterior(self.panel, Listeners.of(who, len(self.panel.judges)))
+        return self._posteriors[who]
+
+
+def tasters(panel: Panel, systems: int) -> Integers:
+    """The people with tastes as separate effects: those who had judged most, as many as TASTES allows.
+
+    Counts judgments up to the last moment of learning, so that the choice does not change with every judgment.
+    """
+    counts = panel.first(last_moment(len(panel.place))).counts
+    return np.sort(np.argsort(-counts, kind="stable")[: TASTES // max(1, systems)])
+
+
+def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
+    """Layout of judgments for estimating all deviations: those of gains and those of judges.
+
+    layout  layout of the n pairs
+    parts   (n, s) share of each pair that belongs to the results of each system
+
+    The noise is its `rest`; severity and taste do not grow with a pair's deviation.
+    """
+    said = layout.repeated(panel.place)
+    count, systems = len(panel.place), parts.shape[1]
+    person = sparse.csr_array((1 / said.scale, (np.arange(count), panel.judge)), shape=(count, len(panel.judges)))
+    some = tasters(panel, systems)
+    column = np.full(len(panel.judges), -1)
+    column[some] = np.arange(len(some))
+    line, system = np.nonzero(parts[panel.place] * (column[panel.judge] >= 0)[:, None])
+    values = parts[panel.place[line], system] / said.scale[line]
+    at = column[panel.judge[line]] * systems + system
+    met, at = np.unique(at, return_inverse=True)
+    tastes = sparse.csr_array((values, (line, at)), shape=(count, len(met)))
+    return replace(
+        said,
+        kernels={
+            **said.kernels,
+            PAIR: tuple(panel.place[rows][:, None] == panel.place[rows] for rows in said.blocks),
+            JUDGE_QUERY: tuple(panel.judge[rows][:, None] == panel.judge[rows] for rows in said.blocks),
+        },
+        shared={**said.shared, SEVERITY: person, TASTE: tastes},
+    )
+
+
+def added_variance(model: PanelModel, panel: Panel, name: str) -> Array:
+    """(n,) variance that one person's judgment adds to the gain of each pair.
+
+        v_d = share (severity^2 + taste^2 sum_k M_dk^2) + s_d^2 (query^2 + noise^2),   share = v / (v + n severity^2)
+
+    with n the number of their earlier judgments, which show how severe they are. Information from their earlier
+    judgments of the same query is left out, so that v_d is too large rather than too small.
+
+    name  name of the person, who may be new
+    """
+    of = {key: model.deviations[key] ** 2 for key in (SEVERITY, TASTE, JUDGE_QUERY, REST)}
+    code = panel.judges.index(name) if name in panel.judges else -1
+    times = float(model.noise_of_each(len(panel.judges))[code]) if code >= 0 else 1.0
+    scale = np.asarray(model.layout.scale) ** 2
+    own = scale * (of[JUDGE_QUERY] + of[REST] * times**2)
+    typical = float(own.mean()) + float(scale.mean()) * model.deviations[PAIR] ** 2
+    share = typical / (typical + of[SEVERITY] * (int(panel.counts[code]) if code >= 0 else 0))
+    return np.asarray(share * (of[SEVERITY] + of[TASTE] * model.tastes_met) + own)
+
+
+# Noise of each judge relative to the common noise.
+#
+# noise_a = noise exp(t_a),   t_a ~ N(0, VARIES^2)
+#
+# A careless person's judgments count less; nobody's are dropped. With P the inverse of the covariance of the
+# judgments y,
+# projected off their mean, and v_j the noise variance of judgment j, the logarithm of the likelihood of t_a has
+#
+# slope        sum over the judgments j of a  v_j ((P y)_j^2 - P_jj)
+# information  2 sum over the judgments j of a  (v_j P_jj)^2
+#
+# where the information is the expected one, without the information that judgments give about each other's noise.
+
+
+VARIES = 0.35  # standard deviation of the logarithm of noise over people
+ROUNDS = 12  # largest number of steps
+NEAR = 0.02  # smallest relevant change of a logarithm; smaller ones change no result
+FARTHEST = 1.0  # largest move of a logarithm in one step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeNoise:
+    """Noise of p people.
+
+    times   (p,) noise of each, relative to the common noise
+    errors  (p,) standard errors of the logarithms of these
+    """
+
+    times: Array
+    errors: Array
+
+
+def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array) -> JudgeNoise:
+    """Noise of each person of a panel: maximum of likelihood times prior, by Fisher scoring.
+
+    rows        layout of the judgments
+    deviations  deviations of all components of that layout, by name
+    off         (J,) judgments less their expectations
+    """
+    variances = np.array([deviations[name] ** 2 for name in rows.names])
+    logarithms, prior, people = np.zeros(len(panel.judges)), VARIES**-2, len(panel.judges)
+    for _ in range(ROUNDS):
+        times = np.exp(logarithms)[panel.judge]
+        bend = RestrictedLikelihood(replace(rows, times=times), off).at(variances)
+        noise = (deviations[REST] * rows.scale * times) ** 2
+        slope = np.bincount(panel.judge, noise * (bend.projected**2 - bend.own), people) - prior * logarithms
+        information = 2 * np.bincount(panel.judge, (noise * bend.own) ** 2, people) + prior
+        step = np.clip(slope / information, -FARTHEST, FARTHEST)
+        logarithms = logarithms + step
+        if np.abs(step).max(initial=0) < NEAR:
+            break
+    return JudgeNoise(np.exp(logarithms), 1 / np.sqrt(information))
+
+
+# Judgments of a panel with their covariance under the model, for reports on people and pairs.
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Judgments of a panel, their expectations, and their covariance C.
+
+    rows        layout of the J judgments, the trend among its effects
+    deviations  deviations of all components of that layout, by name
+    panel       the judges and their judgments
+    off         (J,) y, judgments less the mean of each before any was made
+    unit        deviation of a pair, as a share of the scale; noise is a multiple of it
+    parts       (n, s) share of each pair that belongs to the results of each system
+    """
+
+    rows: Layout
+    deviations: Mapping[str, float]
+    panel: Panel
+    off: Array
+    unit: float
+    parts: Array
+
+    @cached_property
+    def noise(self) -> JudgeNoise:
+        """Noise of each person."""
+        return judge_noise(self.rows, self.deviations, self.panel, self.off)
+
+    @cached_property
+    def inverse(self) -> BlockInverse:
+        """C^-1, with each person's own noise."""
+        rows = replace(self.rows, times=self.noise.times[self.panel.judge])
+        return BlockCovariances.of(rows).inverse(np.array([self.deviations[name] ** 2 for name in rows.names]))
+
+    @cached_property
+    def solved(self) -> Array:
+        """(J,) C^-1 y."""
+        return self.inverse.solve(self.off[:, None])[:, 0]
+
+    @property
+    def person(self) -> Array:
+        """(J, p) 1 where the judgment is the person's."""
+        return np.eye(len(self.panel.judges))[self.panel.judge]
+
+    @property
+    def progress(self) -> Array:
+        """(J, p) place of each judgment among those of the same person, from -1/2 for the first to 1/2 for the last.
+
+        0 in other people's columns, and for a single judgment.
+        """
+        found = np.zeros((len(self.off), len(self.panel.judges)))
+        for code in range(len(self.panel.judges)):
+            own = np.flatnonzero(self.panel.judge == code)
+            if len(own) > 1:
+                found[own, code] = np.arange(len(own)) / (len(own) - 1) - 0.5
+        return found
+
+
+def most_telling(panel: Panel, most: int) -> Panel:
+    """At most `most` judgments of a panel: the latest on pairs with several judges, then the first of the others.
+
+    They are returned in the order of judging.
+    """
+    shared = np.bincount(panel.place)[panel.place] > 1 if len(panel.place) else np.empty(0, dtype=np.bool_)
+    several: Integers = np.flatnonzero(shared)[-most:]
+    rest = np.flatnonzero(~shared)[: most - len(several)]
+    kept = np.sort(np.concatenate([several, rest]))
+    return Panel(panel.judges, panel.place[kept], panel.judge[kept], panel.gain[kept])
+
+
+# Pairs on which people differ more than the model expects: candidates for discussion or another judgment.
+#
+# For the judgments y of a pair, r are the residuals from their prediction by all judgments of other pairs, with
+# covariance V. Severity, taste and each person's view of the query are removed as far as they are known.
+# r = P_SS^-1 (P y)_S,   V = P_SS^-1,   P = C^-1,   S the judgments of the pair
+#
+# With L the contrasts among k of them, (L r)' (L V L')^-1 L r has the chi-squared distribution with k - 1 degrees of
+# freedom if people differ as they do elsewhere; its root divided by that of k - 1 is the standardised spread.
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Disagreement between people on one pair.
+
+    pair    pair of query and document
+    grades  grades by name, as shares of the scale
+    beyond  excess of each grade over its prediction from that person's other judgments, likewise
+    spread  standardised: 1 where they differ as usual here
+    chance  probability of at least this much disagreement on a pair if people differ as they do elsewhere
+    """
+
+    pair: Pair
+    grades: dict[str, float]
+    beyond: dict[str, float]
+    spread: float
+    chance: float
+
+    def to_dict(self, highest: float = 1.0) -> dict[str, Any]:
+        """Plain values; grades and `beyond` on the scale.
+
+        highest  highest grade of the scale
+        """
+        on_scale = [{name: round(highest * of[name], 9) for name in of} for of in (self.grades, self.beyond)]
+        said = {"grades": on_scale[0], "beyond": on_scale[1]}
+        return {**self.pair._asdict(), **said, "spread": self.spread, "chance": self.chance}
+
+
+def disagreements(judged: JudgedRows, pairs: tuple[Pair, ...], count: int | None = None) -> list[Disagreement]:
+    """Pairs that several people judged, greatest disagreement first.
+
+    pairs  pairs of the pool
+    count  largest number returned; None for all
+    """
+    panel, found = judged.panel, []
+    for rows, inverse in judged.inverse.within():
+        places = panel.place[rows]
+        for place in np.unique(places[np.bincount(places)[places] > 1]).tolist():
+            some = np.flatnonzero(places == place)
+            covariance = np.asarray(np.linalg.inv(inverse[np.ix_(some, some)]), np.float64)
+            off = covariance @ judged.solved[rows[some]]
+            names = [panel.judges[code] for code in panel.judge[rows[some]].tolist()]
+            spread, chance = standardised_spread(off, covariance)
+            grades = dict(zip(names, panel.gain[rows[some]].tolist(), strict=True))
+            beyond = dict(zip(names, off.tolist(), strict=True))
+            found.append(Disagreement(pairs[place], grades, beyond, spread, chance))
+    found.sort(key=lambda one: (one.chance, -one.spread, one.pair))
+    return found[:count]
+
+
+def standardised_spread(off: Array, covariance: Array) -> tuple[float, float]:
+    """Spread of k values relative to their covariance (k, k), and the chance of at least as much."""
+    k = len(off)
+    contrasts = np.linalg.svd(np.ones((1, k)))[2][1:]
+    differences = contrasts @ off
+    square = float(differences @ np.linalg.solve(contrasts @ covariance @ contrasts.T, differences))
+    return float(np.sqrt(square / (k - 1))), float(chdtrc(k - 1, square))
+
+
+# Reports on judges: each one's severity, favourites and noise, from everybody's judgments.
+
+
+MOST = 3000  # most judgments used, the first ones
+REACH = 1.959964  # standard errors of a 95 % interval
+FEWEST_FOR_DRIFT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReport:
+    """Severity, noise, taste and worth of one person, from everybody's judgments.
+
+    judge      name
+    judgments  number of their judgments
+    severity   excess of their grades over those of listeners at large, as a share of the scale, with an interval
+    noise      standard deviation of the same judgment made again, as a share of the scale, with an interval
+    favours    system that they most surely grade differently, beyond their severity; None with a single system
+    taste      excess of its grades by them over those by listeners at large, as a share of the scale, with an interval
+    drift      excess of their last judgment over their first one of the same pair, as a share of the scale, with an
+               interval; None with fewer than FEWEST_FOR_DRIFT judgments
+    worth      equivalent number of judgments with the common noise
+    """
+
+    judge: str
+    judgments: int
+    severity: tuple[float, float, float]
+    noise: tuple[float, float, float]
+    favours: str | None
+    taste: tuple[float, float, float]
+    drift: tuple[float, float, float] | None
+    worth: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON; intervals end where differences of grades do, at -1 and 1."""
+        found: dict[str, Any] = {"judge": self.judge, "kind": "person", "judgments": self.judgments}
+        for name in ("severity", "noise", "taste", "drift"):
+            value, low, high = within_scale(*values) if (values := getattr(self, name)) else (None, None, None)
+            found |= {name: value, f"{name}_low": low, f"{name}_high": high}
+            if name == "noise":
+                found["favours"] = self.favours
+        return found | {"worth": self.worth}
+
+
+def judge_reports(judged: JudgedRows, systems: Sequence[str]) -> list[JudgeReport]:
+    """Reports on the people of a panel, in the order of their first judgments.
+
+    Severity and taste are the conditional means of their effects, noise is that of `judge_noise`, with 95 % intervals.
+    Drift d is the coefficient in grades y + t d, where t is the progress of a person's judgments, by generalised least
+    squares:
+
+        d = t' C^-1 y / t' C^-1 t,   variance 1 / t' C^-1 t
+    """
+    panel, parts, deviations = judged.panel, judged.parts, judged.deviations
+    inverse, solved, noise, person = judged.inverse, judged.solved, judged.noise, judged.person
+    severity, unsure = _effects(inverse, solved, person, deviations[SEVERITY])
+    progress = judged.progress
+    information = np.einsum("jq,jq->q", progress, inverse.solve(progress))
+    found = []
+    for code, name in enumerate(panel.judges):
+        theirs = parts[panel.place] * person[:, [code]]
+        taste, doubt = _effects(inverse, solved, theirs, deviations[TASTE])
+        most = int(np.argmax(np.abs(taste) / doubt)) if len(systems) > 1 else 0
+        common, times = deviations[REST] * judged.unit, float(noise.times[code])
+        off_by = float(np.exp(REACH * noise.errors[code]))
+        count = int(panel.counts[code])
+        drift = None
+        if count >= FEWEST_FOR_DRIFT:
+            drift = _interval(
+                float(progress[:, code] @ solved) / information[code], 1 / float(np.sqrt(information[code]))
+            )
+        found.append(
+            JudgeReport(
+                name,
+                count,
+                _interval(severity[code], unsure[code]),
+                (common * times, common * times / off_by, common * times * off_by),
+                systems[most] if len(systems) > 1 else None,
+                _interval(taste[most], doubt[most]),
+                drift,
+                count / times**2,
+            )
+        )
+    return found
+
+
+def _effects(inverse: BlockInverse, solved: Array, loadings: Array, deviation: float) -> tuple[Array, Array]:
+    """(q,) conditional mean and (q,) standard deviation of effects of one deviation with these loadings (J, q).
+
+    d^2 Z' C^-1 y,   d^2 - d^4 diag(Z' C^-1 Z)
+    """
+    explained = np.einsum("jq,jq->q", loadings, inverse.solve(loadings))
+    return deviation**2 * (loadings.T @ solved), np.sqrt(np.maximum(0, deviation**2 - deviation**4 * explained))
+
+
+def within_scale(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """A value and its interval, as shares of the scale, with the ends cut to [-1, 1]; the value stays inside."""
+    return value, min(value, max(-1.0, low)), max(value, min(1.0, high))
+
+
+def _interval(middle: float, deviation: float) -> tuple[float, float, float]:
+    """A value with its 95 % interval."""
+    reach = REACH * float(deviation)
+    return float(middle), float(middle) - reach, float(middle) + reach

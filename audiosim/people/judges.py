@@ -1,0 +1,163 @@
+"""Reports on all judges of a collection: people first, then machines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import Judgment, PairedComparison, mean_grades
+from audiosim.errors import InputError
+from audiosim.joint.estimators import JOINT, after_judgments, estimator_of
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.people import Disagreement, JudgeReport, Panel
+from audiosim.joint.posterior import Belief
+from audiosim.joint.terms import EVIDENCE_KINDS, MACHINE_KIND, EvidenceKind
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.ordinal.evidence import machine_grades
+from audiosim.people.effects import JudgeEffect, OrderEffect, PlacedGrade, judge_effects, order_effects, position_effect
+from audiosim.people.machines import MachineReport, machine_reports
+from audiosim.ranking.about import THESE, About, as_about
+from audiosim.ranking.expected import expected_scores
+from audiosim.results.value import frame_of, in_notebook
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Reports on all judges of a collection.
+
+    people         reports on people, in the order of their first judgments
+    machines       reports on machines, in the order of the collection
+    effects        effects of people on the ranking, each left out in turn; most active first
+    order_effects  drift of all people together, effect of the place on a page of several candidates, and preference for
+                   the document shown first; each left out if too few answered
+    """
+
+    people: tuple[JudgeReport, ...]
+    machines: tuple[MachineReport, ...]
+    effects: tuple[JudgeEffect, ...] = ()
+    order_effects: tuple[OrderEffect, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        pool: Pool,
+        judgments: Sequence[Judgment],
+        comparisons: Sequence[PairedComparison] = (),
+        placed: Sequence[PlacedGrade] = (),
+    ) -> "Judges":
+        """Reports for a pool; an InputError if neither people nor machines judged.
+
+        placed  grades from pages of several candidates
+        """
+        people = tuple(reports_on_people(pool, Panel.of(pool, judgments)))
+        machines = tuple(reports_on_machines(pool, judgments))
+        found = cls(people, machines, order_effects=all_order_effects(people, comparisons, placed))
+        if not (found.people or found.machines or found.order_effects):
+            raise InputError(f"no person and no machine has judged a pair of {pool.collection}")
+        return found
+
+    def with_effects(
+        self, measure: Measure, pool: Pool, judgments: Sequence[Judgment], count: int, about: About = THESE
+    ) -> "Judges":
+        """Reports with the effects of people on a ranking, up to a number of people, the most active first."""
+        most = sorted((one for one in self.people if len(self.people) > 1), key=lambda one: -one.judgments)[:count]
+        names = [one.judge for one in most if one.judgments]
+        if not names:
+            return self
+        expected, estimator = expected_scores(measure, pool), estimator_of(pool, JOINT)
+        return replace(self, effects=tuple(judge_effects(expected, estimator, judgments, names, about=about)))
+
+    def __repr__(self) -> str:
+        return f"{len(self.people)} people and {len(self.machines)} machines who judge"
+
+    _repr_html_ = in_notebook
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The reports as plain values, ready for JSON."""
+        effects = {one.judge: one.summary() for one in self.effects}
+        people = (one.to_dict() | ({"without": effects.get(one.judge)} if effects else {}) for one in self.people)
+        return [*people, *(one.to_dict() for one in self.machines)]
+
+    def flat_rows(self) -> list[dict[str, Any]]:
+        """The reports with equal columns, without lists."""
+        rows = [{**row, **(row.pop("without", None) or {})} for row in self.to_dict()]
+        columns = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
+        return [{key: row.get(key) for key in columns} for row in rows]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The reports as a pandas table, indexed by judge."""
+        return frame_of(self.flat_rows(), index="judge")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Plot the severity of each with its interval, except for machines on another scale; on new axes if None."""
+        from audiosim.results.plots import draw_intervals
+
+        known = [(one.judge, one.severity) for one in self.people]
+        known += [(one.judge, one.severity) for one in self.machines if one.severity is not None]
+        middle, low, high = np.array([severity for _, severity in known], dtype=np.float64).reshape(-1, 3).T
+        return draw_intervals([name for name, _ in known], low, middle, high, "severity, as a share of the scale", axes)
+
+
+def judges(
+    collection: object,
+    *,
+    judgments: object = None,
+    measure: str | Measure = "CG",
+    about: About | str | Sequence[str] = THESE,
+    leave_one_out: int = 0,
+) -> Judges:
+    """Report how people and machines judge a collection: severity, favourites, and worth of their judgments.
+
+    collection     `Collection` or its folder, or runs in memory
+    judgments      judgments in memory, or a file; None: the collection's own
+    leave_one_out  most people to leave out one by one, with a new ranking each time; the most active first
+    measure, about  measure and subject of these rankings, as in `audiosim.estimate`
+    """
+    found = as_collection(collection, judgments)
+    measure = as_measure(measure, found.cutoff)
+    reports = Judges.of(build_pool(found), found.judgments, found.comparisons)
+    pool = build_pool(found, measure.cutoff)
+    return reports.with_effects(measure, pool, found.judgments, leave_one_out, as_about(about))
+
+
+def all_order_effects(
+    people: Sequence[JudgeReport], comparisons: Sequence[PairedComparison] = (), placed: Sequence[PlacedGrade] = ()
+) -> tuple[OrderEffect, ...]:
+    """Effects of order that people's judgments, pages and comparisons show; empty if there are too few of each."""
+    position = position_effect(placed)
+    return (*order_effects(people, comparisons), *([] if position is None else [position]))
+
+
+def reports_on_people(pool: Pool, panel: Panel) -> list[JudgeReport]:
+    """Reports on the people of a panel; empty if nobody judged, or if the model does not learn grades jointly."""
+    estimator = estimator_of(pool, JOINT)
+    return estimator.judge_reports(panel) if panel.judges and isinstance(estimator, JointEstimator) else []
+
+
+def most_disputed(pool: Pool, judgments: Sequence[Judgment], count: int) -> list[Disagreement]:
+    """At most `count` pairs on which people differ most; empty with one person, or without a joint model of grades."""
+    panel, estimator = Panel.of(pool, judgments), estimator_of(pool, JOINT)
+    return estimator.disagreements(panel, count) if panel.several and isinstance(estimator, JointEstimator) else []
+
+
+def reports_on_machines(pool: Pool, judgments: Sequence[Judgment]) -> list[MachineReport]:
+    """Reports on the judging machines, each compared with people's judgments only, not with other machines."""
+    machines = machine_grades(pool)
+    if not machines:
+        return []
+    others = [kind for kind in EVIDENCE_KINDS.values() if kind is not MACHINE_KIND]
+    alone = {judge.name: replace(pool, judges=(judge,)) for judge in pool.judges}
+    beside = [(one.name, _belief(alone[one.name], judgments, [*others, MACHINE_KIND])) for one in machines]
+    return machine_reports(pool, _belief(pool, judgments, others), beside)
+
+
+def _belief(pool: Pool, judgments: Sequence[Judgment], kinds: Sequence[EvidenceKind]) -> Belief:
+    estimator = after_judgments(pool, estimator_of(pool, JOINT, kinds), judgments)
+    return estimator.predict(pool.spread(mean_grades(judgments)))

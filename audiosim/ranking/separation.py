@@ -1,0 +1,205 @@
+"""Verdicts on the systems of a pool, and the number of further judgments that would probably separate two of them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from audiosim.joint.estimators import RelevanceEstimator
+from audiosim.joint.posterior import Belief
+from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution
+from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, rank_belief
+from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.two_systems import TwoSystems
+from audiosim.ranking.verdicts import TOP, Separation, Verdicts
+from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.multivariate import MultivariateNormal, Sparse
+
+PROBABLY = 0.8
+MOST = 1000  # most further judgments considered
+FIRST = 125  # number considered first, as most answers are lower
+
+
+def verdicts_of_pool(
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    grades: Array,
+    distribution: DifferenceDistribution = "t",
+    order: Integers | None = None,
+    k: int = TOP,
+    about: About = THESE,
+) -> Verdicts:
+    """Verdicts on the systems of a pool from the judgments so far, with the next separation; see `estimate_pool`.
+
+    k      number of best systems for the probability of being among them
+    about  subject of the verdicts
+    """
+    belief = estimator.predict(grades)
+    verdicts = Verdicts(rank_belief(expected, estimator, belief, distribution, order, about), k=k)
+    return with_next(verdicts, expected, belief)
+
+
+def two_systems_of_pool(
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    grades: Array,
+    names: tuple[str, str],
+    level: float,
+    distribution: DifferenceDistribution = "t",
+    order: Integers | None = None,
+    about: About | None = None,
+) -> TwoSystems:
+    """Verdict on two systems of a pool, and the number of further judgments that would probably separate them.
+
+    names  names of the two systems
+    level  confidence of the interval, and required for a verdict
+    about  subject of the verdict; the verdict about the other kind of queries is given beside it. None: queries of
+           this kind, or, with a single query, that query alone, as it shows no variation
+    """
+    belief, several = estimator.predict(grades), len(expected.pool.queries) >= FEWEST_QUERIES
+    about = about or (OF_THIS_KIND if several else THESE)
+    ranking = rank_belief(
+        expected, estimator, belief, distribution, order, replace(about, queries="queries") if several else about
+    )
+    return two_systems_ranked(expected, belief, ranking, names, level, about)
+
+
+def two_systems_ranked(
+    expected: ExpectedScores, belief: Belief, ranking: Ranking, names: tuple[str, str], level: float, about: About
+) -> TwoSystems:
+    """Verdict on two systems of a ranking; see `two_systems_of_pool`.
+
+    ranking  about queries of this kind, or about a single query
+    """
+    several = ranking.sampling is not None
+    own, other = (ranking, ranking.of_these) if about.queries == "queries" else (ranking.of_these, ranking)
+    beside = TwoSystems(other, *names, level) if several else None
+    found = TwoSystems(own, *names, level, beside=beside)
+    if found.verdict != "not told apart" or not looks_ahead(expected, belief):
+        return found
+    pair = found.ranking.place_of(*names)
+    return replace(found, more=judgments_to_separate(expected, belief, found.ranking, pair, found.critical))
+
+
+def looks_ahead(expected: ExpectedScores, belief: Belief) -> bool:
+    """True if the effect of further judgments can be predicted: not for simulated scores, and not for gains modelled as
+    independent, because their variances are too small.
+    """
+    return expected.draws is None and belief.prior.correlated
+
+
+def with_next(verdicts: Verdicts, expected: ExpectedScores, belief: Belief) -> Verdicts:
+    """Verdicts with the next separation added; see `next_separation`."""
+    return replace(verdicts, nearest=next_separation(expected, belief, verdicts))
+
+
+def next_separation(expected: ExpectedScores, belief: Belief, verdicts: Verdicts) -> Separation | None:
+    """Separation of the two systems that need the fewest further judgments.
+
+    belief  belief behind the scores of the ranking, with correlated gains
+
+    None if all pairs that can be separated are, if more than MOST judgments would be needed, or if it cannot be
+    predicted; see `looks_ahead`.
+    """
+    ranking = verdicts.ranking
+    if not looks_ahead(expected, belief):
+        return None
+    difference, variance = ranking.differences
+    open_ = np.flatnonzero(~verdicts.better[ranking.pairs] & (variance > 0))
+    if not len(open_):
+        return None
+    nearest = int(open_[np.argmax(difference[open_] / np.sqrt(variance[open_]))])
+    a, b = (ranking.systems[of[nearest]] for of in ranking.pairs)
+    count = judgments_to_separate(expected, belief, ranking, nearest, verdicts.critical)
+    return None if count is None else Separation(a, b, count)
+
+
+def judgments_to_separate(
+    expected: ExpectedScores, belief: Belief, ranking: Ranking, pair: int, critical: float
+) -> int | None:
+    """Least number of further judgments that separate two systems with probability PROBABLY.
+
+    pair      place among the pairs of the ranking
+    critical  standard deviations that a difference must exceed
+
+    The pairs with the largest C_d^2 / Var[G_d] are judged first; C_d is the covariance of the difference D with the
+    gain of d. The variance V_n that remains after n judgments is known in advance. The expected difference after them
+    is normal around its present value E, with variance V - V_n:
+
+        P(told apart) = F((E - c sqrt(V_n)) / sqrt(V - V_n)) + F((-E - c sqrt(V_n)) / sqrt(V - V_n))
+
+    Raiffa & Schlaifer (1961), Applied Statistical Decision Theory, section 5.4 (preposterior analysis). If the
+    ranking's deviations are wider than the belief's, they remain wider; judgments do not reduce the variation between
+    queries of this kind. None if more than MOST judgments would be needed.
+    """
+    better, worse = (int(of[pair]) for of in ranking.pairs)
+    difference, variance = (float(of[pair]) for of in ranking.differences)
+    sampled = 0.0 if ranking.sampling is None else _of_difference(ranking.sampling, better, worse)
+    telling = telling_pairs(expected, belief, better, worse)
+    gains, order, covariance, whole = telling.gains, telling.order, telling.covariance, telling.whole
+    if not len(order) or whole <= 0:
+        return None
+    for most in (FIRST, MOST):
+        chosen = order[:most]
+        removed = _removed(gains.among(chosen), covariance[chosen]) / whole
+        left = sampled + (variance - sampled) * np.maximum(0, 1 - removed)
+        spread, reach = np.sqrt(np.maximum(variance - left, np.finfo(float).tiny)), critical * np.sqrt(left)
+        ends = np.stack([difference - reach, -difference - reach]) / spread
+        enough = np.flatnonzero([sum(map(ranking.cumulated, pair)) >= PROBABLY for pair in ends.T.tolist()])
+        if len(enough):
+            return int(enough[0]) + 1
+        if most >= len(order):
+            break
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TellingPairs:
+    """Unjudged pairs, ordered by the information of their judgment about the difference of two systems.
+
+    gains       gains of the n pairs
+    order       places of the unjudged pairs that carry any information, most informative first
+    covariance  (n,) covariance of the difference with the gain of each pair, C_d
+    reduction   (n,) reduction of the difference's variance by a judgment, C_d^2 / Var[G_d]; -1 where judged
+    whole       variance of the difference
+    """
+
+    gains: MultivariateNormal
+    order: Integers
+    covariance: Array
+    reduction: Array
+    whole: float
+
+
+def telling_pairs(expected: ExpectedScores, belief: Belief, first: int, second: int) -> TellingPairs:
+    """The most informative pairs for the difference of two systems, given by their places."""
+    if belief.people is not None:
+        # As in the selection rules, a further judgment reveals the mean grade of a pair.
+        belief = belief.revise(belief.grades)
+    gains, slopes = expected.gains(belief), expected.slopes(belief)
+    across = gains.across(slopes)
+    covariance = _row(across, first) - _row(across, second)
+    open_ = ~belief.judged & (gains.variance > 0)
+    reduction = np.divide(covariance**2, gains.variance, out=np.full(len(open_), -1.0), where=open_)
+    order = np.argsort(-reduction, kind="stable")[: int((reduction > 0).sum())]
+    whole = float((_row(slopes, first) - _row(slopes, second)) @ covariance)
+    return TellingPairs(gains, order, covariance, reduction, whole)
+
+
+def _of_difference(covariance: Array, first: int, second: int) -> float:
+    return float(covariance[first, first] + covariance[second, second] - 2 * covariance[first, second])
+
+
+def _row(across: Sparse | Array, system: int) -> Array:
+    row = across[system] if isinstance(across, np.ndarray) else across[[system]].toarray()[0]
+    return np.asarray(row)
+
+
+def _removed(among: Array, covariance: Array) -> Array:
+    """(m,) reduction of a variance once the first, the first two, ... of m unknowns are known.
+
+    among       (m, m) covariance of the m unknowns
+    covariance  (m,) their covariance with the unknown whose variance is reduced
+    """
+    explained = solve_triangular(np.linalg.cholesky(among), covariance, lower=True)
+    return np.asarray(np.cumsum(explained**2))

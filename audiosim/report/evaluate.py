@@ -1,0 +1,308 @@
+"""Terminal views of the commands on full judgments."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from audiosim.evaluation.evaluation import Evaluation, agreement_rows
+from audiosim.people.examples import ExampleSet
+from audiosim.people.preferences import Preferences
+from audiosim.people.study import StudyOutcome
+from audiosim.report.rank import interval_bar
+from audiosim.report.screen import PlainTable
+from audiosim.stats.distributions import DistributionFits
+from audiosim.stats.split_half import SplitHalf
+
+PAIRS_SHOWN = 15
+ROWS_SHOWN = 20
+ALPHAS_SHOWN = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
+
+
+def evaluation_view(found: Mapping[str, Evaluation]) -> RenderableType:
+    """The systems by each measure, best first, and the pairs whose order is least certain."""
+    return Group(*(part for measure, one in found.items() for part in _evaluation(measure, one)), *_agreement(found))
+
+
+def _agreement(found: Mapping[str, Evaluation]) -> list[RenderableType]:
+    """Agreement of every two measures on the ranking."""
+    if len(found) < 2:
+        return []
+    table = PlainTable(("Measure", "left"), ("Measure", "left"), "Same order", "Tau", "Rho", "RMSE d")
+    for row in agreement_rows(found):
+        numbers = (f"{row[key]:.3f}" for key in ("accuracy", "tau", "rho", "rmse_differences"))
+        table.add_row(row["a"], row["b"], *numbers)
+    head = Text("Agreement of the measures on the ranking, and on the differences between systems (RMSE d):")
+    return [head, table]
+
+
+def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
+    rows, people = one.system_rows(), one.satisfied is not None
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    extra = [
+        *(["Satisfied", "Success"] if people else []),
+        *([f"of {rows[0]['users']} users", "most of them"] if one.of_users is not None else []),
+        *(["Mean rank"] if one.ranks is not None else []),
+        *(["if all judged"] if one.bounds is not None else []),
+    ]
+    table = PlainTable("", ("System", "left"), measure, ("95 % interval", "whole"), *extra, ("", "bar"))
+    for place, row in enumerate(rows, start=1):
+        cells = [str(place), row["system"], f"{row['mean']:.3f}", f"{row['low']:.3f} – {row['high']:.3f}"]
+        cells += [f"{row['satisfied']:.1%}", f"{row['success']:.1%}"] if people else []
+        cells += [f"{row['users_satisfied']:.1f}", f"{row['most_satisfied']:.1%}"] if one.of_users is not None else []
+        cells += [f"{row['mean_rank']:.2f}"] if one.ranks is not None else []
+        cells += [_bounds(row["least"], row["most"])] if one.bounds is not None else []
+        table.add_row(*cells, interval_bar(row["low"], row["mean"], row["high"], low, high))
+    form = one.scores.measure.form_in_words
+    return [table, *_pairs(one), *([Text(form)] if form else []), Text("")]
+
+
+def _bounds(least: float, most: float) -> str:
+    return "not known" if math.isnan(least) else f"{least:.3f} – {most:.3f}"
+
+
+def _pairs(one: Evaluation) -> list[RenderableType]:
+    rows = one.pair_rows()
+    if not rows:
+        return []
+    least = f"the {min(PAIRS_SHOWN, len(rows))} least sure:"
+    if one.ranks is not None:
+        return _rank_pairs(one, rows, least)
+    how = f"{one.test} test, p adjusted by Holm"
+    head = Text(f"{one.significant} of {len(rows)} pairs differ at .05 ({how}); {least}")
+    table = PlainTable(
+        ("Better", "left"), ("Worse", "left"), "Difference", ("95 % interval", "whole"), "Effect", "p", "p (Holm)"
+    )
+    for row in sorted(rows, key=lambda row: -row["p"])[:PAIRS_SHOWN]:
+        interval = f"{row['low']:+.3f} – {row['high']:+.3f}"
+        numbers = (
+            f"{row['difference']:.3f}",
+            interval,
+            f"{row['effect_size']:.2f}",
+            f"{row['p']:.4f}",
+            f"{row['p_holm']:.4f}",
+        )
+        table.add_row(row["a"], row["b"], *numbers)
+    return [head, table]
+
+
+def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) -> list[RenderableType]:
+    """Friedman's test, and Tukey's honestly significant differences of mean ranks."""
+    assert one.ranks is not None, "Friedman's test has ranks"
+    test = one.ranks[0]
+    head = Text(
+        f"Friedman's test: chi-squared {test.statistic:.2f} on {test.freedom} degrees of freedom, "
+        f"p {test.p_value:.4g}.\n"
+        f"{one.significant} of {len(rows)} pairs differ at .05 (Tukey's HSD of mean ranks, all pairs at once); {least}"
+    )
+    table = PlainTable(("Better", "left"), ("Worse", "left"), "Ranks apart", ("95 % interval", "whole"), "p")
+    for row in sorted(rows, key=lambda row: -row["p"])[:PAIRS_SHOWN]:
+        interval = f"{row['low']:+.2f} – {row['high']:+.2f}"
+        table.add_row(row["a"], row["b"], f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}")
+    return [head, table]
+
+
+def fits_view(found: Mapping[str, DistributionFits]) -> RenderableType:
+    """Mean distance of each fitted distribution from scores on other queries."""
+    names = list(next(iter(found.values())).means())
+    table = PlainTable(("Measure", "left"), *names)
+    for measure, one in found.items():
+        table.add_row(measure, *(f"{value:.3f}" for value in one.means().values()))
+    first = next(iter(found.values()))
+    caption = (
+        f"Mean omega (Cramér-von Mises) of distributions fitted to the scores on {first.size} random queries, against "
+        f"the scores on the others: {first.trials} splits for each system; the lowest fits best."
+    )
+    return Group(table, Text(caption))
+
+
+def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
+    """Rates of success and of conflict of a test, at several significance levels."""
+    parts: list[RenderableType] = []
+    for measure, one in found.items():
+        table = PlainTable(
+            (f"{measure}, {one.test}", "left"), "Not significant", "Success", "Lack of power", "Minor conflict",
+            "Major conflict",
+        )  # fmt: skip
+        for row in one.to_frame().to_dict("records"):
+            if round(row["alpha"], 6) in ALPHAS_SHOWN:
+                keys = ("non_significance", "success", "lack_of_power", "minor_conflict", "major_conflict")
+                table.add_row(f"{row['alpha']:g}", *(_share(row[str(key)]) for key in keys))
+        own = PlainTable((f"{measure}, p on the first half", "left"), "Comparisons", "RMSE of p on the second")
+        for held in one.agreement_rows():
+            error = "-" if held["rmse"] is None else f"{held['rmse']:.4f}"
+            own.add_row(f"{held['above']:g} to {held['up_to']:g}", f"{held['comparisons']:,}", error)
+        exact = "" if one.relative_error is None else f" Relative error of the conflict rate: {one.relative_error:.3f}."
+        parts += [table, Text(f"{one.comparisons:,} comparisons of two systems.{exact}"), own]
+    caption = (
+        "Of pairs of systems that differ significantly on half of the queries: the other half agrees "
+        "(success), shows nothing (lack of power), or disagrees (conflict, major if significant). "
+        "The conflict rate of an exact test equals its level (relative error 0); a stable test gives both halves "
+        "nearly the same p-value."
+    )
+    return Group(*parts, Text(caption))
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2%}"
+
+
+def assessors_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    """Variance components with several assessors per query, and the numbers of queries or assessors that suffice."""
+    table = PlainTable(
+        ("Measure", "left"), "Systems", "Queries", "Assessors", "System x query", "Residual", "E rho²", "queries",
+        "assessors", "Phi", "queries", "assessors",
+    )  # fmt: skip
+    for measure, row in found.items():
+        shares = (f"{row[key]:.1%}" for key in ("system", "query", "assessor", "system_query", "residual"))
+        cells = [
+            cell
+            for name in ("generalizability", "dependability")
+            for cell in (f"{row[name]:.4f}", _count(row[f"queries_for_{name}"]), _count(row[f"assessors_for_{name}"]))
+        ]
+        table.add_row(measure, *shares, *cells)
+    row = next(iter(found.values()))
+    caption = (
+        f"Shares of the variance, with {row['assessors']} assessors of each of {row['queries']} queries; queries, or "
+        "assessors of each, that alone bring a coefficient to .95."
+    )
+    left = len(row["left_out"])
+    notes = [Text(f"{left} queries without two assessors who judged all of them are left out.")] if left else []
+    return Group(table, Text(caption), *notes)
+
+
+def _count(value: int | None) -> str:
+    return "never" if value is None else str(value)
+
+
+def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
+    """The coefficients after each completed query, and the number of queries that would suffice."""
+    parts: list[RenderableType] = []
+    for measure, rows in found.items():
+        table = PlainTable(
+            (measure, "left"), "Judgments", "E rho²", ("95 % interval", "whole"), "for .95", "Phi",
+            ("95 % interval", "whole"), "for .95",
+        )  # fmt: skip
+        step = max(1, len(rows) // ROWS_SHOWN)
+        for row in [*rows[:-1:step], *rows[-1:]]:
+            both = (*_coefficient(row, "generalizability"), *_coefficient(row, "dependability"))
+            table.add_row(f"{row['queries']} queries", f"{row['judgments']:,}", *both)
+        parts.append(table)
+    caption = "After each further query that was judged in full, in order of the judgments; queries that suffice."
+    return Group(*parts, Text(caption))
+
+
+def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    """The variance components, both coefficients and the numbers of queries that would suffice, a line per measure."""
+    table = PlainTable(
+        ("Measure", "left"), "Systems", "Queries", "Residual", "E rho²", ("95 % interval", "whole"), "for .95",
+        "Phi", ("95 % interval", "whole"), "for .95",
+    )  # fmt: skip
+    for measure, row in found.items():
+        table.add_row(
+            measure,
+            *(f"{row[key]:.1%}" for key in ("system", "query", "residual")),
+            *_coefficient(row, "generalizability"),
+            *_coefficient(row, "dependability"),
+        )
+    zero = {measure: row["negative"] for measure, row in found.items() if row["negative"]}
+    notes = [
+        Text(f"{measure}: {', '.join(names)} came out below 0 and is set to 0.") for measure, names in zero.items()
+    ]
+    queries = next(iter(found.values()))["queries"]
+    caption = (
+        f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the present {queries} queries."
+    )
+    return Group(table, Text(caption), *notes)
+
+
+def _coefficient(row: Mapping[str, Any], name: str) -> tuple[str, str, str]:
+    needed = row[f"queries_for_{name}"]
+    interval = f"{row[f'{name}_low']:.3f} – {row[f'{name}_high']:.3f}"
+    return f"{row[name]:.4f}", interval, _count(needed)
+
+
+def satisfaction_view(
+    found: Mapping[str, Preferences], noticed: Mapping[str, Mapping[str, Any]] | None = None
+) -> RenderableType:
+    """The share of satisfied users by score, and the cubic through it.
+
+    noticed  by measure, the differences that enough users would notice; see `NoticeableDifferences`
+    """
+    parts: list[RenderableType] = []
+    for measure, one in found.items():
+        plain = one.to_dict()
+        table = PlainTable((measure, "left"), "Lists", "Satisfied", "±", ("", "bar"))
+        for row in plain["bins"]:
+            known = row["satisfied"] is not None
+            share = f"{row['satisfied']:.1%}" if known else "unknown"
+            drawn = "━" * round(40 * row["satisfied"]) if known else ""
+            error = f"{row['satisfied_error']:.1%}" if known else ""
+            table.add_row(
+                f"{row['low']:.1f} – {row['high']:.1f}", str(row["lists"]), share, error, Text(drawn, style="cyan")
+            )
+        parts += [table, Text(_cubic(plain)), *_noticed((noticed or {}).get(measure)), Text("")]
+    return Group(*parts)
+
+
+def _noticed(prior: Mapping[str, Any] | None) -> list[RenderableType]:
+    if prior is None:
+        return []
+    users = f"{prior['agreeing_share']:.0%} of the users agree which list is better"
+    if prior["smallest_difference"] is None:
+        return [Text(f"No difference is so large that {users}.")]
+    said = f"{users} from a difference of {prior['smallest_difference']:.3f} on"
+    return [Text(f"{said}: {prior['noticed']:.1%} of {prior['observed_differences']:,} observed differences.")]
+
+
+def examples_view(found: ExampleSet, output: Path) -> RenderableType:
+    """Contents of a study by measure and scale, and its gaps."""
+    table = PlainTable(("Measure", "left"), ("Scale", "left"), "Examples", "Bins filled", "Impossible", "Not found")
+    rows = found.rows()
+    for criterion in dict.fromkeys((row["measure"], row["scale"]) for row in rows):
+        own = [row for row in rows if (row["measure"], row["scale"]) == criterion]
+        outcomes = (sum(row["outcome"] == name for row in own) for name in ("filled", "impossible", "not found"))
+        table.add_row(*criterion, f"{sum(row['examples'] for row in own):,}", *map(str, outcomes))
+    then = f"fill its column `answer`, then `audiosim satisfaction {output}`"
+    return Group(table, Text(f"{len(found.examples):,} examples in {output}: {then}."))
+
+
+def study_view(found: StudyOutcome, output: Path) -> RenderableType:
+    """The people of a study, their traps, and the valid answers."""
+    table = PlainTable(("Person", "left"), "Answers", "Traps", "Right", ("Counts", "left"))
+    for one in found.rows():
+        table.add_row(
+            one["worker"], str(one["answers"]), str(one["traps"]), str(one["right"]), "yes" if one["counts"] else "no"
+        )
+    said = f"{found!r}. {len(found.accepted):,} answers in {output}: now `audiosim satisfaction {output}`."
+    return Group(table, Text(said))
+
+
+def _cubic(plain: Mapping[str, Any]) -> str:
+    ends = f"{plain['answers']:,} answers, {plain['scale']} grades"
+    if plain["cubic"] is None:
+        return f"{ends}: too few scores for a cubic."
+    a0, a1, a2, a3 = plain["cubic"]["coefficients"]
+    return f"{ends}: P(Sat) = {a0:.4f} {a1:+.4f} x {a2:+.4f} x² {a3:+.4f} x³, R² {plain['cubic']['r2']:.4f}"
+
+
+def reproduction_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """For each source, the count of reproduced numbers, and the others."""
+    table = PlainTable(("Source", "left"), "Numbers", "Agree")
+    for source in dict.fromkeys(row["source"] for row in rows):
+        own = [row["agrees"] for row in rows if row["source"] == source]
+        table.add_row(source, str(len(own)), str(sum(own)))
+    disagreeing = [row for row in rows if not row["agrees"]]
+    if not disagreeing:
+        return table
+    parts: list[RenderableType] = [table, Text("\nThose that do not, and why:")]
+    for reason in dict.fromkeys(row["reason"] for row in disagreeing):
+        differing = PlainTable(("Source", "left"), ("Quantity", "left"), "Printed", "Here")
+        for row in (row for row in disagreeing if row["reason"] == reason):
+            here = "no data" if row["computed"] is None else f"{row['computed']:.4g}"
+            differing.add_row(row["source"], row["quantity"], f"{row['printed']:g}", here)
+        parts += [Text(f"\n{reason}"), differing]
+    return Group(*parts)

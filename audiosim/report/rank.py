@@ -1,0 +1,391 @@
+"""Terminal views of the commands."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from audiosim.evaluation.check import CollectionCheck, DocumentFacts
+from audiosim.ranking.about import QUERIES_IN_WORDS, About
+from audiosim.ranking.ranking import Ranking, spelled_confidence
+from audiosim.ranking.two_systems import Condition, TwoSystems
+from audiosim.ranking.verdicts import Verdicts
+from audiosim.report.screen import PlainTable, Setting
+from audiosim.text import counted
+
+if TYPE_CHECKING:
+    from audiosim.simulation.demo import DemoResult
+    from audiosim.simulation.plan import Effort
+
+
+# Terminal view of the check of a collection.
+
+
+def check_view(found: CollectionCheck) -> RenderableType:
+    """Summary in a few lines, a row per system, and a line for each likely mistake."""
+    facts = {
+        "Scale": f"{found.scale.name}, {found.scale}",
+        "Cutoff": str(found.cutoff),
+        "Queries": f"{found.queries:,}",
+        "Judged": f"{found.judged:,} of {found.pool:,} retrieved pairs ({_percent(found.judged / max(found.pool, 1))})",
+        **({"Compared": f"{found.comparisons:,} answers about two documents of a query"} if found.comparisons else {}),
+        "Documents": _documents(found.documents),
+        "Sound": _sound(found.documents),
+    }
+    width = max(map(len, facts)) + 2
+    head = [Text(f"{name:{width}}{value}") for name, value in facts.items()]
+    table = PlainTable(("System", "left"), "Queries", "Results", "Alone", "Judged", ("Same as", "left"))
+    for one in found.runs:
+        cells = (f"{one.queries:,}", f"{one.depth:,}", _percent(one.alone), _percent(one.judged), one.same_as or "")
+        table.add_row(one.system, *cells)
+    notes = [Text(f"note: {sentence}") for sentence in found.notes]
+    wrong = [Text(f"wrong? {sentence}", style="bold") for sentence in found.problems]
+    below = wrong or [Text("Nothing looks wrong.")]
+    return Group(Text(found.collection, style="bold"), *head, Text(), table, Text(), *notes, *below)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def _documents(facts: DocumentFacts) -> str:
+    known = f"{facts.described:,} in documents.tsv, artist of {facts.artist:,}, genre of {facts.genre:,}"
+    return f"{facts.documents:,} within the cutoff, queries included: {known}"
+
+
+def _sound(facts: DocumentFacts) -> str:
+    index = "no index" if facts.indexed is None else f"{facts.indexed:,} of {facts.documents:,} in the index"
+    return f"{facts.files:,} files found, {facts.missing:,} missing; {index}"
+
+
+# Terminal view of the history of a ranking.
+
+
+MOST_COLUMNS = 8  # most looks with ranks shown side by side
+
+
+def history_view(value: Mapping[str, Any]) -> RenderableType:
+    """The looks, one per line, and the rank and score of each system at up to MOST_COLUMNS of them.
+
+    value  result of `RankingHistory.to_dict`
+    """
+    looks = value["looks"]
+    several, dated = len({look["source"] for look in looks}) > 1, any(look["time"] for look in looks)
+    heads = (("Source", "left"),) if several else ()
+    when = (("Time", "whole"),) if dated else ()
+    table = PlainTable("Look", *heads, *when, "Judged", "Confidence", ("Best", "left"), "Swapped")
+    for number, look in enumerate(looks, start=1):
+        source = (look["source"],) if several else ()
+        time = (_when(look["time"]),) if dated else ()
+        sure = "-" if look["confidence"] is None else f"{look['confidence']:.3f}"
+        swapped = "" if look["swapped"] is None else str(look["swapped"])
+        table.add_row(str(number), *source, *time, f"{look['judged']:,}", sure, look["best"], swapped)
+    subjects = list(dict.fromkeys(look["about"] for look in looks))
+    said = f"{value['measure']}; confidence is about {' or '.join(subjects)}."
+    return Group(table, Text(said), Text("\nRank and score at each look", style="bold"), _ranks(looks))
+
+
+def _ranks(looks: Sequence[Mapping[str, Any]]) -> PlainTable:
+    last, count = len(looks) - 1, min(len(looks), MOST_COLUMNS)
+    shown = sorted({round(place * last / max(1, count - 1)) for place in range(count)})
+    table = PlainTable(("System", "left"), *(str(place + 1) for place in shown))
+    ranked = [{one["system"]: one for one in look["systems"]} for look in looks]
+    for system in dict.fromkeys(name for held in reversed(ranked) for name in held):
+        cells = (ranked[place].get(system) for place in shown)
+        table.add_row(system, *("" if one is None else f"{one['rank']:>2}  {one['score']:.3f}" for one in cells))
+    return table
+
+
+def _when(time: str | None) -> str:
+    return "" if time is None else time[:16].replace("T", " ")
+
+
+ROWS_SHOWN = 20
+MOMENTS_SHOWN = 12  # most moments shown of a curve
+BAR_WIDTH, DOTS_WIDTH = 32, 41  # widths in characters
+TWINS_SHOWN = 20
+
+
+def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> RenderableType:
+    """The systems, best first, with their intervals drawn, and the confidence in their order.
+
+    verdicts  verdicts on the ranking: possible ranks of each system, and letters shared by systems that cannot be told
+              apart
+    """
+    rows = ranking.system_rows()
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    beside = _verdict_columns(verdicts)
+    table = PlainTable(
+        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "whole"), *beside, ("", "bar")
+    )
+    said = [{} for _ in rows] if verdicts is None else verdicts.system_rows()
+    for place, (row, more) in enumerate(zip(rows, said, strict=True), start=1):
+        interval = f"{row['low']:.3f} – {row['high']:.3f}"
+        drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
+        ranks = _verdict_cells(more) if more else ()
+        table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
+    confident = _confident(ranking)
+    notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]
+    notes.append(ranking.measure.form_in_words)
+    return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
+
+
+def _confident(ranking: Ranking) -> str:
+    """Confidence in the order and its subject, with the number of settled pairs of systems, as a sentence."""
+    if ranking.confidence is None:
+        return "Nothing to order: no two systems differ."
+    open_ = ranking.confidences[~ranking.tied]
+    pairs = f"{int((open_ >= 0.95).sum())} of {len(open_)} pairs of systems at .95 or more"
+    equal = int(ranking.tied.sum())
+    more = f"; {equal} {'pair is' if equal == 1 else 'pairs are'} equal and not counted" if equal else ""
+    beside = "" if ranking.at_large is None else f" ({beside_in_words(ranking)})"
+    return f"Confidence in the ranking {ranking.confidence:.3f}, on {ranking.about.words}{beside}; {pairs}{more}."
+
+
+def beside_in_words(ranking: Ranking) -> str:
+    """Confidence about listeners at large, as an addition to a statement about the panel."""
+    found = ranking.at_large
+    sure = "-" if found is None or found.confidence is None else f"{found.confidence:.3f}"
+    return f"in the opinion of the {ranking.judges} people who judged; {sure} for listeners at large"
+
+
+def effort_view(found: "Effort") -> RenderableType:
+    """Judgments and hours until a goal, and the pairs of systems that remain open."""
+    low, high = found.interval
+    rule = found.stopping_rule
+    if found.judgments is None:
+        said = f"{rule} takes more than {low:,} judgments: no simulated campaign met it within the time limit."
+    else:
+        with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
+        said = (
+            f"{rule} takes about {found.judgments:,} more judgments (80 % interval {low:,} to {high:,}), "
+            f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
+        )
+    basis = (
+        f"Judged so far: {counted(found.judged, 'pair')}. Simulated with drawn grades: "
+        f"{counted(len(found.counts), 'campaign')}."
+    )
+    if found.unmet:
+        basis += (
+            f" In {found.unmet} of them everything was judged and the goal, on {found.about.words}, was not met: "
+            "more queries would help, but not more judgments."
+        )
+    below = [_further(found)] if found.beside else []
+    below += [_otherwise(found)] if found.otherwise else []
+    if not found.unsettled:
+        return Group(Text(said), Text(basis), *below)
+    table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to separate")
+    for row in found.unsettled[:ROWS_SHOWN]:
+        queries = "over 10,000" if row["queries"] is None else f"{row['queries']:,}"
+        table.add_row(row["a"], row["b"], f"{row['confidence']:.3f}", queries)
+    more = len(found.unsettled) - ROWS_SHOWN
+    rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
+    head = f"{len(found.unsettled)} pairs of systems would still be open:"
+    return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest, *below)
+
+
+def _further(found: "Effort") -> RenderableType:
+    """Gain from another hundred judgments, and from another person, for both statements."""
+    heads = ("those who judged", "interval", "listeners at large", "interval")
+    table = PlainTable(("Judging", "whole"), "People", "Judgments", *heads)
+    for one in found.beside:
+        sure = ("-" if confidence is None else f"{confidence:.3f}" for confidence in (one.panel, one.listeners))
+        panel, listeners = sure
+        widths = f"{one.panel_width:.3f}", f"{one.listeners_width:.3f}"
+        table.add_row(one.what, str(one.people), f"{one.judgments:,}", panel, widths[0], listeners, widths[1])
+    head = f"Confidence, and mean width of the 95 % intervals of scores, on {QUERIES_IN_WORDS['these']}:"
+    return Group(Text(f"\n{head}", style="bold"), table)
+
+
+def _otherwise(found: "Effort") -> RenderableType:
+    """Verdicts that the fully judged collection would allow, as it is and with changes."""
+    pairs = found.otherwise[0].pairs
+    table = PlainTable(("All judged", "whole"), "Judgments", f"Separated, of {pairs:,}", ("80 % interval", "whole"))
+    for one in found.otherwise:
+        table.add_row(one.what, f"{one.judgments:,}", f"{one.separated:.1f}", f"{one.low:.1f} – {one.high:.1f}")
+    head = "Pairs of systems that a paired t-test at 5 % would separate:"
+    return Group(Text(f"\n{head}", style="bold"), table)
+
+
+def _verdict_columns(verdicts: Verdicts | None) -> tuple[tuple[str, Setting], ...]:
+    if verdicts is None:
+        return ()
+    top = min(verdicts.k, len(verdicts.ranking.systems))
+    group: tuple[tuple[str, Setting], ...] = (("Group", "left"),) if verdicts.groups else ()
+    return ("Ranks", "right"), *group, ("P(best)", "right"), (f"P(top {top})", "right")
+
+
+def _verdict_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    group = (row["group"],) if row["group"] else ()
+    return _views_ranks(row["rank_low"], row["rank_high"]), *group, f"{row['best']:.2f}", f"{row['top']:.2f}"
+
+
+def _views_ranks(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} – {high}"
+
+
+def verdict_view(found: TwoSystems, condition: Condition | None = None) -> RenderableType:
+    """The verdict on two systems, the condition, and the number of judgments behind it."""
+    ranking, lines = found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
+    lines += [found.sentence_again, "" if found.beside is None else found.beside.sentence]
+    if condition is not None:
+        shown = "Shown" if found.holds(condition) else "Not shown"
+        lines.append(
+            f"{shown} at {100 * found.level:g} %: {condition} (probability {found.probability(condition):.3f})."
+        )
+    lines += [_rests_on(ranking), _fit(ranking)]
+    return Group(*(Text(line) for line in lines if line))
+
+
+def _fit(ranking: Ranking) -> str:
+    """Fit of the model, as a sentence; empty if nothing depends on it, or nothing is judged."""
+    return ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
+
+
+def _rests_on(ranking: Ranking) -> str:
+    """Number of judgments behind a ranking, or their absence, as a sentence."""
+    alone = ranking.judges == 1 and ranking.about.listeners != "panel"
+    usual = " Only one person judged: the differences between people are taken from other collections." if alone else ""
+    return f"{ranking.resting[0].upper()}{ranking.resting[1:]}.{usual}"
+
+
+def _drawn(ranking: Ranking) -> str:
+    """Precision of scores that come from drawing grades; empty for others."""
+    if ranking.errors is None:
+        return ""
+    return f"Scores by simulation: {ranking.draws:,} draws, standard error at most {ranking.errors.max():.4f}."
+
+
+def interval_bar(low: float, middle: float, high: float, start: float, end: float) -> Text:
+    """An interval and its middle on an axis from start to end, drawn in BAR_WIDTH characters."""
+    span = (end - start) or 1.0
+    left, centre, right = (round((value - start) / span * (BAR_WIDTH - 1)) for value in (low, middle, high))
+    bar = Text(" " * left)
+    bar.append("━" * (centre - left), style="cyan")
+    bar.append("●", style="bold cyan")
+    bar.append("━" * (right - centre), style="cyan")
+    return bar
+
+
+def curve_view(curve: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Confidence and accuracy in the course of judging: a dozen moments from first to last."""
+    last = len(curve) - 1
+    shown = sorted({round(step * last / (MOMENTS_SHOWN - 1)) for step in range(MOMENTS_SHOWN)}) if last else [0]
+    table = PlainTable("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "bar"))
+    for point in (curve[index] for index in shown):
+        sure, right = (point[name] for name in ("confidence", "accuracy"))
+        drawn, stated = ("", "-") if sure is None else (dots(sure, right, 0.5), f"{sure:.3f}")
+        table.add_row(f"{point['judged']:,}", stated, f"{right:.3f}", drawn)
+    return table
+
+
+def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
+    """Line from `start` to 1 with a dot at the stated and a circle at the true share; lower ones are put at `start`."""
+    line = ["·"] * DOTS_WIDTH
+    for value, mark in ((accuracy, "○"), (stated, "●")):
+        line[max(0, round((value - start) / (1 - start) * (DOTS_WIDTH - 1)))] = mark
+    return Text("".join(line), style="cyan")
+
+
+def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -> RenderableType:
+    """The first rows of a long table, and the number of further ones."""
+    if not rows:
+        return Text("none: every pair is judged")
+    keys = [key for key in rows[0] if key not in left_out]
+    table = PlainTable(*((key, "left" if isinstance(rows[0][key], str) else "right") for key in keys))
+    for row in rows[:ROWS_SHOWN]:
+        table.add_row(*(_cell(row[key]) for key in keys))
+    more = len(rows) - ROWS_SHOWN
+    return Group(table, Text(f"… and {more:,} more: --format csv or json gives all")) if more > 0 else table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
+    """Outcome of an extraction."""
+    failed = f", {len(result['failed'])} failed" if result["failed"] else ""
+    return Text(
+        f"{counted(result['done'], 'recording')} in {index}{_remarkable(result)}{failed}; {result['seconds']:.1f} s"
+    )
+
+
+def _remarkable(result: Mapping[str, Any]) -> str:
+    """Numbers of band-limited and of silent recordings, if any."""
+    limited, silent = result["band_limited"], result["silent"]
+    return (f", {limited:,} of them band-limited" if limited else "") + (f", {silent:,} silent" if silent else "")
+
+
+def _without_tags(unknown: Mapping[str, int], files: int) -> str:
+    columns = [column for column, count in unknown.items() if count]
+    if not columns:
+        return "All files have an artist and a genre tag."
+    if len({unknown[column] for column in columns}) == 1:
+        return f"{unknown[columns[0]]:,} of {files:,} files have no {' or '.join(columns)} tag."
+    return f"{', '.join(f'{unknown[column]:,} of {files:,} files have no {column} tag' for column in columns)}."
+
+
+def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
+    """Result of making a collection from a folder: its contents, missing metadata, and likely duplicates."""
+    whence = "kept, as in queries.tsv; delete it to draw others" if result["queries_kept"] else "drawn, in queries.tsv"
+    lines = [
+        f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
+        f"{len(result['failed']):,} failed",
+        _without_tags(result["unknown"], result["documents"]),
+        f"{counted(len(result['queries']), 'query', 'queries')} {whence}: {_some(result['queries'])}",
+    ]
+    following = f"Next: audiosim serve {quote(result['collection'])} --db sqlite:///campaign.db --open"
+    twins = result["near_duplicates"]
+    if not twins:
+        return Text("\n".join([*lines, "No duplicate recordings found.", following]))
+    table = PlainTable(("May be the same", "left"), ("as", "left"), ("divergence", "right"), ("seconds", "right"))
+    for pair in twins[:TWINS_SHOWN]:
+        table.add_row(pair["one"], pair["other"], f"{pair['divergence']:.3f}", f"{pair['seconds']:.1f}")
+    more = f"... and {len(twins) - TWINS_SHOWN:,} more in --format json." if len(twins) > TWINS_SHOWN else ""
+    return Group(Text("\n".join(lines)), table, Text("\n".join([*([more] if more else []), following])))
+
+
+def _some(names: Sequence[str], count: int = 5) -> str:
+    """The first few of several names."""
+    return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
+
+
+def replay_view(result: Mapping[str, Any]) -> RenderableType:
+    """Course of a replayed campaign: its curve, and its end."""
+    end = (
+        f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: "
+        f"{spelled_confidence(result['confidence'], About(**result['about']))}, "
+        f"accuracy {result['accuracy']:.3f}, tau {result['tau']:.3f} ({result['measure']}, {result['model']}).\n"
+        f"Scores: Spearman's rho {result['rho']:.3f}, RMSE {result['rmse']:.3f}, of differences between systems "
+        f"{result['rmse_differences']:.3f}."
+    )
+    return Group(curve_view(result["curve"]), Text(end))
+
+
+def demo_view(result: "DemoResult") -> RenderableType:
+    """End of the demo: the ranking, the judgments, its confidence and its accuracy, and the folder of the files."""
+    ranking, end = result.ranking, result.curve[-1]
+    saved = (
+        f"A simulated listener judged {ranking.judged:,} of {ranking.pool:,} pairs "
+        f"({100 * ranking.judged / ranking.pool:.0f} %), {result.batch} at a time. The truth is known here: "
+        f"{100 * end.accuracy:.1f} % of the pairs of systems are in the right order (tau {result.tau:.3f}); "
+        f"the stated confidence was {100 * (end.confidence or 0):.1f} %."
+    )
+    files = PlainTable(("File", "left"), ("Contents", "left"))
+    for path, meaning in result.files:
+        files.add_row(path.name, meaning)
+    return Group(
+        Text("\nRanking of the systems", style="bold"),
+        ranking_view(ranking),
+        Text("\nThe campaign", style="bold"),
+        Text(saved),
+        curve_view(result.to_dict()["curve"]),
+        Text(f"\nFiles in {result.files[0][0].parent}", style="bold", overflow="fold"),
+        files,
+    )

@@ -1,0 +1,284 @@
+"""Terminal views of replayed campaigns: several rules compared, and stated confidence beside true accuracy."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.text import Text
+
+from audiosim.report.rank import dots
+from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
+from audiosim.report.screen import PlainTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import RenderableType
+
+
+MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
+
+
+def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "RenderableType":
+    """Judgments that each rule needs to reach a goal."""
+    table = PlainTable(
+        ("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Rho", "RMSE d", "Error", "Turns"
+    )
+    for row in rows:
+        name = f"{row['rule']}, by query" if row["by_query"] else row["rule"]
+        numbers = (f"{row[key]:.3f}" for key in ("confidence", "accuracy", "tau", "rho", "rmse_differences", "error"))
+        share = f"{row['judged'] / row['pool']:.1%}"
+        table.add_row(name, f"{row['judged']:,}", share, *numbers, f"{row['turns']:,}")
+    note = (
+        f"Each campaign stops at {stop}, or when no judgment has any value to its rule. Error: mean error of the "
+        "systems' scores. RMSE d: error of the differences between systems. Turns: number of times the listener had to "
+        "change to another query."
+    )
+    return Group(table, Text(note))
+
+
+def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
+    """Confidence and accuracy over many parts of a collection, before and after judging."""
+    said = f"{_parts(result)}, goal {result['goal']}."
+    parts: list[RenderableType] = [Text(said)]
+    for moment, title in MOMENTS.items():
+        parts += [Text(f"\n{title}", style="bold"), _bins_table(result[moment]["bins"]), Text(_summary(result[moment]))]
+    return Group(*parts)
+
+
+def followed_view(result: Mapping[str, Any]) -> "RenderableType":
+    """Confidence and accuracy over many parts of a collection, at the same moments of each."""
+    curve, stops = result["curve"], result["goals"]
+    parts: list[RenderableType] = [
+        Text(f"{_parts(result)}."),
+        Text("\nWhich of two systems is better", style="bold"),
+        _curve_table(curve),
+        Text("\nThe ranking", style="bold"),
+        _ranking_table(curve),
+        Text("\nClear differences, 95 % intervals and scores", style="bold"),
+        _scores_table(curve),
+    ]
+    if stops:
+        parts += [Text("\nWhere goals were met", style="bold"), _stops_table(stops, result["repeats"])]
+    note = (
+        f"\nExcess: stated less accuracy. Clear: pairs of systems that truly differ by more than {result['near']:g}. "
+        "Intervals: share of those not yet known that hold the true score of a system, difference of two, or mean gain "
+        "of a query's documents. Error: mean error of systems' scores; RMSE d: error of their differences. After ±: "
+        "standard error over the parts, which share queries and systems: it applies to this collection only."
+    )
+    return Group(*parts, Text(note))
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a curve, flattened: nested fields get names such as `clear_pairs`; bins and parts are left out."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping) and key != "by_part":
+            found |= {f"{key}_{name}": inner for name, inner in value.items()}
+        elif key not in {"bins", "by_part"}:
+            found[key] = value
+    return found
+
+
+def _parts(result: Mapping[str, Any]) -> str:
+    learned = f"model of {result['learn']} learned without these {result['held_out']}" if result["learn"] else ""
+    return (
+        f"{result['repeats']:,} random parts of {result['queries']} queries and {result['teams']} teams: "
+        f"{result['measure']}, {learned or result['model']}, rule {result['rule']}"
+    )
+
+
+def _curve_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
+    table = PlainTable("Judged", "Stated", "Accuracy", "Excess", "Calibration error", "Brier")
+    for row in curve:
+        shown = (with_error(row, "excess", "+.3f"), with_error(row, "calibration_error"), f"{row['brier']:.4f}")
+        table.add_row(_count(row), with_error(row, "stated"), with_error(row, "accuracy"), *shown)
+    return table
+
+
+def _ranking_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
+    table = PlainTable("Judged", "Tau", "Rho", "RMSE d")
+    for row in curve:
+        table.add_row(
+            _count(row), with_error(row, "tau"), with_error(row, "rho"), with_error(row, "rmse_differences", ".4f")
+        )
+    return table
+
+
+def _scores_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
+    table = PlainTable("Judged", "Clear", "Stated", "Accuracy", "Systems", "Differences", "Queries", "Error")
+    for row in curve:
+        clear, coverage = row["clear"], row["coverage"]
+        shown = (number(clear["pairs"], ".1%"), number(clear["stated"]), number(clear["accuracy"]))
+        held = (with_error(coverage, kind) for kind in ("systems", "differences", "queries"))
+        table.add_row(_count(row), *shown, *held, with_error(row, "error", ".4f"))
+    return table
+
+
+def _stops_table(stops: Sequence[Mapping[str, Any]], repeats: int) -> "RenderableType":
+    table = PlainTable(("Goal", "left"), "Met by", "Judged", "Stated", "Accuracy", "Excess")
+    for row in stops:
+        shown = (with_error(row, "judged", ".1f"), with_error(row, "stated"), with_error(row, "accuracy"))
+        table.add_row(row["goal"], f"{row['reached']:,} of {repeats:,}", *shown, with_error(row, "excess", "+.3f"))
+    return table
+
+
+def _count(row: Mapping[str, Any]) -> str:
+    """Number of judged pairs; a mean if some pools ran out of pairs."""
+    return f"{row['judged']:,.1f}".removesuffix(".0")
+
+
+def _bins_table(bins: Sequence[Mapping[str, Any]]) -> "RenderableType":
+    table = PlainTable(
+        ("Confidence", "left"),
+        "Pairs",
+        "Share",
+        "Stated",
+        "Accuracy",
+        ("from 0 to 1: ● stated, ○ accuracy", "bar"),
+    )
+    for row in bins:
+        ends = f"{row['low']:g} to {row['high']:g}"
+        if row["claims"]:
+            shown = (f"{row['stated']:.3f}", f"{row['accuracy']:.3f}", dots(row["stated"], row["accuracy"]))
+        else:
+            shown = ("-", "-", Text(""))
+        table.add_row(ends, f"{row['claims']:,}", f"{row['share']:.1%}", *shown)
+    return table
+
+
+def _summary(moment: Mapping[str, Any]) -> str:
+    return (
+        f"Judged {with_error(moment, 'judged', '.1f')}; stated {with_error(moment, 'stated')}, "
+        f"accuracy {with_error(moment, 'accuracy')}, stated less accuracy {with_error(moment, 'excess', '+.3f')}; "
+        f"calibration error {with_error(moment, 'calibration_error')}, Brier score {moment['brier']:.3f}. "
+        f"Tau {with_error(moment, 'tau')}, rho {with_error(moment, 'rho')}, RMSE of differences between systems "
+        f"{with_error(moment, 'rmse_differences', '.4f')}. "
+        "After ±: standard error over the parts."
+    )
+
+
+def with_error(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
+    """A number with its standard error, if it has one."""
+    error = row[f"{name}_error"]
+    return number(row[name], form) + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
+
+
+def number(value: float | None, form: str = ".3f") -> str:
+    """A number as text; a dash for None."""
+    return "-" if value is None else f"{value:{form}}"
+
+
+# Calibration: stated confidence beside the truth, as one page that needs no other file.
+
+
+BINS = ("judged", "bin", "claims", "share", "stated", "accuracy")
+BIN_HEADS = ("Judged", "Confidence", "Pairs", "Share", "Stated", "Accuracy")
+FORMS = {"judged": ",.0f", "claims": ",", "share": ".1%", "stated": ".3f", "accuracy": ".3f"}
+MOMENTS_OF_SIMULATION_PAGE = 5  # most moments with a plot of their bins
+
+
+def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = None) -> str:
+    """The report on campaigns on many parts of a collection: plots, and the tables and notes of the screen.
+
+    name    name of the collection
+    result  see `simulation.Followed.to_dict`, with the results of further simulations, as for `followed_view`
+    origin  origin of the page: see `origin_of`
+    """
+    curve, (said, *shown, note) = result["curve"], _on_screen(result)
+    bins = [_bin_row(row, one) for row in curve for one in row["bins"]]
+    return render(
+        "followed.html",
+        f"{name}: confidence, stated and true",
+        origin,
+        said=said,
+        drawings=_drawings(curve),
+        some=len(curve) > MOMENTS_OF_SIMULATION_PAGE,
+        bands=curve[0]["stated_error"] is not None,
+        bins=grid(BINS, BIN_HEADS, bins, _spell),
+        shown=shown,
+        note=note,
+    )
+
+
+def draw_bins(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
+    """Stated confidence and the share of correctly ordered pairs, by bins of confidence at some moments.
+
+    curve  rows of `Followed.to_dict`
+    """
+    from audiosim.results.plots import Series, draw_calibration
+
+    series, ends = [], [0.5]
+    for row in curve:
+        held = [one for one in row["bins"] if one["claims"]]
+        stated, accuracy, claims = ([one[key] for one in held] for key in ("stated", "accuracy", "claims"))
+        series.append(Series(_simulation_page_count(row), stated, accuracy, claims))
+        ends += stated + accuracy
+    low = math.floor(10 * min(ends)) / 10
+    return draw_calibration(series, "stated confidence", "share of pairs ordered rightly", axes, low, "judged")
+
+
+def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
+    """Stated and true confidence by the number of judgments, each with the band of its standard error.
+
+    curve  rows of `Followed.to_dict`
+    """
+    from audiosim.results.plots import Line, draw_curves
+
+    judged, lines = [row["judged"] for row in curve], []
+    for key, name in (("stated", "stated"), ("accuracy", "true")):
+        values, errors = ([row[column] for row in curve] for column in (key, f"{key}_error"))
+        ends: list[list[float]] = []
+        if errors[0] is not None:
+            ends = [[min(1.0, a + side * b) for a, b in zip(values, errors, strict=True)] for side in (-1, 1)]
+        lines.append(Line(name, judged, values, *ends))
+    return draw_curves(lines, "judgments", "confidence, stated and true", axes)
+
+
+def _drawings(curve: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Both plots; for a single moment only the first."""
+    from audiosim.results.plots import SQUARE, page_axes, square_axes
+
+    bins = inline_svg(draw_bins(_some(curve), square_axes()), "share of pairs ordered rightly by stated confidence")
+    if len(curve) < 2:
+        return {"bins": bins}
+    return {"bins": bins, "course": inline_svg(draw_course(curve, page_axes(height=SQUARE)), "confidence by judgments")}
+
+
+def _some(curve: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """At most MOMENTS moments, from the first to the last."""
+    last, count = len(curve) - 1, min(len(curve), MOMENTS_OF_SIMULATION_PAGE)
+    return [curve[round(place * last / max(1, count - 1))] for place in range(count)]
+
+
+def _on_screen(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The sentences, titles and tables of the terminal view."""
+    view = followed_view(result)
+    assert isinstance(view, Group)
+    return [_part(part) for part in view.renderables]
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if isinstance(part, PlainTable):
+        return {"kind": "table", "grid": _as_grid(part)}
+    return {"kind": "title" if part.style == "bold" else "text", "text": part.plain.strip()}
+
+
+def _as_grid(shown: PlainTable) -> Grid:
+    kinds = ["number" if setting == "right" else "word" for setting in shown.settings]
+    rows = tuple((False, tuple(str(cell) for cell in cells)) for cells in shown.rows)
+    return Grid(tuple(zip(shown.heads, kinds, strict=True)), rows)
+
+
+def _bin_row(row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    return {**one, "judged": row["judged"], "bin": f"{one['low']:g} to {one['high']:g}"}
+
+
+def _spell(key: str, value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or "–"
+    return f"{value:{FORMS[key]}}"
+
+
+def _simulation_page_count(row: Mapping[str, Any]) -> str:
+    return f"{row['judged']:,.1f}".removesuffix(".0")

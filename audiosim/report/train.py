@@ -1,0 +1,264 @@
+"""Terminal views of a training."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
+from audiosim.report.screen import PlainTable
+from audiosim.training.findings import Findings, JudgmentVersion, Training
+from audiosim.training.fit import Effect, Step
+from audiosim.training.own_judgment import WARNING
+from audiosim.training.scores import PredictionScore
+from audiosim.training.validate_joint import IntervalCoverage
+
+COEFFICIENTS = ("term", "coefficient", "standard_error", "robust_standard_error", "robust_z", "robust_p")
+COEFFICIENT_HEADS = ("Term", "Coefficient", "SE", "Robust SE", "Robust z", "p")
+EFFECTS = Effect._fields
+EFFECT_HEADS = ("Term", "χ² drop-one", "p", "χ² type II", "p")
+SCORES = PredictionScore._fields
+SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
+VERSIONS = JudgmentVersion._fields
+VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
+COMPONENT_COLUMNS = ("component", "meaning", "size", "standard_error", "points", "points_error")
+COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
+MEANINGS = {
+    "query": "one query",
+    "retrievers": "one query, retrieved by the same systems",
+    "query_genre": "one query, documents of one genre",
+    "query_artist": "one query, documents by one artist",
+    "sound": "one query, documents that sound alike",
+    "genres": "queries of one genre, documents of one genre",
+    "artist": "documents by one artist",
+    "consensus": "retrieved by about as many teams",
+    "team": "retrieved by one team",
+    "system": "retrieved by one system",
+    "rest": "nothing: each pair's own",
+}
+INTERVALS = IntervalCoverage._fields
+INTERVAL_HEADS = ("Interval of", "Judged", "Nominal", "Actual", "Intervals")
+COMPONENTS_TITLE = "Correlation of grades"
+INTERVALS_TITLE = "Coverage of the true mean by intervals"
+STEPS = Step._fields
+STEP_HEADS = ("Dropped", "χ²", "p", "Rows")
+SIGNIFICANT = {"coefficient", "standard_error", "robust_standard_error", "points", "points_error"}
+PERCENT = {"judged", "nominal"}
+DECIMALS = {"actual": 3, "drop_one": 1, "type_two": 1, "chi_squared": 1, "z": 2, "robust_z": 2} | {
+    f"coverage_{nominal}": 3 for nominal in (50, 80, 95)
+}
+SCORES_MEAN = (
+    "Grades are divided by the scale's maximum. Variance: the predicted squared error. Log score: -log P(true level). "
+    "50, 80, 95 %: share of true levels in the predictive sets of that probability. Slope: 1 is correct."
+)
+COMPONENTS_MEAN = (
+    "Size: standard deviation of the shared effect, as a share of that of a pair's grade by the ordinal part; in "
+    "grades, for a pair with the mean standard deviation. Near 0 the effect is absent or not visible."
+)
+INTERVALS_MEAN = (
+    "Learned on one half of the queries, compared with the true means of the other, for several halvings. Intervals "
+    "of one half share its judgments, so their number carries less information than it seems."
+)
+ROBUST_MEAN = (
+    "Robust: judgments of one query may be correlated. Plain standard errors and χ² treat them as independent."
+)
+
+
+def training_view(trained: Training) -> RenderableType:
+    """The model's terms, the contribution of each, and measures of its quality."""
+    findings = trained.findings
+    parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
+    parts += [
+        Text(fit_summary(trained)),
+        _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows()),
+    ]
+    parts += [_titled("Contribution of each term", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
+    if findings.components:
+        rows = component_table(findings)
+        parts += [_titled(COMPONENTS_TITLE, COMPONENT_COLUMNS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
+        parts.append(Text(trend(trained)))
+    parts += [*_scores(findings), Text(SCORES_MEAN)]
+    if findings.intervals:
+        rows = [row._asdict() for row in findings.intervals]
+        parts += [_titled(INTERVALS_TITLE, INTERVALS, INTERVAL_HEADS, rows), Text(INTERVALS_MEAN)]
+    if findings.eliminated:
+        rows = [row._asdict() for row in findings.eliminated]
+        parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
+    if findings.versions:
+        rows = [row._asdict() for row in findings.versions]
+        parts.append(_titled("In sample, with and without the pair's own judgment", VERSIONS, VERSION_HEADS, rows))
+    return Group(*parts)
+
+
+def trend(trained: Training) -> str:
+    """Trend of a joint model, in one line; empty for another model."""
+    found = trained.model.trend
+    if found is None:
+        return ""
+    shown = {
+        name: f"{value:+.3f} (SE {found.covariance[place][place] ** 0.5:.3f})"
+        for place, (name, value) in enumerate(found.coefficients.items())
+    }
+    return (
+        f"Trend, in standard deviations of a grade: constant {shown['constant']} relative to the ordinal part, "
+        f"{shown['system_agreement']} for each standard deviation by which systems agree more with other teams, "
+        f"{shown['consensus']} for each unit of the logarithm of the number of teams that found a document, "
+        f"{shown['repetition']} for each unit of the logarithm of the number of systems per such team."
+    )
+
+
+def component_table(findings: Findings) -> list[dict[str, Any]]:
+    """The components of a joint model, with the property shared by their pairs."""
+    return [row._asdict() | {"meaning": MEANINGS[row.component]} for row in findings.components]
+
+
+def fit_summary(trained: Training) -> str:
+    """Model and data of a fit, in one line."""
+    model, findings = trained.model, trained.findings
+    collections = (
+        "" if model.training is None else ", ".join(source.collection for source in model.training.collections)
+    )
+    return (
+        f"{model.name}: {len(model.levels)} levels of the {model.scale} scale, fitted to {findings.rows:,} of "
+        f"{findings.judged:,} judgments of {findings.queries:,} queries ({collections}). "
+        f"Log-likelihood {findings.log_likelihood:.4f}, without terms {findings.null_log_likelihood:.4f}; "
+        f"Nagelkerke's R² {findings.r_squared:.4f}."
+    )
+
+
+def _scores(findings: Findings) -> list[RenderableType]:
+    """Tables of scores, one per choice of rows, as their names are too long for a column of a terminal."""
+    keep = [place for place, key in enumerate(SCORES) if key != "sample"]
+    keys, heads = tuple(SCORES[place] for place in keep), tuple(SCORE_HEADS[place] for place in keep)
+    samples = dict.fromkeys(row.sample for row in findings.scores)
+    return [
+        _titled(f"Quality, {sample}", keys, heads, [r._asdict() for r in findings.scores if r.sample == sample])
+        for sample in samples
+    ]
+
+
+def spell(key: str, value: Any) -> str:
+    """A value of a report for people: probabilities without needless zeros, a dash for unknown ones."""
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    if key == "p" or key.endswith("_p"):
+        return "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")
+    if key in PERCENT:
+        return f"{100 * value:g} %"
+    if key in SIGNIFICANT:
+        return f"{value:#.4g}"
+    return f"{value:,.{DECIMALS.get(key, 4)}f}"
+
+
+def _titled(
+    title: str, keys: tuple[str, ...], heads: tuple[str, ...], rows: "list[Mapping[str, Any]] | list[dict[str, Any]]"
+) -> RenderableType:
+    table = PlainTable(
+        *(
+            (head, "left" if rows and isinstance(rows[0][key], str) else "right")
+            for key, head in zip(keys, heads, strict=True)
+        )
+    )
+    for row in rows:
+        table.add_row(*(spell(key, row[key]) for key in keys))
+    return Group(Text(f"\n{title}", style="bold"), table)
+
+
+# Report of a training, as one page that needs no other file.
+
+
+if TYPE_CHECKING:
+    pass
+
+THRESHOLD_HEADS = ("Level", "Threshold", *COEFFICIENT_HEADS[2:])
+
+
+def training_page(trained: Training, origin: Origin | None = None) -> str:
+    """The report of a training: plots and tables, light or dark to match the reader's screen.
+
+    origin  origin of the page: date and versions
+    """
+    from audiosim.results.plots import page_axes
+
+    findings = trained.findings
+    return render(
+        "training.html",
+        trained.model.name,
+        origin,
+        warning=WARNING if findings.own_judgment else "",
+        summary=fit_summary(trained),
+        notes=[note for note in findings.notes if note != WARNING],
+        scores=_grid(SCORES, SCORE_HEADS, findings.scores),
+        scores_mean=SCORES_MEAN,
+        intervals_title=INTERVALS_TITLE,
+        intervals=_grid(INTERVALS, INTERVAL_HEADS, findings.intervals),
+        intervals_mean=INTERVALS_MEAN,
+        components_title=COMPONENTS_TITLE,
+        components=_components(trained),
+        versions=_grid(VERSIONS, VERSION_HEADS, findings.versions),
+        where=next((row.sample for row in findings.scores if row.sample != "in sample"), "in sample"),
+        calibration=_calibration(findings),
+        coverage=_coverage(findings),
+        effects=_effects(findings),
+        effects_grid=grid(EFFECTS, EFFECT_HEADS, findings.term_rows(), spell),
+        coefficients=inline_svg(trained.plot(page_axes(len(findings.coefficients))), "Coefficients"),
+        coefficients_grid=grid(COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows(), spell),
+        robust_mean=ROBUST_MEAN,
+        eliminated=_grid(STEPS, STEP_HEADS, findings.eliminated),
+        thresholds=_grid(COEFFICIENTS, THRESHOLD_HEADS, findings.thresholds),
+        training=trained.model.training,
+    )
+
+
+def _grid(keys: tuple[str, ...], heads: tuple[str, ...], rows: Any) -> Grid | None:
+    """A table of named tuples; None without any."""
+    return grid(keys, heads, [row._asdict() for row in rows], spell) if rows else None
+
+
+def _components(trained: Training) -> dict[str, Any] | None:
+    from audiosim.results.plots import draw_bars, page_axes
+
+    rows = component_table(trained.findings)
+    if not rows:
+        return None
+    errors = [np.nan if row["standard_error"] is None else row["standard_error"] for row in rows]
+    across = "share of the standard deviation of a grade"
+    axes = draw_bars(
+        [row["component"] for row in rows], [row["size"] for row in rows], across, page_axes(len(rows)), errors
+    )
+    return {
+        "drawing": inline_svg(axes, "Sizes of the components"),
+        "grid": grid(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
+        "mean": f"{COMPONENTS_MEAN} {trend(trained)}",
+    }
+
+
+def _calibration(findings: Findings) -> str:
+    from audiosim.results.plots import Series, draw_calibration, square_axes
+
+    expected, actual, rows = zip(*((one.expected, one.actual, one.rows) for one in findings.calibration), strict=True)
+    axes = draw_calibration([Series("", expected, actual, rows)], "expected grade", "mean actual grade", square_axes())
+    return inline_svg(axes, "mean actual grade by expected grade")
+
+
+def _coverage(findings: Findings) -> str:
+    from audiosim.results.plots import Series, draw_calibration, square_axes
+
+    nominal, actual = zip(*findings.coverage, strict=True)
+    titles = "probability of the set", "share of true levels in it"
+    return inline_svg(
+        draw_calibration([Series("", nominal, actual)], *titles, square_axes()), " by ".join(reversed(titles))
+    )
+
+
+def _effects(findings: Findings) -> str:
+    from audiosim.results.plots import draw_bars, page_axes
+
+    names, values = [row.term for row in findings.effects], [row.type_two for row in findings.effects]
+    across = "likelihood-ratio χ², type II"
+    shown = [f"{value:,.1f}" for value in values]
+    return inline_svg(draw_bars(names, values, across, page_axes(len(names)), shown=shown), across)

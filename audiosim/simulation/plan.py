@@ -1,0 +1,485 @@
+"""Effort that a stopping rule will take: judgments, hours, and the pairs of systems that remain unsettled."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from functools import cache, partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from audiosim.campaign.timing import Pace, pace
+from audiosim.cluster.turns import HERE, Workers
+from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.collection import Collection
+from audiosim.collection.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_grades, built_in
+from audiosim.joint.people import Listeners, Panel, Who
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.ranking import Selection, StoppingRule
+from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
+from audiosim.ranking.expected import rank
+from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.reach import mean_reach
+from audiosim.ranking.stopping import as_stopping_rule
+from audiosim.results.value import frame_of, in_notebook
+from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
+from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
+from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.multivariate import Moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+# Gain of further judging for two statements: about the present judges, and about listeners at large.
+#
+# The covariance that further judgments remove does not depend on their grades. With C before and C' after, the
+# expected
+# scores will be normal around the present ones, with covariance C - C'. The expected confidence is the mean over
+# draws of
+# these scores (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
+
+
+FURTHER = 100  # number of further judgments
+DRAWN_SCORES = 200
+ANOTHER = "another person"
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherJudging:
+    """Confidence, and width of the 95 % intervals of scores, now or after further judgments.
+
+    what       as it is; another 100 judgments; another 100, by another person
+    people     number of people who have judged by then
+    judgments  number of their judgments by then
+    panel, panel_width          confidence and width about these people
+    listeners, listeners_width  the same about listeners at large
+    """
+
+    what: str
+    people: int
+    judgments: int
+    panel: float | None
+    panel_width: float
+    listeners: float | None
+    listeners_width: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, ready for JSON."""
+        return asdict(self)
+
+
+def further_judging(selection: Selection, rng: np.random.Generator, count: int = FURTHER) -> tuple[FurtherJudging, ...]:
+    """Gain of some further judgments, by the present judges and by another person; the first row is the present state.
+
+    The judgments are about the pairs chosen by the selection, fewer if fewer are left. Empty if the model does not
+    distinguish people, or if scores are simulated.
+    """
+    people = selection.stated_belief.people
+    if people is None or selection.expected.draws is not None:
+        return ()
+    asked = selection.ask(count) if selection.judged < len(selection.pool.pairs) else []
+    places = np.asarray(selection.pool.locate(asked), dtype=np.int64)
+    panel, spread = people.panel, cache(partial(_spread, selection))  # needed several times for the same people
+    names = panel.judges or ("one person",)
+    found = [_after(selection, spread, "as it is", panel, panel, rng)]
+    if len(places):
+        by = len(places)
+        those = _with(panel, selection, places, names)
+        other = _with(panel, selection, places, (ANOTHER,) if panel.judges else (*names, ANOTHER))
+        found.append(_after(selection, spread, f"another {by} judgments", panel, those, rng))
+        what = f"another {by}, {'by' if panel.judges else 'half by'} {ANOTHER}"
+        found.append(_after(selection, spread, what, panel, other, rng))
+    return tuple(found)
+
+
+def _with(panel: Panel, selection: Selection, places: Integers, names: Sequence[str]) -> Panel:
+    """The panel after further judgments by these people, who take queries in turn; their grades do not matter."""
+    mean = selection.stated_belief.gains.mean
+    query = selection.pool.query[places]
+    for place, code in zip(places.tolist(), query.tolist(), strict=True):
+        panel = panel.after(place, names[code % len(names)], float(mean[place]))
+    return panel
+
+
+_Spread = Callable[[Panel, Listeners], Array]
+
+
+def _spread(selection: Selection, panel: Panel, listeners: Listeners) -> Array:
+    """(s, s) covariance of the scores about some people, given a panel's judgments."""
+    belief = selection.stated_belief
+    assert belief.people is not None
+    posterior = belief.people.model.posterior(panel, listeners)
+    return posterior.project(selection.expected.slopes(belief)).covariance
+
+
+def _after(
+    selection: Selection, spread: _Spread, what: str, before: Panel, after: Panel, rng: np.random.Generator
+) -> FurtherJudging:
+    panel, listeners = (_ranked(selection, spread, who, before, after, rng) for who in ("panel", "listeners"))
+    return FurtherJudging(what, len(after.judges), len(after.place), *panel, *listeners)
+
+
+def _ranked(
+    selection: Selection, spread: _Spread, who: Who, before: Panel, after: Panel, rng: np.random.Generator
+) -> tuple[float | None, float]:
+    """Expected confidence, and mean width of the intervals of scores, after a panel's further judgments."""
+    belief, expected = selection.stated_belief, selection.expected
+    # About the same people before and after: the judges at that moment, or one person if there are none.
+    people: Who = max(1, len(after.judges)) if who == "panel" else who
+    weight, subject = (Listeners.of(people, len(some.judges)) for some in (before, after))
+    whose = "panel" if people == len(before.judges) else people
+    now, then = spread(before, weight), spread(after, subject)
+    ranking = rank(
+        expected,
+        selection.estimator.name,
+        Moments(expected.scores(belief.about(whose)).mean, then),
+        selection.judged,
+        selection.distribution,
+        correlated=True,
+    )
+    ranking = replace(ranking, reach=partial(mean_reach, expected.measure, expected.pool))
+    low, high = ranking.interval()
+    return expected_confidence(ranking, now - then, rng), float(np.mean(high - low))
+
+
+def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator) -> float | None:
+    """Mean confidence in a ranking with scores that are normal around its present ones.
+
+    moves  (s, s) covariance of these scores
+    """
+    values, vectors = np.linalg.eigh((moves + moves.T) / 2)
+    root = vectors * np.sqrt(np.maximum(0, values))
+    if values.max(initial=0) <= 0 or ranking.confidence is None:
+        return ranking.confidence
+    sure = []
+    for _ in range(DRAWN_SCORES):
+        mean = ranking.scores.mean + root @ rng.standard_normal(len(root))
+        sure.append(replace(ranking, scores=Moments(mean, ranking.scores.covariance)).confidence or 1.0)
+    return float(np.mean(sure))
+
+
+Maker = Callable[[Pool], RelevanceEstimator]
+SIMULATED_CAMPAIGNS = 10
+FASTEST = 1.0  # fewest seconds of a judgment by a person; simulating programs are faster
+SECONDS = 30.0  # time for a judgment if the pace is unknown: half of each of two 30 s clips
+SETTLED = 0.95
+POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
+MANY = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Effort:
+    """Effort for a goal, from simulated continuations with grades drawn from the belief.
+
+    stopping_rule  rule in its notation
+    judged    number of pairs judged already
+    counts    further judgments of the simulated campaigns that reached their end, rising
+    cut       judgments of the campaign interrupted when time was up; None if there was time for all
+    seconds   time per judgment and assessor
+    listeners number of people judging at the same time
+    unsettled pairs of systems with a confidence below SETTLED at the goal, in at least half of the campaigns: a,
+              b, confidence (mean at the goal) and queries (number of queries of this kind that would separate them, if
+              all were judged: power 80 %, paired t at 5 %; None for over 10,000)
+    otherwise numbers of separated pairs of systems as it is, with more queries, a deeper cutoff, second opinions
+    off       standard deviation of log(judgments needed in replays / judgments predicted)
+    unmet     number of campaigns that did not meet the goal with everything judged: the goal needs more queries
+    about     subject of the goal
+    beside    confidence about the present judges and about listeners at large, now and after further judgments
+    """
+
+    stopping_rule: str
+    judged: int
+    counts: tuple[int, ...]
+    cut: int | None
+    seconds: float
+    listeners: int
+    unsettled: tuple[dict[str, Any], ...]
+    otherwise: tuple[DesignChoice, ...] = ()
+    off: float = OFF
+    unmet: int = 0
+    about: About = THESE
+    beside: tuple[FurtherJudging, ...] = ()
+
+    def quantile(self, share: float) -> float | None:
+        """Quantile of the campaigns' judgments at a share, interpolated; None if none was finished."""
+        return float(np.quantile(self.counts, share)) if self.counts else None
+
+    @property
+    def judgments(self) -> int | None:
+        """Median of the further judgments; None if no campaign was finished."""
+        middle = self.quantile(0.5)
+        return None if middle is None else round(middle)
+
+    @property
+    def interval(self) -> tuple[int | None, int | None]:
+        """Interval of the further judgments, see `interval_of`; if none was finished, from the number reached."""
+        found = interval_of(self.counts, self.off)
+        return (self.cut, None) if found is None else found
+
+    @property
+    def hours(self) -> float | None:
+        """Hours until the goal, all listeners judging at the same time; None if no campaign was finished."""
+        return None if self.judgments is None else self.judgments * self.seconds / 3600 / self.listeners
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effort as plain values, ready for JSON."""
+        low, high = self.interval
+        return {
+            "goal": self.stopping_rule,
+            "judged": self.judged,
+            "judgments": self.judgments,
+            "low": low,
+            "high": high,
+            "hours": self.hours,
+            "seconds_per_judgment": self.seconds,
+            "listeners": self.listeners,
+            "campaigns": len(self.counts),
+            "unmet": self.unmet,
+            "about": self.about.to_dict(),
+            "unsettled": list(self.unsettled),
+            "otherwise": [one.to_dict() for one in self.otherwise],
+            "further": [one.to_dict() for one in self.beside],
+        }
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        if self.judgments is None:
+            return f"{self.stopping_rule}: more than {low} further judgments, {self.judged} judged"
+        return (
+            f"{self.stopping_rule}: {self.judgments} further judgments (80 % {low} to {high}), {self.hours:.1f} hours, "
+            f"{len(self.unsettled)} pairs of systems still open then"
+        )
+
+    _repr_html_ = in_notebook
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Share of campaigns finished after each number of further judgments; new axes if None."""
+        from audiosim.results.plots import Line, draw_curves
+
+        steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
+        line = Line(self.stopping_rule, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])
+        return draw_curves([line], "further judgments", "share of campaigns done", axes)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The unsettled pairs of systems as a pandas table."""
+        return frame_of(self.unsettled, ["a", "b", "confidence", "queries"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Until:
+    """True before a moment, in seconds of the clock shared with other processes and machines."""
+
+    end: float
+
+    def __call__(self) -> bool:
+        return time.time() < self.end
+
+
+def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
+    return model if callable(model) else partial(built_in, model=model)
+
+
+@judgments_second
+def plan(
+    collection: object,
+    model: NameOrFile | RelevanceEstimator | Maker | None = None,
+    measure: str | Measure = "CG",
+    *,
+    stopping_rule: str | float | StoppingRule = SETTLED,
+    batch: int = 20,
+    campaigns: int = SIMULATED_CAMPAIGNS,
+    seconds: float | None = None,
+    listeners: int = 1,
+    distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
+    seed: int | np.random.Generator = 0,
+    time_limit: float = math.inf,
+    judgments: object = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+) -> Effort:
+    """Predict the effort that a stopping rule will take, from the judgments so far, few or none.
+
+    model      as in `estimate`, or a function that makes an estimator for a pool; an estimator for this pool alone
+               cannot predict for a deeper cutoff
+    stopping_rule  such as "every=0.95", or a mean confidence
+    batch      number of pairs handed out at a time
+    campaigns  number of simulated continuations, at least 1, each with grades drawn from the belief for all unjudged
+               pairs
+    seconds    time per judgment, above 0; None for the pace of the judgments so far, or SECONDS if it is unknown
+    listeners  number of people judging at the same time, at least 1
+    distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
+    about      queries that the goal is about: "these", or "queries" of this kind
+    seed       seed of all draws, or a generator
+    time_limit  seconds after which no further judgment is simulated
+    judgments  as for `estimate`
+    jobs       number of processes
+    scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
+
+    The prediction is only as good as the belief. In simulated campaigns the model does not relearn from its own grades;
+    `interval` allows for the error of predictions beyond their variation between campaigns.
+    """
+    until = _Until(time.time() + time_limit)
+    collection = as_collection(collection, judgments)
+    measure = as_measure(measure, collection.cutoff)
+    stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
+    selection = Selection.start(
+        pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution,
+        about=as_about(about),
+    )  # fmt: skip
+    seconds = seconds_per_judgment(collection) if seconds is None else seconds
+    deeper = make if model is None or isinstance(model, str | os.PathLike) or callable(model) else None
+    return effort_from(
+        collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper,
+        rng=np.random.default_rng(seed), proceed=until, workers=Workers(jobs, scheduler),
+    )  # fmt: skip
+
+
+def effort_from(
+    collection: Collection,
+    selection: Selection,
+    stopping_rule: StoppingRule,
+    *,
+    campaigns: int,
+    seconds: float,
+    listeners: int,
+    deeper: Maker | None,
+    rng: np.random.Generator,
+    proceed: Callable[[], bool],
+    workers: Workers = HERE,
+) -> Effort:
+    """Predict the effort that a stopping rule will take in a judging loop from its present state; rest as in `plan`.
+
+    collection  collection with the judgments so far
+    proceed     function called before each judgment: True if there is time for it; must pickle for several processes
+    deeper      function that makes the model for the pool of a deeper cutoff; None to leave that out
+    """
+    for name, value in (("campaigns", campaigns), ("listeners", listeners)):
+        if value < 1:
+            raise InputError(f"the number of {name} must be at least 1, got {value}")
+    if not 0 < seconds < math.inf:
+        raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
+    beside = further_judging(selection, np.random.default_rng(0))
+    pool, measure, selection = selection.pool, selection.measure, selection.in_thought
+    drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
+    counts, confidences, worlds = [], [], []
+    cut, unmet = None, 0
+    plays = workers.each(_Campaigns(selection, drawn, stopping_rule, proceed), campaigns)
+    for grades, ended in zip(drawn, plays, strict=False):  # the first unfinished one is the last
+        worlds.append(scores_of(pool, measure, grades))
+        if not ended.finished:
+            cut = ended.judged
+            break
+        counts.append(ended.judged)
+        unmet += not ended.reached
+        confidences.append(ended.confidences)
+    unsettled = _unsettled(pool.systems, confidences, worlds)
+    further = None if deeper is None else _deeper(collection, measure, deeper, len(worlds), rng)
+    otherwise, off = alternatives(collection, selection, worlds, further), off_of(selection, stopping_rule)
+    counts = sorted(counts)
+    return Effort(
+        str(stopping_rule), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off, unmet,
+        selection.about, beside,
+    )  # fmt: skip
+
+
+class _Ended(NamedTuple):
+    """Simulated campaign: its judgments, True if it ended in time, and its result."""
+
+    judged: int
+    finished: bool
+    reached: bool
+    confidences: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Campaigns:
+    """Plays the campaign with a number, with the grades drawn for that number."""
+
+    selection: Selection
+    grades: tuple[Array, ...]
+    stop: StoppingRule
+    proceed: Callable[[], bool]
+
+    def __call__(self, number: int) -> _Ended:
+        end, count, finished = played(self.selection, self.grades[number], self.stop, self.proceed)
+        return _Ended(count, finished, self.stop.reached(end), _confidences(end))
+
+
+def _deeper(
+    collection: Collection,
+    measure: Measure,
+    make: Maker,
+    count: int,
+    rng: np.random.Generator,
+) -> tuple[int, int, list[Array]] | None:
+    """A deeper cutoff, double or as deep as the runs: the cutoff, its pool's pairs, and scores in drawn worlds."""
+    depth = max((len(top) for run in collection.runs for top in run.rankings.values()), default=0)
+    cutoff = min(2 * measure.cutoff, depth)
+    if cutoff <= measure.cutoff:
+        return None
+    further = replace(measure, cutoff=cutoff)
+    pool, grades = build_pool(collection, cutoff), collection.grades()
+    belief = after_grades(pool, make(pool), grades).predict(pool.spread(grades))
+    worlds = [scores_of(pool, further, drawn_grades(belief, rng)) for _ in range(count)]
+    return cutoff, len(pool.pairs), worlds
+
+
+def seconds_per_judgment(collection: Collection) -> float:
+    """Usual time in seconds from one judgment of an assessor to the next; see `usual_seconds`."""
+    times: dict[str, list[float]] = {}
+    for judgment in collection.judgments:
+        if judgment.time:
+            times.setdefault(judgment.assessor, []).append(datetime.fromisoformat(judgment.time).timestamp())
+    return usual_seconds(pace(times.values()))
+
+
+def usual_seconds(judging: Pace) -> float:
+    """Median seconds of a judgment; SECONDS if it is unknown, or below FASTEST, which is too fast for listening."""
+    median = judging.median_s
+    return SECONDS if median is None or median < FASTEST else median
+
+
+def _confidences(selection: Selection) -> Array:
+    """(p,) confidence in the order of each pair of systems, in the order of `combinations`."""
+    ranking = selection.ranking
+    square = np.ones((len(ranking.systems),) * 2)
+    better, worse = ranking.pairs
+    square[better, worse] = square[worse, better] = ranking.confidences
+    return square[np.triu_indices(len(square), 1)]
+
+
+def queries_needed(scores: Array) -> Array:
+    """(p,) queries that a paired t-test needs for each pair of systems, by their scores (s, q); inf if these are equal.
+
+    n = (POWERED sd / mean)^2, for the differences over the queries
+    """
+    mean, error = mean_differences(scores)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mean == 0, np.inf, (POWERED * error / mean) ** 2 * scores.shape[1])
+
+
+def _unsettled(systems: tuple[str, ...], confidences: list[Array], worlds: list[Array]) -> tuple[dict[str, Any], ...]:
+    if not confidences:
+        return ()
+    at_stop, queries = np.array(confidences), np.median([queries_needed(scores) for scores in worlds], axis=0)
+    open_ones = np.flatnonzero((at_stop < SETTLED).mean(axis=0) >= 0.5)
+    pairs = list(combinations(systems, 2))
+    rows = [
+        {
+            "a": pairs[i][0],
+            "b": pairs[i][1],
+            "confidence": float(at_stop[:, i].mean()),
+            "queries": math.ceil(queries[i]) if queries[i] <= MANY else None,
+        }
+        for i in open_ones.tolist()
+    ]
+    return tuple(sorted(rows, key=lambda row: float(row["confidence"])))

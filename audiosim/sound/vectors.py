@@ -1,0 +1,192 @@
+"""Vectors beside the recordings of an index, by an embedding: changed files are read again, and a kill loses little."""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audiosim.cluster import dask_cluster, workers
+from audiosim.collection.evidence import Evidence, read_pieces
+from audiosim.errors import InputError, SoundError
+from audiosim.results.value import need
+from audiosim.sound import decode
+from audiosim.sound.channel import Decoder
+from audiosim.sound.decode import Reader
+from audiosim.sound.describe import LIMIT_S, LIMIT_S_PER_BYTE, Failure, opened_sound
+from audiosim.sound.embedding import Embedding, embedded_files, keep_embedded, vectors_path
+from audiosim.sound.index import AudioIndex, ShowProgress
+from audiosim.sound.sources import is_url
+from audiosim.sound.store import Recording
+from audiosim.stats.arrays import Array
+from audiosim.text import one_line
+
+SAVED, SAVED_SHARE = 200, 0.05  # new vectors, and their share of the existing ones, after which the file is written
+
+
+class Embedded(NamedTuple):
+    """A recording and its vector, in single precision."""
+
+    recording: Recording
+    vector: NDArray[np.float32]
+
+
+def embed_index(
+    folder: str | Path,
+    embedding: Embedding,
+    n_jobs: int | None = None,
+    *,
+    decoders: Sequence[Decoder] = (),
+    progress: ShowProgress | None = None,
+    scheduler: str | None = None,
+) -> tuple[Failure, ...]:
+    """Keep a vector for each audible recording of an index; the result lists recordings without one, with the reason.
+
+    folder     folder of the index
+    n_jobs     worker processes, as for `extract`; each loads the function itself
+    decoders   decoders of file kinds that audiosim does not open itself
+    progress   called with the number of recordings done (including known ones), failed, and in total
+    scheduler  address of a Dask cluster that does the work instead
+
+    A recording is described again if its file has changed since its vector was made. Finished vectors survive an
+    interruption, except the last 200 or, if that is more, the last twentieth.
+    """
+    need("sound", "describing sound")
+    embedding.prepare()
+    index = AudioIndex.load(folder)
+    heard = [recording for recording in index.recordings if not recording.silent]
+    kept = _kept(Path(folder), embedding.name, heard)
+    todo = [recording for recording in heard if recording.identifier not in kept]
+    failed: list[Failure] = []
+    new, report = 0, progress or _unwatched
+    report(len(kept), 0, len(heard))
+    with closing(embed_all(todo, embedding, n_jobs, decoders=decoders, scheduler=scheduler)) as outcomes:
+        for outcome in outcomes:
+            if isinstance(outcome, Failure):
+                failed.append(outcome)
+            else:
+                kept[outcome.recording.identifier], new = outcome, new + 1
+                if new > max(SAVED, SAVED_SHARE * len(kept)):
+                    _keep(Path(folder), embedding.name, kept.values())
+                    new = 0
+            report(len(kept), len(failed), len(heard))
+    _keep(Path(folder), embedding.name, kept.values())
+    return tuple(failed)
+
+
+def _kept(folder: Path, name: str, recordings: Iterable[Recording]) -> dict[str, Embedded]:
+    """Vectors of files that have not changed since."""
+    files = embedded_files(folder, name)
+    if files is None:
+        return {}
+    (piece,) = read_pieces(vectors_path(folder, name))
+    places = {str(key): place for place, key in enumerate(piece.keys)}
+    return {
+        one.identifier: Embedded(one, piece.values[place].astype(np.float32))
+        for one in recordings
+        if (place := places.get(one.identifier)) is not None and tuple(files[place]) == (one.size_bytes, one.mtime_ns)
+    }
+
+
+def _keep(folder: Path, name: str, kept: Iterable[Embedded]) -> None:
+    every = list(kept)
+    if not every:
+        return
+    vectors = np.array([one.vector for one in every], dtype=np.float64)
+    files = np.array([(one.recording.size_bytes, one.recording.mtime_ns) for one in every], dtype=np.int64)
+    names = tuple(one.recording.identifier for one in every)
+    keep_embedded(folder, Evidence(name, "document", names, vectors), files)
+
+
+def embed_all(
+    recordings: Sequence[Recording],
+    embedding: Embedding,
+    n_jobs: int | None = None,
+    *,
+    decoders: Sequence[Decoder] = (),
+    scheduler: str | None = None,
+) -> Generator[Embedded | Failure, None, None]:
+    """The vector of each recording, or the reason why it has none, in order; see `describe.describe_all`."""
+    read = Reader(rate_hz=embedding.rate_hz, decoders=tuple(decoders))
+    if not recordings:
+        return
+    if n_jobs is None and scheduler is None:
+        yield from (embed_file(one, embedding, read) for one in recordings)
+        return
+    import joblib
+
+    portable = replace(embedding, function=joblib.wrap_non_picklable_objects(embedding.function))
+    work = partial(embed_file, embedding=portable, read=read)
+    if scheduler is not None:
+        elsewhere = partial(_elsewhere, work, str(Path.cwd()))
+        yield from dask_cluster.spread_on_cluster(elsewhere, recordings, scheduler, _limit_s, _lost)
+        return
+    count = joblib.effective_n_jobs(n_jobs)
+    yield from workers.spread_on_workers(work, recordings, count, _limit_s, _lost, partial(_prepare, portable))
+
+
+def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embedded | Failure:
+    """The vector of one file, or the reason why it has none."""
+    place = recording.path
+    try:
+        with opened_sound(place) as path:
+            place = str(path)
+            signal = read(path)
+            vector = embedding.vector(signal.samples)
+    except (SoundError, InputError) as error:
+        return Failure(recording.path, str(error).removeprefix(f"{place}: "))
+    except Exception as error:  # foreign code may raise anything
+        return Failure(recording.path, f"embedding {embedding.name} fails: {one_line(error)}")
+    if not vector.any():
+        return Failure(recording.path, f"embedding {embedding.name} gives a vector of length 0")
+    return Embedded(recording, vector.astype(np.float32))
+
+
+def vectors_of(sounds: AudioIndex, embedding: Embedding, decoders: Sequence[Decoder] = ()) -> Array:
+    """(n, d) vectors of recordings; zeros for recordings without one.
+
+    sounds  just described, such as a clip to search by
+    """
+    embedding.prepare()
+    found = list(embed_all(list(sounds.recordings), embedding, decoders=decoders))
+    known = [one.vector for one in found if isinstance(one, Embedded)]
+    nothing = np.zeros(len(known[0]) if known else 1)
+    return np.array([one.vector if isinstance(one, Embedded) else nothing for one in found], dtype=np.float64)
+
+
+def _prepare(embedding: Embedding) -> None:
+    """Load the data that the function loads at its first call."""
+    decode.load_libraries()
+    time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
+    try:
+        embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
+    except Exception:  # each file will report the error
+        return
+
+
+def _elsewhere(
+    work: Callable[[Recording], Embedded | Failure], folder: str, recording: Recording
+) -> Embedded | Failure:
+    """Embed a file by its path relative to a folder, which may differ from the worker's current one."""
+    if is_url(recording.path):
+        return work(recording)
+    outcome = work(replace(recording, path=str(Path(folder, recording.path))))
+    if isinstance(outcome, Failure):
+        return Failure(recording.path, outcome.error)
+    return Embedded(recording, outcome.vector)
+
+
+def _limit_s(recording: Recording) -> float:
+    return LIMIT_S + LIMIT_S_PER_BYTE * recording.size_bytes
+
+
+def _lost(recording: Recording, why: str) -> Failure:
+    return Failure(recording.path, f"describing it {why}")
+
+
+def _unwatched(done: int, failed: int, total: int) -> None:
+    """Ignore progress."""

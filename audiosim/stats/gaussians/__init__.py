@@ -1,1 +1,0 @@
-"""Gaussians, their divergences, and the search for the nearest ones."""

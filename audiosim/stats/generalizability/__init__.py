@@ -1,1 +1,0 @@
-"""Reliability of an evaluation: generalizability theory, split halves, agreement of raters."""

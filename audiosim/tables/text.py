@@ -1,0 +1,230 @@
+"""Text files: read line by line with their numbers, written whole or not at all."""
+
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from audiosim.errors import FormatError, InputError
+from audiosim.text import quoted, repeated, shortened
+
+Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
+BYTE_ORDER_MARK = "\ufeff"
+LONGEST_LINE = 2**25  # longest line, in bytes
+EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
+UNPACKED = 2**26  # size in bytes to which any `.gz` may unpack
+SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
+
+
+def every_line(path: Path) -> Lines:
+    """The lines of a UTF-8 file, numbered from 1, without line ends (LF, CRLF) or byte order mark; unpacks `.gz`."""
+    number = taken = 0
+    try:
+        with open_bytes(path) as stream:
+            most = most_unpacked(path)
+            for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
+                taken += len(raw)
+                if len(raw) > LONGEST_LINE or taken > most:
+                    raise _too_much(path, number, len(raw))
+                text = _decode(path, number, raw).rstrip("\r\n")
+                yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(path, number + 1, f"the gzip data is broken here or cut short: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def whole_text(path: Path) -> str:
+    """The text of a UTF-8 file, read like its lines, for sending it elsewhere."""
+    return "".join(f"{text}\n" for _, text in every_line(path))
+
+
+def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
+    """The non-blank lines with their numbers; an error with the expected content if there are none."""
+    empty = True
+    for number, text in every_line(path):
+        if text and not text.isspace():
+            empty = False
+            yield number, text
+    if empty:
+        raise FormatError(path, 1, f"the file is empty, expected {expected}")
+
+
+def finite(path: Path, number: int, kind: str, text: str) -> float:
+    """The number in a field; anything else, NaN or infinity is an error."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    # Python reads 1_000 as a thousand; other readers of these files do not.
+    if not math.isfinite(value) or "_" in text:
+        problem = f"expected a finite number for {kind}, found {quoted(text)}"
+        raise FormatError(path, number, f"{problem}{_decimal_comma(text)}")
+    return value
+
+
+def whole(path: Path, number: int, kind: str, text: str) -> int:
+    """The whole number in a field; anything else is an error."""
+    try:
+        if "_" not in text:
+            return int(text)
+    except ValueError:
+        pass
+    raise FormatError(path, number, f"expected a whole number for the {kind}, found {quoted(text)}")
+
+
+def parse_json(
+    path: Path, number: int, text: str | bytes, expected: str, digits: Callable[[str], object] | None = None
+) -> Any:
+    """The value of a JSON text; an error if it is not JSON, is nested too deeply, or has a key twice.
+
+    number  line on which the text starts
+    digits  reads a number; None: as usual
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_float=digits, parse_int=digits)
+    except RecursionError:
+        raise FormatError(path, number, f"not JSON: nested too deeply, expected {expected}") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise FormatError(path, number, str(error)) from None
+        line, problem = getattr(error, "lineno", 1), getattr(error, "msg", error)
+        raise FormatError(path, number + line - 1, f"not JSON: {problem}, expected {expected}") from None
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if (twice := repeated(name for name, _ in pairs)) is not None:
+        raise InputError(f"{shortened(twice)} occurs twice, expected it once")
+    return dict(pairs)
+
+
+def _decimal_comma(text: str) -> str:
+    comma = re.fullmatch(r"\s*([+-]?\d{0,30}),(\d{1,30})\s*", text)
+    return f", which looks like a decimal comma: write {comma[1]}.{comma[2]}" if comma else ""
+
+
+def columns_hint(text: str, expected: str) -> str:
+    """End of an error message on a line with too few columns: the line's apparent separator, or nothing.
+
+    expected  the separator it should use, such as "tabs"
+    """
+    found = [name for sign, name in SEPARATORS.items() if name not in expected and text.count(sign) > 0]
+    return f"; the columns seem to be separated by {found[0]}, expected {expected}" if found else ""
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """A file opened as bytes, with `.gz` unpacked."""
+    return cast("BinaryIO", io.BufferedReader(gzip.open(path))) if path.suffix == ".gz" else path.open("rb")
+
+
+def most_unpacked(path: Path) -> float:
+    """Largest size in bytes that a file may unpack to; infinite if it is not packed."""
+    return max(UNPACKED, EXPANSION * path.stat().st_size) if path.suffix == ".gz" else math.inf
+
+
+def _too_much(path: Path, number: int, length: int) -> FormatError:
+    if length > LONGEST_LINE:
+        return FormatError(path, number, f"the line has no end within {LONGEST_LINE:,} bytes, expected lines of text")
+    return FormatError(path, number, f"the file unpacks to more than {EXPANSION} times its size, expected text")
+
+
+def _decode(path: Path, number: int, raw: bytes) -> str:
+    if number == 1 and _is_utf16(raw):
+        raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
+    if b"\0" in raw:
+        raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        byte = raw[error.start]
+        latin = bytes([byte]).decode("cp1252", "replace")
+        meant = f" (in Latin-1 it would be {latin})" if latin.isalpha() else ""
+        problem = f"byte {byte:#04x} is not UTF-8{meant}, expected UTF-8 text: save the file as UTF-8"
+        raise FormatError(path, number, problem) from None
+
+
+def _is_utf16(raw: bytes) -> bool:
+    """True if a file with this beginning is UTF-16: it has the byte order mark, or every other byte is 0."""
+    return raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1:8:2] == bytes(4) or raw[0:7:2] == bytes(4)
+
+
+def check_output_file(path: Path) -> None:
+    """Raise an error if a file cannot be written; called before long work, so that its result is not lost."""
+    # A file is first written beside its final place; a pipe or a terminal is written directly.
+    place = path.resolve().parent if path.is_file() or not path.exists() else path
+    if path.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(f"{path}: cannot be written: expected a file in an existing, writable folder")
+
+
+def write_text(path: str | Path, lines: Iterable[str]) -> None:
+    """Write lines, given without their ends, to a file; on an error the file stays as it was.
+
+    A file whose name ends in `.gz` is compressed. A pipe or a terminal is written to directly.
+    """
+    path = Path(path)
+    if not path.exists() or path.is_file():
+        write_texts({path: lines})
+        return
+    try:
+        path.write_bytes(_encode(path, lines))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
+    """Write several files like `write_text`, bytes unchanged; no file is replaced before all are on the disk."""
+    ready = {path: text if isinstance(text, bytes) else _encode(path, text) for path, text in texts.items()}
+    beside: dict[Path, Path] = {}
+    path = Path()
+    try:
+        for path, data in ready.items():
+            # Replace the file behind a link, so that the link stays a link.
+            target = path.resolve()
+            beside[target] = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+            _write_safely(beside[target], data)
+        for path, part in beside.items():
+            part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        for part in beside.values():
+            part.unlink(missing_ok=True)
+
+
+def _encode(path: Path, lines: Iterable[str]) -> bytes:
+    try:
+        data = "".join(f"{line}\n" for line in lines).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: {error.object[error.start]!r} cannot be written as UTF-8") from None
+    if b"\0" in data:
+        raise InputError(f"{path}: a name with a byte 0 cannot be written")
+    # No time stamp in the header: the same lines give the same bytes.
+    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+
+
+def _write_safely(path: Path, data: bytes) -> None:
+    with path.open("xb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def csv_line(fields: Iterable[object]) -> str:
+    """A CSV record without its end; texts may contain line ends."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(fields)
+    return written.getvalue()
+
+
+def shortest(value: object) -> object:
+    """A number without needless decimals: 17 for 17.0; other values unchanged."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,1 +1,0 @@
-"""Campaigns: their settings, their questions, and the learning of their models."""

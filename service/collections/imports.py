@@ -1,0 +1,440 @@
+"""Queue of uploaded judgment files: stored with the logs until all their judgments are written.
+
+An accepted file is safe: if the service stops before the end, the next start continues.
+"""
+
+import hashlib
+import json
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from threading import Condition, Event
+from typing import Any
+from weakref import finalize
+
+import sqlalchemy as sql
+from sqlalchemy import exc
+
+from audiosim.campaign.engine import DatabaseClock, open_engine, reporting
+from audiosim.campaign.event import Event as JudgmentEvent
+from audiosim.campaign.event import check_aspects, comparison_event, judgment_event, name_key, utc_now, write_time
+from audiosim.campaign.schema import prepare_tables
+from audiosim.campaign.state import what_compares
+from audiosim.campaign.tables import DELIVERIES, IMPORTS
+from audiosim.collection.kinds import has_comparisons, lines_of_pairs, numbered_comparisons, read_judgments
+from audiosim.collection.values import Judgment, PairedComparison
+from audiosim.errors import BusyError, ClosedError, FormatError, InputError, RewoundError, StoreError
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.process.time_limit import reading_s, within
+from audiosim.text import one_line
+
+# Deliveries: files sent with a key each, and the answers to them.
+#
+# A key belongs to its sender. The same content under a key gets the same answer again. Other content is an error:
+# the old answer, "done", would hide that this file was never stored.
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One file that was sent.
+
+    sender  name of the caller; empty if unnamed
+    key     of the request; empty: none
+    digest  SHA-256 of the whole delivery
+    kept_bytes  number of its bytes that are stored
+    """
+
+    collection: str
+    sender: str
+    key: str
+    digest: str
+    kept_bytes: int = 0
+
+    @classmethod
+    def of(cls, collection: str, sender: str, key: str, body: bytes, *said: str | None) -> "Delivery":
+        """The delivery of a body.
+
+        said  further parts of the address that identify the file
+        """
+        digest = hashlib.sha256(json.dumps(said).encode())
+        digest.update(body)
+        return cls(collection, sender, key, digest.hexdigest(), len(body))
+
+
+def earlier(connection: sql.Connection, sent: Delivery) -> str | None:
+    """Answer to an earlier delivery with the same key, or None; an error if its content was different."""
+    if not sent.key:
+        return None
+    own = (DELIVERIES.c.collection == sent.collection) & (DELIVERIES.c.sender == sent.sender)
+    asked = sql.select(DELIVERIES.c.digest, DELIVERIES.c.answer).where(own, DELIVERIES.c.key == sent.key)
+    row = connection.execute(asked).one_or_none()
+    if row is None:
+        return None
+    if row.digest not in ("", sent.digest):
+        raise InputError(
+            f"the Idempotency-Key {sent.key!r:.80} was used for other content; nothing of this file was stored: "
+            "send it by a key of its own"
+        )
+    return str(row.answer)
+
+
+def keep(connection: sql.Connection, sent: Delivery, answer: str) -> None:
+    """Store a delivery and its answer; an IntegrityError if its key is taken."""
+    row: dict[str, object] = {
+        "collection": sent.collection,
+        "sender": sent.sender,
+        "key": sent.key or None,
+        "digest": sent.digest,
+    }
+    row |= {"bytes": sent.kept_bytes, "time": write_time(utc_now()), "answer": answer}
+    connection.execute(sql.insert(DELIVERIES).values(row))
+
+
+def bytes_of(connection: sql.Connection, sender: str) -> int:
+    """Bytes stored from a sender, over all collections."""
+    total = sql.select(sql.func.sum(DELIVERIES.c.bytes)).where(DELIVERIES.c.sender == sender)
+    return int(connection.execute(total).scalar() or 0)
+
+
+WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
+ENDED = (DONE, FAILED)
+SILENT_S = 10.0  # without a sign of life from a file's worker, until another may take over
+MOST_WAITING = 20  # files of one collection
+SHOWN = 20
+TIMEOUT_S = 2.0
+
+SAID = tuple(column for column in IMPORTS.c if column.name not in ("body", "worker", "seen"))
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A file of judgments sent to a campaign.
+
+    number   of the file
+    prefix   prefix of the keys of its judgments; a slash and the judgment's number in the file follow
+    by       sender; empty if unnamed
+    time     time of sending; ISO 8601, UTC
+    status   waiting, running, done or failed
+    lines    number of its judgments; None until it is read
+    written  number of them already in the log
+    problem  reason for its failure or delay, or empty
+    """
+
+    number: int
+    collection: str
+    prefix: str
+    by: str
+    time: str
+    status: str
+    lines: int | None
+    written: int
+    problem: str
+
+    @property
+    def ended(self) -> bool:
+        """True if it is done, or has failed."""
+        return self.status in ENDED
+
+
+class ImportStore:
+    """The files, in a database table beside those of the campaigns, or in memory.
+
+    The table is created for the first file, because a database without it may be read-only.
+    """
+
+    def __init__(self, url: str | None) -> None:
+        """Open the store.
+
+        url  of the database; None for one of its own
+        """
+        self._own = None if url else Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
+        self._engine = open_engine(url or f"sqlite:///{self._own}/imports.db", TIMEOUT_S)
+        finalize(self, self._engine.dispose)
+        if self._own is not None:
+            finalize(self, shutil.rmtree, self._own, ignore_errors=True)
+        self._clock = DatabaseClock()
+        self._worker = secrets.token_hex(8)
+        self._there = False
+        self.came = Event()  # set when a file arrives at this process
+        self._ended = Condition()
+
+    def add(self, sent: Delivery, body: bytes) -> Import:
+        """Store a file safely before returning; returns the earlier one if its key was already used."""
+        try:
+            with reporting(self._engine):
+                self._make()
+                with self._engine.begin() as connection:
+                    known = earlier(connection, sent)
+                    if known is not None:
+                        return self._found(connection, sent.collection, int(known))
+                    file = self._insert(connection, sent, body)
+                    keep(connection, sent, str(file.number))
+        except exc.IntegrityError:  # the same file arrived twice at the same moment
+            return self.add(sent, body)
+        self.came.set()
+        return file
+
+    def _insert(self, connection: sql.Connection, sent: Delivery, body: bytes) -> Import:
+        open_ = sql.select(sql.func.count()).where(IMPORTS.c.collection == sent.collection, _open)
+        if connection.execute(open_).scalar_one() >= MOST_WAITING:
+            raise BusyError(f"{MOST_WAITING} files for {sent.collection} are waiting already; send it again later")
+        row = {"collection": sent.collection, "by": sent.sender, "time": write_time(utc_now()), "body": body}
+        row |= {"prefix": f"import-{secrets.token_hex(8)}", "problem": "", "worker": ""}
+        new = sql.insert(IMPORTS).values(status=WAITING, written=0, seen=0.0, **row)
+        return Import(**connection.execute(new.returning(*SAID)).one()._mapping)
+
+    def answered(self, sent: Delivery) -> str | None:
+        """Answer to an earlier file of another kind with the same key, or None."""
+        if not sent.key or not self._is_there():
+            return None
+        with reporting(self._engine), self._engine.connect() as connection:
+            return earlier(connection, sent)
+
+    def note_answer(self, sent: Delivery, answer: str) -> None:
+        """Store the answer to a file of another kind, and the number of bytes kept."""
+        with reporting(self._engine), suppress(exc.IntegrityError):  # the same file was sent to another server
+            self._make()
+            with self._engine.begin() as connection:
+                keep(connection, sent, answer)
+
+    def kept_bytes(self, sender: str) -> int:
+        """Bytes stored from a sender."""
+        if not self._is_there():
+            return 0
+        with reporting(self._engine), self._engine.connect() as connection:
+            return bytes_of(connection, sender)
+
+    def get(self, collection: str, number: int) -> Import:
+        """The file with a number."""
+        with reporting(self._engine), self._engine.connect() as connection:
+            return self._found(connection, collection, number)
+
+    def wait(self, file: Import, seconds: float) -> Import:
+        """The file once it has ended, or after so many seconds."""
+        with self._ended:
+            self._ended.wait_for(lambda: self.get(file.collection, file.number).ended, seconds)
+        return self.get(file.collection, file.number)
+
+    def recent(self, collection: str) -> list[Import]:
+        """The last files, the latest first."""
+        if not self._is_there():
+            return []
+        chosen = sql.select(*SAID).where(IMPORTS.c.collection == collection).order_by(IMPORTS.c.number.desc())
+        with reporting(self._engine), self._engine.connect() as connection:
+            return [Import(**row._mapping) for row in connection.execute(chosen.limit(SHOWN))]
+
+    def waiting(self) -> list[str]:
+        """Collections with files waiting or being written."""
+        if not self._is_there():
+            return []
+        chosen = sql.select(IMPORTS.c.collection).where(_open).distinct()
+        with reporting(self._engine), self._engine.connect() as connection:
+            return [str(name) for (name,) in connection.execute(chosen)]
+
+    def take(self, collection: str) -> tuple[Import, bytes] | None:
+        """Take over the first file that nobody works on, with its content; None if there is none."""
+        if not self._is_there():
+            return None
+        now = self._now()
+        silent = (IMPORTS.c.seen < now - SILENT_S) | (IMPORTS.c.seen > now + SILENT_S)  # clocks may be set back
+        free = (IMPORTS.c.worker == self._worker) | silent
+        first = sql.select(sql.func.min(IMPORTS.c.number)).where(IMPORTS.c.collection == collection, _open)
+        mine = sql.update(IMPORTS).where(IMPORTS.c.number == first.scalar_subquery(), free)
+        with reporting(self._engine), self._engine.begin() as connection:
+            chosen = mine.values(worker=self._worker, seen=now, status=RUNNING).returning(*SAID, IMPORTS.c.body)
+            row = connection.execute(chosen).one_or_none()
+        if row is None:
+            return None
+        said = dict(row._mapping)
+        body = said.pop("body")
+        return Import(**said), body
+
+    def note(self, number: int, **now: Any) -> None:
+        """Record the progress of a file, and a sign of life."""
+        self._change(number, {**now, "seen": self._now()})
+
+    def end(self, number: int, status: str, problem: str = "") -> None:
+        """Record that a file is done, or why it failed, and delete its content."""
+        self._change(number, {"status": status, "problem": problem, "body": b""})
+        with self._ended:
+            self._ended.notify_all()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._engine.dispose()
+
+    def _now(self) -> float:
+        """Seconds since 1970 by the clock that all servers of the database share."""
+        with reporting(self._engine), self._engine.connect() as connection:
+            self._clock.ask(connection)
+        return self._clock().timestamp()
+
+    def _make(self) -> None:
+        if self._own is not None:
+            self._own.mkdir(mode=0o700, exist_ok=True)
+        prepare_tables(self._engine)
+        self._there = True
+
+    def _change(self, number: int, values: Mapping[str, Any]) -> None:
+        with reporting(self._engine), self._engine.begin() as connection:
+            connection.execute(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))
+
+    def _is_there(self) -> bool:
+        if not self._there and self._own is None:
+            with reporting(self._engine):
+                self._there = sql.inspect(self._engine).has_table(IMPORTS.name)
+        return self._there
+
+    def _found(self, connection: sql.Connection, collection: str, number: int) -> Import:
+        which = sql.select(*SAID).where(IMPORTS.c.collection == collection, IMPORTS.c.number == number)
+        row = connection.execute(which).one_or_none() if self._is_there() else None
+        if row is None:
+            raise InputError(f"there is no import {number} of {collection}")
+        return Import(**row._mapping)
+
+
+_open = IMPORTS.c.status.not_in(ENDED)
+
+
+# Import of a file of judgments or comparisons: checked as a whole, then written to the log in parts.
+#
+# Assessors and readers meanwhile wait for at most one part.
+
+
+PART = 100  # answers written at a time
+REST_S = 0.005  # between two parts, for other writers
+AGAIN_S = 0.5  # before the next attempt, after a failure to write the log or in a paused campaign
+
+
+def import_next(
+    one: ServedCollection,
+    imports: ImportStore,
+    pause: Callable[[float], bool],
+    limit_s: Callable[[int], float] = reading_s,
+) -> bool:
+    """Import the next waiting file; True if there was one.
+
+    pause    waits for a number of seconds; True if the service stops: the next start then continues the import
+    limit_s  seconds for reading a file of so many bytes; a file that takes longer has failed
+    """
+    taken = imports.take(one.collection.identifier)
+    if taken is None:
+        return False
+    file, body = taken
+    try:
+        events = within(limit_s(len(body)), lambda: events_of(file, body, one))
+        _write(one, imports, file, events, pause)
+    except InputError as error:
+        imports.end(file.number, FAILED, str(error))
+    except StoreError:
+        raise  # continued once the database answers
+    except Exception as error:
+        # The sender gets the error; retrying for ever would block all files behind this one.
+        imports.end(file.number, FAILED, f"a bug in the service: {one_line(error)}")
+        raise
+    return True
+
+
+def _write(
+    one: ServedCollection,
+    imports: ImportStore,
+    file: Import,
+    events: Sequence[JudgmentEvent],
+    pause: Callable[[float], bool],
+) -> None:
+    """Write the remaining events of a file, until the end or until the service stops."""
+    written, wait_s = file.written, 0.0
+    while written < len(events) and not pause(wait_s):
+        try:
+            one.campaign.tell_all(events[written : written + PART])
+        except RewoundError:
+            return  # the next start continues here
+        except (ClosedError, StoreError) as error:
+            imports.note(file.number, lines=len(events), problem=str(error))
+            wait_s = AGAIN_S
+        else:
+            written = min(len(events), written + PART)
+            imports.note(file.number, lines=len(events), written=written, problem="")
+            wait_s = REST_S
+    if written >= len(events):
+        imports.end(file.number, DONE)
+
+
+def events_of(file: Import, body: bytes, one: ServedCollection) -> list[JudgmentEvent]:
+    """The judgments or comparisons of a file as log events; an error, with its line, if any of them is invalid."""
+    if has_comparisons(body):
+        one.campaign.comparisons.check_taken()
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / "judgments"
+        path.write_bytes(body)
+        try:
+            lines, said = _comparisons_in(path) if has_comparisons(body) else ([], _judgments_in(path, one))
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        try:
+            events = _checked(said, file, one)
+        except InputError:
+            for place, answer in enumerate(said):
+                try:
+                    _checked([answer], file, one)
+                except InputError as error:
+                    raise InputError(f"line {_line_of(path, place, said, lines)}: {error}") from None
+            raise
+    return [replace(event, key=f"{file.prefix}/{place}") for place, event in enumerate(events, start=1)]
+
+
+def _checked(said: Sequence[Judgment | PairedComparison], file: Import, one: ServedCollection) -> list[JudgmentEvent]:
+    """Answers as events that the campaign accepts."""
+    events = [
+        comparison_event(answer, file.time)
+        if isinstance(answer, PairedComparison)
+        else judgment_event(answer, one.collection.scale, file.time)
+        for answer in said
+    ]
+    check_aspects(events, () if one.collection.aspects is None else one.collection.aspects.names)
+    pairs = (event.comparison.pairs if event.kind == "comparison" else (event.pair,) for event in events)
+    one.campaign.selection.pool.locate(chain.from_iterable(pairs))
+    for assessor in {event.assessor for event in events}:
+        one.campaign.known_as(assessor)  # an error if the name has no visible character
+    return events
+
+
+def _judgments_in(path: Path, one: ServedCollection) -> Sequence[Judgment | PairedComparison]:
+    return read_judgments(path, one.collection.scale)[1]
+
+
+def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedComparison]]:
+    """The comparisons in a file with their lines, repeated ones once; contradictory answers are an error."""
+    found: dict[Any, tuple[int, PairedComparison]] = {}
+    for line, answer in numbered_comparisons(path):
+        person, query, documents = what_compares(answer)
+        # Answers without a name may come from several people.
+        what = (name_key(person), query, documents) if person else line
+        first, said = found.setdefault(what, (line, answer))
+        if _better(said) != _better(answer):
+            about = f"{answer.document_a} and {answer.document_b} for query {query}"
+            raise InputError(f"line {line}: another answer of {person} on {about} is on line {first}, expected one")
+    if not found:
+        raise InputError("the file has no comparisons: expected a line below the header")
+    lines, answers = zip(*found.values(), strict=True)
+    return list(lines), answers
+
+
+def _better(one: PairedComparison) -> str:
+    """The more relevant document, empty if both are equal."""
+    return {"a": one.document_a, "b": one.document_b}.get(one.answer, "")
+
+
+def _line_of(path: Path, place: int, said: Sequence[Judgment | PairedComparison], lines: Sequence[int]) -> int:
+    """Line of an answer, from the given lines for comparisons, from the file for judgments."""
+    answer = said[place]
+    if isinstance(answer, PairedComparison):
+        return lines[place]
+    return next(
+        line for line, pair, assessor in lines_of_pairs(path) if (pair, assessor) == (answer.pair, answer.assessor)
+    )

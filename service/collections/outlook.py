@@ -1,0 +1,473 @@
+"""Outlook for organisers, beside the ranking; as it takes seconds, it is computed once per state and cached."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from threading import Lock
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from audiosim.campaign import CampaignState, Change
+from audiosim.campaign.event import ANSWERS, parse_time
+from audiosim.campaign.state import comparisons_after, grades_after, panel_after
+from audiosim.collection.values import Pair, mean_grades
+from audiosim.joint.moments import last_moment
+from audiosim.joint.people import Panel
+from audiosim.people.agreement import Leaning, leanings
+from audiosim.ranking import Selection
+from audiosim.ranking.verdicts import Verdicts
+from audiosim.service.collections.predictions import Remembering
+from audiosim.service.collections.quotas import answers_among, answers_kept
+from audiosim.service.collections.served import ServedCollection
+from audiosim.simulation.plan import SIMULATED_CAMPAIGNS, Effort, effort_from, usual_seconds
+from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
+
+# History of a campaign: the confidence at moments of its log, and the moment at which its stopping rule was met.
+
+
+MOMENTS = 200
+DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A campaign at one moment of its log.
+
+    number      number of its last event; 0 before the first
+    time        time of that event; None before the first
+    judged      number of judged pairs of the pool
+    confidence  confidence in the ranking; None if there is nothing to order
+    reached     True if judging might stop
+    scores      expected score of each system, in the order of the pool, rounded to DIGITS
+    """
+
+    number: int
+    time: str | None
+    judged: int
+    confidence: float | None
+    reached: bool
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Course of a campaign, as far as it has been computed.
+
+    number    of the last event included
+    complete  True if all moments were computed
+    moments   in chronological order, starting before any judgment
+    met       first moment that met the stopping rule, exact to one judgment, or None
+    """
+
+    number: int
+    complete: bool
+    moments: tuple[Moment, ...]
+    met: Moment | None
+
+
+class History:
+    """The course of a campaign, computed as time permits, and kept for later requests.
+
+    First, `moments` to twice as many are computed, at equal steps of a power of two of judgments, so that they remain
+    useful as the log grows; then every judgment between the last moment before the rule was met and the first after. At
+    each moment the model predicts again, as after a whole batch. Threads may share a history: one computes, the others
+    get the moments computed so far.
+    """
+
+    def __init__(self, one: ServedCollection, moments: int = MOMENTS) -> None:
+        self._one, self._most = one, moments
+        self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: other threads read it meanwhile
+        own = mean_grades(one.collection.judgments)
+        self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
+        self._panel = Panel.of(one.predictor().pool, one.collection.judgments)
+        self._known: dict[int, Moment] = {}  # by the number of changes before each
+        self._looking = Lock()
+
+    def course(self, proceed: Callable[[], bool] = lambda: True) -> Course:
+        """The course up to now; incomplete if this thread runs out of time, or another one is computing.
+
+        proceed  called before each moment; True while there is time
+        """
+        if self._looking.acquire(blocking=False):
+            try:
+                self._look_on(proceed)
+            finally:
+                self._looking.release()
+        number, changes = self._log
+        known = {place: moment for place, moment in sorted(self._known.copy().items()) if place <= len(changes)}
+        places = self._places(len(changes))
+        complete = known.keys() >= {*places} and known.keys() >= {*self._between(places, known)}
+        met = next((moment for moment in known.values() if moment.reached), None)
+        return Course(number, complete, tuple(known[place] for place in places if place in known), met)
+
+    def _look_on(self, proceed: Callable[[], bool]) -> None:
+        number, more = self._one.campaign.changes(len(self._log[1]))
+        self._log = number, self._log[1] + more
+        places = self._places(len(self._log[1]))
+        if self._look(places, proceed):
+            self._look(self._between(places, self._known), proceed)
+
+    def _places(self, end: int) -> list[int]:
+        stride = 1
+        while end // stride > self._most:
+            stride *= 2
+        return sorted({self._whole(place) for place in (*range(0, end + 1, stride), end)})
+
+    def _whole(self, place: int) -> int:
+        """The next place at which a log line ends; one line, which sets a person aside, may change many pairs."""
+        changes = self._log[1]
+        while 0 < place < len(changes) and changes[place].number == changes[place - 1].number:
+            place += 1
+        return place
+
+    def _look(self, places: Sequence[int], proceed: Callable[[], bool]) -> bool:
+        """Compute the moments at these places; True if there was time for all."""
+        for place in places:
+            if place not in self._known:
+                if not proceed():
+                    return False
+                self._known[place] = self._moment(place)
+        return True
+
+    def _moment(self, place: int) -> Moment:
+        selection = self._selection(self._log[1][:place])
+        number = self._log[1][place - 1].number if place else 0
+        time = self._one.campaign.record(number).event.time if number else None
+        reached = selection.reached(self._one.judging.stopping_rule)
+        scores = tuple(round(score, DIGITS) for score in selection.ranking.scores.mean.tolist())
+        return Moment(number, time, selection.judged, selection.confidence, reached, scores)
+
+    def selection_at(self, number: int) -> Selection:
+        """The selection after the lines of the log up to a number, with the model as it would be then."""
+        return self._selection([change for change in self._one.campaign.changes()[1] if change.number <= number])
+
+    def _selection(self, changes: Sequence[Change]) -> Selection:
+        """The selection after the first changes."""
+        now, estimator = self._one.campaign.selection, self._one.predictor().estimator
+        grades = grades_after(self._before, changes)
+        panel = panel_after(self._panel, now.pool, changes)
+        compared = comparisons_after(now.pool.comparisons, changes)
+        learned = self._taught(estimator.knowing(compared), changes, grades)
+        return now.anew(learned.plain, grades, panel, compared)
+
+    def _taught(self, estimator: Remembering, changes: Sequence[Change], grades: Mapping[Pair, float]) -> Remembering:
+        """The estimator that learned at its last moment of learning, from the grades known then."""
+        pool = self._one.campaign.selection.pool
+        judged = [pair for pair in grades if pair in pool.positions]
+        if not (moment := last_moment(len(judged))):
+            return estimator
+        last = judged[moment - 1]
+        place = next((place for place, one in enumerate(changes) if one.pair == last and one.assessors), -1)
+        return estimator.relearned(pool.spread(grades_after(self._before, changes[: place + 1])))
+
+    def _between(self, places: Sequence[int], known: Mapping[int, Moment]) -> list[int]:
+        """The places between the last moment before the rule was met and the first after."""
+        first = next((place for place in places if known[place].reached), 0)
+        before = max((place for place in places if place < first), default=first)
+        return sorted({whole for place in range(before + 1, first) if (whole := self._whole(place)) < first})
+
+
+# Changes of a campaign since a moment: answers, moved ranks, and newly settled pairs of systems.
+
+
+KINDS = (*ANSWERS, "repeat", "comparison")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A system whose rank by expected score changed: rank and score then and now."""
+
+    system: str
+    rank_before: int
+    rank: int
+    before: float
+    expectation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Two systems, the first of which is shown to be better at the family-wise level."""
+
+    better: str
+    worse: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecentChanges:
+    """Changes of a campaign since a moment.
+
+    before, number  last lines of the log, then and now
+    answers         number of answers of each person since then; a revised answer counts once
+    joined          people among them who gave their first answer
+    judged_before, judged          judged pairs of the pool
+    confidence_before, confidence  confidence in the ranking; None if there is nothing to order
+    moved           systems whose rank changed, best first
+    settled         pairs of systems that can be told apart now but not then
+    unsettled       the reverse, and pairs whose order has changed
+    """
+
+    before: int
+    number: int
+    answers: dict[str, int]
+    joined: tuple[str, ...]
+    judged_before: int
+    judged: int
+    confidence_before: float | None
+    confidence: float | None
+    moved: tuple[Moved, ...]
+    settled: tuple[Settled, ...]
+    unsettled: tuple[Settled, ...]
+
+
+def changes_since(one: ServedCollection, since: datetime, selection_at: Callable[[int], Selection]) -> RecentChanges:
+    """Changes of a campaign since a moment; the model of that moment learned only from judgments until then.
+
+    selection_at  function that returns the selection after the log's lines up to a number
+    """
+    number, verdicts = one.verdicts()
+    records = [record for record in one.campaign.log() if record.number <= number]
+    # Imported lines keep their times. An earlier time counts as recent if the line follows a recent one.
+    before = next((record.number - 1 for record in records if parse_time(record.event.time) > since), number)
+    answered = [(record.number, record.event.assessor) for record in records if record.event.kind in KINDS]
+    known = {assessor for line, assessor in answered if line <= before}
+    people = dict.fromkeys(assessor for line, assessor in answered if line > before)
+    answers = {name: count for name in people if (count := _given(one, name, before, number))}
+    changed = any(change.number > before for change in one.campaign.changes()[1])
+    then = Verdicts(selection_at(before).stated(verdicts.ranking.about), verdicts.level) if changed else verdicts
+    settled, unsettled = _settled(then, verdicts)
+    return RecentChanges(
+        before,
+        number,
+        dict(sorted(answers.items(), key=lambda item: -item[1])),
+        tuple(name for name in answers if name not in known),
+        then.ranking.judged,
+        verdicts.ranking.judged,
+        then.ranking.confidence,
+        verdicts.ranking.confidence,
+        _moved(then, verdicts),
+        settled,
+        unsettled,
+    )
+
+
+def _given(one: ServedCollection, name: str, before: int, number: int) -> int:
+    """Number of a person's answers between two lines that were not withdrawn."""
+    return answers_among(record for record in answers_kept(one.campaign, name) if before < record.number <= number)
+
+
+def _moved(then: Verdicts, now: Verdicts) -> tuple[Moved, ...]:
+    places = [verdicts.ranking.ranks for verdicts in (then, now)]
+    scores = [verdicts.ranking.scores.mean for verdicts in (then, now)]
+    return tuple(
+        Moved(now.ranking.systems[i], *(int(of[i]) for of in places), *(float(of[i]) for of in scores))
+        for i in now.ranking.order.tolist()
+        if places[0][i] != places[1][i]
+    )
+
+
+def _settled(then: Verdicts, now: Verdicts) -> tuple[tuple[Settled, ...], tuple[Settled, ...]]:
+    """Pairs told apart now but not then, and pairs told apart then but not now."""
+    names, order = now.ranking.systems, now.ranking.order.tolist()
+    gained, lost = now.better & ~then.better, then.better & ~now.better
+    found = [tuple(Settled(names[a], names[b]) for a in order for b in order if of[a, b]) for of in (gained, lost)]
+    return found[0], found[1]
+
+
+Found = TypeVar("Found")
+HISTORY_S = 0.05
+BESIDE_S = 1.0  # per background round of computing a course
+LOOKED_AT_S = 60.0  # after a request; in this time a course is continued, and an older estimate may be returned
+FIRST_LOOK = 2  # campaigns simulated while a request waits
+REMAINING_S = 2.0
+PLAN_S = 20.0
+SLICE_S = 0.005
+COARSE = 10
+PLANNED_BATCH = 20  # as in `audiosim plan`
+
+
+class Leisure:
+    """Time budget for background work; every few milliseconds it rests as long as it worked, to serve others.
+
+    seconds  of this thread's work
+    """
+
+    def __init__(self, seconds: float, slice_s: float = SLICE_S) -> None:
+        self._slice_s = slice_s
+        self._since = time.thread_time()
+        self._end = self._since + seconds
+
+    def __call__(self) -> bool:
+        """True if there is time left."""
+        worked = time.thread_time() - self._since
+        if worked > self._slice_s:
+            time.sleep(worked)
+            self._since = time.thread_time()
+        return time.thread_time() < self._end
+
+
+class Lookahead(Generic[Found]):
+    """Slow result computed from a campaign's state while judging goes on.
+
+    A request within a minute of the last one gets the last result at once, and the next is computed in the background.
+    Any other request waits for a result about the current state, as the last may be old: a preliminary one, of
+    FIRST_LOOK campaigns. All campaigns are simulated in the background.
+
+    make     computes it from a state, with a largest number of campaigns, and with checks for time left
+    most     number of campaigns to simulate
+    seconds  time limit for a thread's work on it
+    """
+
+    def __init__(
+        self,
+        one: ServedCollection,
+        make: Callable[[CampaignState, Callable[[], bool], int], Found],
+        most: int,
+        seconds: float,
+    ) -> None:
+        self._one, self._make, self._most, self._seconds = one, make, most, seconds
+        self.preliminary = False  # True if the last result is preliminary
+        self._last: tuple[CampaignState, Found] | None = None
+        self._looked_at = -math.inf
+        self._answers = self._followed = 0  # immediate answers, and how many of them a new result has followed
+        self._working = Lock()  # not needed to return the last result
+
+    def at_hand(self) -> tuple[CampaignState, Found] | None:
+        """The last result and its state; None if the request has to wait. `go_on` continues the work."""
+        if time.monotonic() >= self._looked_at + LOOKED_AT_S:
+            return None
+        self._looked_at = time.monotonic()
+        self._answers += 1
+        return self._last
+
+    def worked_out(self, seconds: float | None = None) -> tuple[CampaignState, Found]:
+        """The result for the current state, computed once per state; it may be preliminary."""
+        found = self._work_out(Leisure(self._seconds if seconds is None else seconds), FIRST_LOOK)
+        self._looked_at = time.monotonic()
+        self._answers += self.preliminary
+        return found
+
+    def go_on(self, proceed: Callable[[], bool]) -> None:
+        """Compute the next result if the last one was returned to a request.
+
+        proceed  called repeatedly; True to continue
+        """
+        answers = self._answers
+        if answers > self._followed:
+            leisure = Leisure(self._seconds)
+            self._work_out(lambda: proceed() and leisure(), self._most)
+            self._followed = answers  # only after success: a failure is retried
+
+    def _work_out(self, proceed: Callable[[], bool], campaigns: int) -> tuple[CampaignState, Found]:
+        with self._working:
+            self._one.campaign.refresh()
+            current, preliminary = self._one.campaign.current_state, campaigns < self._most
+            known = self._last is not None and self._last[0].number == current.number
+            if not known or self.preliminary > preliminary:
+                self._last = current, self._make(current, proceed, campaigns)
+                self.preliminary = preliminary
+            assert self._last is not None
+            return self._last
+
+
+class Outlook:
+    """Outlook of a campaign: its course so far, and the effort left.
+
+    remaining  the model's estimate of the judgments until the stopping rule is met
+    plan       effort of one listener until the stopping rule is met
+    """
+
+    def __init__(self, one: ServedCollection) -> None:
+        self._one = one
+        self._history = History(one, MOMENTS)
+        self._looked_at = -math.inf
+        self._selection_at = lru_cache(maxsize=2)(self._history.selection_at)
+        self.remaining = Lookahead(one, self._remaining, REMAINING_DRAWS, REMAINING_S)
+        self.plan = Lookahead(one, self._plan, SIMULATED_CAMPAIGNS, PLAN_S)
+
+    def is_of(self, one: ServedCollection | None) -> bool:
+        """True if it belongs to this very collection, not to one served before."""
+        return self._one is one
+
+    def course(self, seconds: float = HISTORY_S) -> Course:
+        """Growth of the confidence, as far as it has been computed; `go_on` continues it in the background."""
+        self._looked_at = time.monotonic()
+        self._one.campaign.refresh()
+        return self._history.course(Leisure(seconds))
+
+    def since(self, moment: datetime) -> RecentChanges:
+        """Changes since a moment."""
+        return changes_since(self._one, moment, self._selection_at)
+
+    def go_on(self, proceed: Callable[[], bool]) -> None:
+        """Continue the course that a client watches, for the client's next request.
+
+        proceed  called before each moment; True to continue
+        """
+        if time.monotonic() < self._looked_at + LOOKED_AT_S:
+            leisure = Leisure(BESIDE_S)
+            self._history.course(lambda: proceed() and leisure())
+
+    def _remaining(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Remaining:
+        """The model's estimate of the judgments until the stopping rule is met.
+
+        Simulations predict again after ten judgments, or after a whole batch if that is longer. This is much faster
+        than after each judgment, and ends a few judgments late. The model does not learn from the simulated judgments.
+        """
+        rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
+        chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
+        return remaining(chosen, self._one.judging.stopping_rule, rng, campaigns, proceed)
+
+    def _plan(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Effort:
+        """Effort of one listener to reach the goal, as in `audiosim plan`."""
+        one, campaign = self._one, self._one.campaign
+        rng = np.random.default_rng([one.judging.settings.seed, current.number])
+        _, judgments = campaign.snapshot()
+        chosen = replace(current.selection, batch=max(PLANNED_BATCH, current.selection.batch))
+        return effort_from(
+            replace(one.collection, judgments=judgments),
+            chosen,
+            one.judging.stopping_rule,
+            campaigns=campaigns,
+            seconds=usual_seconds(campaign.pace()),
+            listeners=1,
+            deeper=lambda pool: one.predictor(None, pool.cutoff).estimator.plain,
+            rng=rng,
+            proceed=proceed,
+        )
+
+    def leanings(self) -> tuple[int, dict[str, Leaning]]:
+        """The number of a state, and the leaning of each assessor in it."""
+        campaign = self._one.campaign
+        number, judgments = campaign.snapshot()
+        selection = campaign.selection
+        belief, positions = selection.belief, selection.pool.positions
+        expectation = belief.probabilities @ belief.level_grades  # from the other judgments
+        expected = {pair: float(expectation[positions[pair]]) for pair in selection.graded}
+        return number, leanings(judgments, self._one.collection.scale.maximum, expected)
+
+
+class Outlooks:
+    """The requested outlooks of a service, one per collection as currently served."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Outlook] = {}
+        self._making = Lock()
+
+    def of(self, one: ServedCollection) -> Outlook:
+        """The outlook of a collection, the same object until the collection is replaced."""
+        name = one.collection.identifier
+        with self._making:
+            found = self._made.get(name)
+            if found is None or not found.is_of(one):
+                found = self._made[name] = Outlook(one)
+            return found
+
+    def current(self, served: Mapping[str, ServedCollection]) -> list[tuple[str, Outlook]]:
+        """Outlooks of the served collections, by identifier; all others are dropped."""
+        with self._making:
+            self._made = {name: one for name, one in self._made.items() if one.is_of(served.get(name))}
+            return list(self._made.items())

@@ -1,0 +1,198 @@
+"""Publications: bundles published by organisers, kept in the database and open to anybody."""
+
+import io
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from weakref import finalize
+
+import sqlalchemy as sql
+
+from audiosim.campaign.archive import anonymous_event
+from audiosim.campaign.engine import open_engine, reporting
+from audiosim.campaign.event import Clock, Record, utc_now, write_time
+from audiosim.campaign.reader import log_lines, published
+from audiosim.campaign.schema import locked
+from audiosim.campaign.tables import PUBLICATIONS
+from audiosim.collection.aspects import MEAN
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure
+from audiosim.plugins import make_estimator
+from audiosim.report.publication import NOBODY, Imprint, record_of, verdicts_by_aspect
+from audiosim.service.access.callers import NotServedError
+from audiosim.service.access.tokens import TIMEOUT_S
+from audiosim.service.collections.served import ServedCollection
+
+# The record of a campaign as a bundle, from its judgments and its log, with or without people's names.
+
+
+NewNames = Mapping[str, str]
+
+
+def bundle_of(
+    one: ServedCollection,
+    measure: Measure,
+    success: float = 0.5,
+    imprint: Imprint = NOBODY,
+    named: bool = True,
+) -> tuple[int, bytes]:
+    """The number of judgments of a campaign, and the bundle of `audiosim report` about it, as a zip file.
+
+    success  share of satisfied users above which a result list is a success
+    named    False: people have the names person-1, person-2 and so on, and their notes are left out
+    """
+    from audiosim.report.publication import (  # importing Matplotlib would slow down the start
+        bundle,
+        collection_checksums,
+        model_checksum,
+        zipped,
+    )
+
+    one.campaign.refresh()
+    number, judgments = one.campaign.snapshot()
+    records = [record for record in published(one.campaign.log()) if record.number <= number]
+    names = {} if named else _drawn(judgments, records)
+    collection = judged_collection(one, judgments, names)
+    distribution = one.campaign.selection.distribution
+    estimator = one.predictor(None, measure.cutoff).estimator.knowing(collection.comparisons).plain
+    record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
+    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, one.model), distribution)
+    sums = {} if one.folder is None else collection_checksums(one.folder)
+    if record.model is not None:
+        sums |= model_checksum(one.model, estimator.name)
+    log = log_lines(record._replace(event=anonymous_event(record.event, names)) for record in records)
+    files = bundle(replace(record, aspects=aspects), utc_now().date(), sums, log, imprint)
+    return len(judgments), zipped(files, f"{one.collection.identifier}-record")
+
+
+def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> NewNames:
+    """A pseudonym for everybody who judged or whom the log names, in order of appearance."""
+    logged = (name for record in records for name in (record.event.assessor, record.event.judge))
+    people = dict.fromkeys(name for name in (*(one.assessor for one in judgments), *logged) if name)
+    return {name: f"person-{place}" for place, name in enumerate(people, start=1)}
+
+
+def judged_collection(
+    one: ServedCollection, judgments: Iterable[Judgment], names: NewNames = MappingProxyType({})
+) -> Collection:
+    """The collection with the judgments and comparisons of its campaign, by aspect if the task has several.
+
+    names  new names of people; all others keep theirs
+    """
+
+    def renamed(some: Iterable[Judgment]) -> tuple[Judgment, ...]:
+        return tuple(replace(judgment, assessor=names.get(judgment.assessor, judgment.assessor)) for judgment in some)
+
+    compared = tuple(
+        replace(given, assessor=names.get(given.assessor, given.assessor))
+        for given in one.campaign.comparisons.in_force()[1]
+    )
+    found = replace(one.collection, judgments=renamed(judgments), comparisons=compared)
+    if one.collection.aspects is None:
+        return found
+    parted = {name: renamed(some) for name, some in one.judged_by_aspect(MEAN)[1]}
+    return replace(found, aspects=replace(one.collection.aspects, judgments=parted))
+
+
+MOST_BYTES = 50 * 2**20  # of a bundle
+OF_ALL_BUT_CONTENT = [column for column in PUBLICATIONS.c if column.name != "content"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRecord:
+    """A published bundle.
+
+    number     number of the publication within its collection, from 1
+    judgments  number of judgments in it
+    withdrawn  time of its withdrawal; empty: it is public
+    """
+
+    collection: str
+    number: int
+    time: str
+    by: str
+    judgments: int
+    withdrawn: str
+
+
+class PublicationStore:
+    """The publications in a database, beside the campaigns."""
+
+    def __init__(self, url: str | None, clock: Clock = utc_now) -> None:
+        """Open the database; its tables are created with the first publication.
+
+        url  address of the database; None: without one, nothing can be published
+        """
+        self._engine = None if url is None else open_engine(url, TIMEOUT_S)
+        self._clock, self._there = clock, False
+        if self._engine is not None:
+            finalize(self, self._engine.dispose)
+
+    def publish(self, collection: str, by: str, judgments: int, content: bytes) -> PublishedRecord:
+        """Publish a bundle under the next number.
+
+        content  a zip file
+        """
+        if self._engine is None:
+            raise InputError("this service keeps nothing, so it cannot publish: start it with a database, --db")
+        if len(content) > MOST_BYTES:
+            raise InputError(f"the bundle has {len(content):,} bytes, and a page may have {MOST_BYTES:,}: download it")
+        last = sql.select(sql.func.max(PUBLICATIONS.c.number)).where(PUBLICATIONS.c.collection == collection)
+        with reporting(self._engine), locked(self._engine) as connection:
+            PUBLICATIONS.create(connection, checkfirst=True)
+            number = (connection.execute(last).scalar() or 0) + 1
+            made = PublishedRecord(collection, number, write_time(self._clock()), by, judgments, "")
+            row = {name: getattr(made, name) for name in PublishedRecord.__slots__}
+            connection.execute(sql.insert(PUBLICATIONS), [{**row, "content": content}])
+        return made
+
+    def published(self, collection: str) -> list[PublishedRecord]:
+        """The publications of a collection, the latest first, including withdrawn ones."""
+        if self._engine is None or not self._exists():
+            return []
+        wanted = sql.select(*OF_ALL_BUT_CONTENT).where(PUBLICATIONS.c.collection == collection)
+        with reporting(self._engine), self._engine.connect() as connection:
+            rows = connection.execute(wanted.order_by(PUBLICATIONS.c.number.desc())).all()
+        return [PublishedRecord(**row._mapping) for row in rows]
+
+    def withdraw(self, collection: str, number: int) -> None:
+        """Withdraw a publication: its bundle is deleted, and its number is not used again."""
+        chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
+        withdrawn = 0
+        if self._engine is not None and self._exists():
+            with reporting(self._engine), self._engine.begin() as connection:
+                gone = sql.update(PUBLICATIONS).where(chosen & (PUBLICATIONS.c.withdrawn == ""))
+                done = connection.execute(gone.values(withdrawn=write_time(self._clock()), content=b""))
+                withdrawn = done.rowcount
+        if not withdrawn:
+            raise InputError(f"{collection} has no publication {number} that could be withdrawn")
+
+    def content(self, collection: str, number: int) -> bytes:
+        """The bundle of a publication; an error if there is none."""
+        if self._engine is not None and self._exists():
+            chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
+            wanted = sql.select(PUBLICATIONS.c.content, PUBLICATIONS.c.withdrawn).where(chosen)
+            with reporting(self._engine), self._engine.connect() as connection:
+                row = connection.execute(wanted).first()
+            if row is not None and row.withdrawn:
+                raise NotServedError("this publication was withdrawn by its organiser")
+            if row is not None:
+                return bytes(row.content)
+        raise NotServedError("there is no such publication")
+
+    def _exists(self) -> bool:
+        """True if anything was ever published, perhaps by another server since the last check."""
+        if not self._there and self._engine is not None:
+            with reporting(self._engine):
+                self._there = sql.inspect(self._engine).has_table(PUBLICATIONS.name)
+        return self._there
+
+
+def file_in(content: bytes, name: str) -> bytes | None:
+    """The file of this name in a bundle, or None."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        found = next((one for one in archive.namelist() if one.partition("/")[2] == name), None)
+        return None if found is None else archive.read(found)

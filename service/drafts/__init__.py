@@ -1,1 +1,0 @@
-"""Drafts: collections that organisers make in the browser."""

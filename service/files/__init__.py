@@ -1,1 +1,0 @@
-"""Ways in and out: uploaded judgments, additions to collections, exports."""

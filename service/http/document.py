@@ -1,0 +1,127 @@
+"""The OpenAPI document's parts beyond the routes: chapters, wire types, and the tokens that each operation accepts."""
+
+import re
+from collections.abc import Set
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from audiosim.service.access.access import COOKIE, Access
+from audiosim.service.access.callers import GENERAL, NOBODY, scopes_of
+from audiosim.service.collections.shelf import Served
+from audiosim.service.http.examples import RequestExample, examples_of, simplest_first
+from audiosim.service.http.exchange import COMPONENTS
+from audiosim.service.types.base import Wire
+
+TAGS = [
+    {"name": "predictions", "description": "Relevance of unjudged pairs, or of rows of features."},
+    {"name": "health", "description": "Liveness and readiness of the service; metrics for Prometheus."},
+    {"name": "catalogue", "description": "Served collections and models; reloading of model files."},
+    {"name": "judging", "description": "Pairs to judge, and assessors' answers."},
+    {"name": "campaign", "description": "Progress of judging, ranking of the systems; pause, resume, close."},
+    {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},
+    {"name": "results", "description": "Read-only results, and the links to them."},
+    {"name": "arrivals", "description": "Recordings and runs added while judging goes on."},
+    {"name": "sound", "description": "Recordings, with waveforms and pictures."},
+    {"name": "session", "description": "A token in a cookie, for pages."},
+]
+SUMMARY_END = re.compile(r"[;:.](?:\s|$)|, (?=which |whether |where |and what )")
+SERVERS = [{"url": "/", "description": "The service that sent this document"}]
+SCHEMES = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of `audiosim token create`, or of the institution's issuer where there is one.",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": COOKIE,
+        "description": "The same token in a cookie, set by POST /v1/session.",
+    },
+}
+MEANINGS = {  # of parameters that mean the same in every operation
+    "artist": "artist of the recording, if known",
+    "collection": "identifier of the collection",
+    "document": "identifier of the recording",
+    "genre": "genre of the recording, if known",
+    "judge": "name of a person or machine that judges",
+    "leases": "true: include the lines about pairs handed out",
+    "machines": "false: people only, which is faster",
+    "model": "name of the model",
+    "number": "number of the import",
+    "system": "name of the system; by default the name in the run",
+    "team": "team of the system, if it is new",
+    "version": "version of the model",
+}
+
+
+def describe(app: FastAPI, served: Served, access: Access) -> None:
+    """Add the parts that FastAPI cannot know: wire types, names of the served collections, and access rules."""
+    plain = app.openapi
+
+    locked = access.locked  # when the document was made
+
+    def whole() -> dict[str, Any]:
+        nonlocal locked
+        if locked != access.locked:
+            locked, app.openapi_schema = access.locked, None
+        if app.openapi_schema is None:
+            document = plain()
+            components = document.setdefault("components", {})
+            schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
+            components.setdefault("schemas", {}).update(schemas)
+            components["securitySchemes"] = SCHEMES
+            roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
+            examples = examples_of(served, for_all=locked)
+            for operation in (one for methods in document["paths"].values() for one in methods.values()):
+                _name_what_is_served(operation, served)
+                _summarise(operation)
+                _show(operation, examples.get(operation["operationId"]))
+                if locked:
+                    _add_access(operation, roles[operation["operationId"]])
+        return plain()
+
+    # The way that FastAPI's documentation gives for extending the document.
+    app.openapi = whole  # type: ignore[method-assign]
+
+
+def _kinds(kind: type[Wire]) -> list[type[Wire]]:
+    below = [one for other in kind.__subclasses__() for one in _kinds(other)]
+    return [*below, kind] if kind.__struct_fields__ else below
+
+
+def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
+    known = {"collection": served.collections.names, "model": [one.name for one in simplest_first(served)]}
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "path" and known.get(parameter["name"]):
+            parameter["schema"]["enum"] = known[parameter["name"]]
+        if parameter["name"] in MEANINGS:
+            parameter.setdefault("description", MEANINGS[parameter["name"]])
+
+
+def _summarise(operation: dict[str, Any]) -> None:
+    """Set the operation's summary to the first words of its description."""
+    first = operation.get("description", operation["summary"]).split("\n\n")[0].replace("\n", " ")
+    operation["summary"] = SUMMARY_END.split(first)[0].rstrip(".")
+
+
+def _show(operation: dict[str, Any], example: RequestExample | None) -> None:
+    """Put an example of a request where a reader, and the interactive page, look for it."""
+    if example is None:
+        return
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] in example.parameters:
+            parameter["example"] = example.parameters[parameter["name"]]
+    for media_type, body in example.body.items():
+        operation["requestBody"]["content"][media_type]["example"] = body
+
+
+def _add_access(operation: dict[str, Any], roles: Set[str]) -> None:
+    public = NOBODY.role in roles
+    operation["security"] = [] if public else [{name: []} for name in SCHEMES]
+    if not public:
+        said = operation.get("description", "")
+        operation["description"] = f"{said}\n\nFor the roles {', '.join(sorted(roles))}.".strip()

@@ -1,0 +1,97 @@
+"""Errors as RFC 9457 problems."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import Scope
+
+from audiosim.errors import (
+    BusyError,
+    ClosedError,
+    InputError,
+    LeaseError,
+    MissingPackageError,
+    ServiceError,
+    StoreError,
+)
+from audiosim.service.access.callers import NOBODY, OPEN, NotServedError, scopes_of
+from audiosim.service.http.limits import Lingering, doors_of
+from audiosim.service.types.predictions import ProblemOut
+from audiosim.text import brief
+
+LOG = logging.getLogger("service")
+PROBLEM = "application/problem+json"
+RETRY_AFTER_S = 2
+UNTOLD = "the service cannot do this now; ask again in a moment. Its organiser finds the reason in its log"
+STATUSES: dict[type[Exception], int] = {
+    NotServedError: 404,
+    LeaseError: 403,
+    ClosedError: 409,
+    InputError: 422,
+    StoreError: 503,
+    ServiceError: 502,
+    MissingPackageError: 501,
+}
+# The router's own messages, in our words.
+ROUTER = {
+    "Not Found": "nothing is served at this address",
+    "Method Not Allowed": "this address does not answer to this method",
+}
+
+
+def answer_problems(app: FastAPI) -> None:
+    """Make an application answer every error as a problem."""
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(RequestValidationError, _of_arguments)
+    for kind in STATUSES:
+        app.add_exception_handler(kind, _of_ours)
+
+
+async def _of_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers, route = dict(error.headers or {}), request.scope.get("route")
+    if error.detail in ROUTER and not hasattr(request.state, "caller"):  # the caller is not determined yet
+        try:
+            async with doors_of(request).entrance.admitted(request, scopes_of(route)):
+                pass
+        except HTTPException as refused:
+            return await _of_http(request, refused)
+    if error.status_code == 405 and route is not None:
+        known = (one.methods for one in request.app.routes if one.path == route.path)
+        headers["Allow"] = ", ".join(sorted(set().union(*known)))
+    answer = refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
+    return Lingering(answer, doors_of(request).entrance.limits) if request.scope["state"]["unread"] else answer
+
+
+async def _of_arguments(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    if first["loc"] == ("body",):
+        return refusal(request.scope, 400, "the body is not JSON: it is empty")
+    # A location is the part of the request ("query"), then the name there, then the place within a list or a union.
+    named = first["loc"][min(1, len(first["loc"]) - 1)]
+    return refusal(request.scope, 422, f"{named}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+
+
+async def _of_ours(request: Request, error: Exception) -> Response:
+    status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+    headers, detail = {}, str(error)
+    if isinstance(error, StoreError):
+        LOG.error("request %s: %s", request.scope["state"]["request_id"], error)
+        headers = {"Retry-After": str(RETRY_AFTER_S)}
+        caller = getattr(request.state, "caller", NOBODY)
+        if caller.role != OPEN.role and not isinstance(error, BusyError):
+            detail = UNTOLD  # it may name paths and servers
+    return refusal(request.scope, status, detail, headers)
+
+
+def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer for an error."""
+    detail = brief(detail)  # it may quote a whole body
+    problem = ProblemOut("about:blank", HTTPStatus(status).phrase, status, detail, scope["state"]["request_id"])
+    return Response(msgspec.json.encode(problem), status, headers, PROBLEM)

@@ -1,1 +1,0 @@
-"""The interface for programs: its document, its examples, its problems."""

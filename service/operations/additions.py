@@ -1,0 +1,300 @@
+"""Additions to a collection while it is served: recordings and their metadata, and runs of systems."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from pathlib import PurePosixPath
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, HTTPException, Query, Request, Response
+
+from audiosim.collection.kinds import nameless
+from audiosim.collection.values import Document
+from audiosim.errors import InputError
+from audiosim.service.access.callers import CLIENT, CallerDep
+from audiosim.service.collections.additions import (
+    LONGEST_IDENTIFIER,
+    ArrivedDocument,
+    ArrivedJudge,
+    ArrivedRuns,
+    Receiver,
+    sent_documents,
+)
+from audiosim.service.collections.drafts import HEAD, Kind, place_of
+from audiosim.service.collections.imports import Delivery
+from audiosim.service.http.exchange import JSON, BodyDep, CollectionDep, chapter, reference
+from audiosim.service.http.limits import Entrance
+from audiosim.service.operations.drafts import FileQuery, KindQuery
+from audiosim.service.operations.imports import ImportsDep, take_answers
+from audiosim.service.operations.judging import KeyHeader
+from audiosim.service.process.loops import give_back_freed_memory
+from audiosim.service.tasks.state import part
+from audiosim.service.types.collections import DocumentIn, DocumentOut, FileOut, JudgeOut, RunsOut
+from audiosim.text import counted
+
+Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns, ArrivedJudge)
+Answer = TypeVar("Answer", DocumentOut, RunsOut, JudgeOut)
+SUFFIXES = {
+    "audio/aac": ".aac",
+    "audio/aiff": ".aiff",
+    "audio/flac": ".flac",
+    "audio/mp4": ".m4a",
+    "audio/mpeg": ".mp3",
+    "audio/ogg": ".ogg",
+    "audio/opus": ".opus",
+    "audio/wav": ".wav",
+    "audio/x-aiff": ".aiff",
+    "audio/x-flac": ".flac",
+    "audio/x-m4a": ".m4a",
+    "audio/x-wav": ".wav",
+    "application/octet-stream": "",
+}
+DOCUMENT: dict[str, Any] = {
+    JSON: {"schema": reference("DocumentIn")},
+    **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in SUFFIXES},
+}
+RUN = {
+    "text/plain": {"schema": {"type": "string"}},
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+}
+KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing in it is new"}}
+NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
+
+ReplaceQuery = Annotated[bool, Query(description="whether a run may replace one that answers many more queries")]
+PartialQuery = Annotated[bool, Query(description="whether a run may answer less than 90 % of the queries")]
+
+router = chapter("arrivals")
+
+# One addition at a time; the others wait without holding a thread.
+TURNS = CapacityLimiter(1)
+
+
+@dataclass
+class Incoming:
+    """One request that adds something to a collection; FastAPI builds it from the arguments of its route."""
+
+    request: Request
+    response: Response
+    caller: CallerDep
+    one: CollectionDep
+    body: BodyDep
+    receiver: Annotated[Receiver, part(lambda state: state.receiver)]
+    sent_before: ImportsDep
+    entrance: Annotated[Entrance, part(lambda state: state.entrance)]
+    key: KeyHeader = ""
+
+    @property
+    def collection(self) -> str:
+        """Identifier of the collection."""
+        return self.one.collection.identifier
+
+    async def take(
+        self, kind: type[Answer], spell: Callable[[str, Arrived], Answer], work: Callable[[Receiver], Arrived]
+    ) -> Answer:
+        """Answer to an addition in its turn: status 201, or 200 if nothing is new or it was sent before.
+
+        kind   type of the answer
+        spell  makes the answer from the collection and the addition
+        """
+
+        def done(receiver: Receiver) -> tuple[bool, Answer]:
+            came = work(receiver)
+            return came.fresh, spell(self.collection, came)
+
+        async with TURNS:
+            fresh, answer = await to_thread.run_sync(self._take, kind, done)
+        self.response.status_code = 201 if fresh else 200
+        return answer
+
+    def _take(self, kind: type[Answer], work: Callable[[Receiver], tuple[bool, Answer]]) -> tuple[bool, Answer]:
+        said = self.request.headers.get("content-type"), self.request.url.path, self.request.url.query
+        sent = Delivery.of(self.collection, self.caller.name, self.key, self.body, *said)
+        before = self.sent_before.answered(sent)
+        if before is not None:
+            return False, msgspec.json.decode(before, type=kind)
+        self._check_quota()
+        fresh, answer = work(self.receiver)
+        if fresh:
+            give_back_freed_memory()  # that of the collection as it was before
+        if self.key or (fresh and self.caller.role != "organiser"):
+            kept_bytes = sent.kept_bytes if fresh else 0
+            self.sent_before.note_answer(replaced(sent, kept_bytes=kept_bytes), msgspec.json.encode(answer).decode())
+        return fresh, answer
+
+    def _check_quota(self) -> None:
+        """Raise an error if a sender other than the organiser has used up their storage."""
+        most = self.entrance.limits.sender_bytes
+        if self.caller.role == "organiser":
+            return
+        if self.sent_before.kept_bytes(self.caller.name) + len(self.body) > most:
+            raise HTTPException(413, f"one sender may store {most:,} bytes at most (--upload-limit)")
+
+
+IncomingDep = Annotated[Incoming, Depends()]
+
+
+@router.post(
+    "/collections/{collection}/documents",
+    dependencies=[CLIENT],
+    status_code=201,
+    responses=KNOWN,
+    openapi_extra={"requestBody": {"required": True, "content": DOCUMENT}},
+)
+async def take_document(
+    incoming: IncomingDep, document: NameQuery = None, artist: NameQuery = None, genre: NameQuery = None
+) -> DocumentOut:
+    """Add a recording, or metadata of one; its relevance to any query is then predicted.
+
+    JSON is metadata alone. A file of sound is described like the collection's others; its identifier and metadata are
+    then in the address, `?document=new1&artist=Somebody&genre=jazz`. Known metadata cannot be changed; a conflicting
+    value is refused.
+    """
+    kind = incoming.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == JSON:
+        if (document, artist, genre) != (None, None, None):
+            raise HTTPException(422, "metadata may be in the body or in the address, not in both")
+        known, sound = DocumentIn.taken(incoming.body).to_domain(), None
+    elif kind in SUFFIXES:
+        if document is None:
+            raise HTTPException(422, "expected ?document=IDENTIFIER, the identifier of the recording")
+        known, sound = Document(document, artist, genre), incoming.body
+    else:
+        raise HTTPException(415, f"expected {JSON} or a file of sound ({', '.join(SUFFIXES)}), got {kind!r:.80}")
+    name, suffix = incoming.collection, SUFFIXES.get(kind, "")
+    return await incoming.take(
+        DocumentOut, DocumentOut.from_domain, lambda to: to.take_document(name, known, sound, suffix)
+    )
+
+
+@router.post(
+    "/collections/{collection}/runs",
+    status_code=201,
+    responses=KNOWN,
+    openapi_extra={"requestBody": {"required": True, "content": RUN}},
+)
+async def take_runs(
+    incoming: IncomingDep,
+    system: NameQuery = None,
+    team: NameQuery = None,
+    replace: ReplaceQuery = False,
+    partial: PartialQuery = False,
+) -> RunsOut:
+    """Add the run of a new system, or replace one that has changed, while the campaign goes on; judgments stay.
+
+    The file holds one run or several, in any form that a collection's folder accepts. `system` names the system if the
+    file holds one run, `team` its makers. A run that answers less than 90 % of the queries is refused unless `partial`
+    is true; one that answers far fewer than the run it replaces is refused unless `replace` is true.
+    """
+    name, text = incoming.collection, incoming.body
+    return await incoming.take(
+        RunsOut, RunsOut.from_domain, lambda to: to.take_runs(name, text, system, team, replace, partial)
+    )
+
+
+@router.post(
+    "/collections/{collection}/judges/{judge}",
+    status_code=201,
+    responses=KNOWN,
+    openapi_extra={"requestBody": {"required": True, "content": RUN}},
+)
+async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
+    """Add the grades of a machine that judges, or replace its earlier ones; judgments stay.
+
+    The table has the form of `judges/NAME.tsv` in a collection's folder: a header, then query, document, and grade or
+    score, separated by tabs. A machine's grades are evidence about people's grades, not judgments.
+    """
+    name, text = incoming.collection, incoming.body
+    return await incoming.take(JudgeOut, JudgeOut.from_domain, lambda to: to.take_judge(name, judge, text))
+
+
+# Files that an organiser adds to a served collection; name and first line decide the kind of each.
+
+
+added_files_router = chapter("arrivals", include_in_schema=False)
+
+LINE = re.compile(r"line (\d+): ")
+
+
+@dataclass
+class Dropped:
+    """One request that adds a file; FastAPI builds it from its route. Each method answers with one line."""
+
+    caller: CallerDep
+    one: CollectionDep
+    receiver: Annotated[Receiver, part(lambda state: state.receiver)]
+    imports: ImportsDep
+    body: BodyDep
+    replace: ReplaceQuery = False
+    partial: PartialQuery = False
+    key: KeyHeader = ""
+
+    @property
+    def collection(self) -> str:
+        """Identifier of the collection."""
+        return self.one.collection.identifier
+
+    def runs(self, place: PurePosixPath) -> str:
+        """Runs that join, or replace earlier ones."""
+        came = self.receiver.take_runs(self.collection, self.body, None, None, self.replace, self.partial, place.name)
+        return f"{', '.join(run.system for run in came.runs)}: {counted(came.new, 'new pair')}{_unchanged(came.fresh)}"
+
+    def judge(self, place: PurePosixPath) -> str:
+        """Grades of the machine named by the file."""
+        came = self.receiver.take_judge(self.collection, place.stem, self.body)
+        return f"machine {place.stem}: {counted(came.graded, 'pair')} graded{_unchanged(came.fresh)}"
+
+    def documents(self, _: PurePosixPath) -> str:
+        """Metadata of documents."""
+        given = sent_documents(self.body, self.one.collection.documents)
+        new = self.receiver.take_metadata(self.collection, given)
+        return f"{counted(len(given), 'document')}, {new:,} with something new"
+
+    def recording(self, place: PurePosixPath) -> str:
+        """The recording of the document named by the file."""
+        came = self.receiver.take_document(self.collection, Document(place.stem), self.body, place.suffix.lower())
+        return f"document {place.stem}{_unchanged(came.fresh)}"
+
+    def answers(self, place: PurePosixPath) -> str:
+        """Judgments or comparisons of people."""
+        body = nameless(place.name, self.body)
+        file = take_answers(self.collection, self.caller.name, self.imports, body, self.key)
+        return f"{counted(file.lines or 0, 'answer')} imported" if file.ended else "being imported: see below"
+
+
+WAYS: dict[Kind, Callable[[Dropped, PurePosixPath], str]] = {
+    "runs": Dropped.runs,
+    "judge": Dropped.judge,
+    "documents": Dropped.documents,
+    "recording": Dropped.recording,
+    "judgments": Dropped.answers,
+    "comparisons": Dropped.answers,
+}
+
+
+@added_files_router.post("/collections/{collection}/files", status_code=201)
+async def add_file(dropped: Annotated[Dropped, Depends()], name: FileQuery, kind: KindQuery = None) -> FileOut:
+    """Add a file to a served collection: runs, metadata, a machine's grades, a recording, judgments or comparisons."""
+    found, place = place_of(name, kind, dropped.body[:HEAD])
+    path = PurePosixPath(place.removesuffix(".gz"))
+    if found not in WAYS:
+        raise InputError(f"{name}: {path.name} belongs to a new collection, not to one that is served")
+    async with TURNS:
+        said = await to_thread.run_sync(_named, name, lambda: WAYS[found](dropped, path))
+    return FileOut(name, found, said)
+
+
+def _unchanged(fresh: bool) -> str:
+    return "" if fresh else "; nothing new"
+
+
+def _named(name: str, work: Callable[[], str]) -> str:
+    """Result of some work, whose errors name the file."""
+    try:
+        return work()
+    except InputError as error:
+        said = str(error)
+        placed = LINE.match(said)
+        raise InputError(f"{name}:{placed[1]}: {said[placed.end() :]}" if placed else f"{name}: {said}") from None

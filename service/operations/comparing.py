@@ -1,0 +1,95 @@
+"""Comparisons of two documents by their closeness to a query: handed out, answered and exported."""
+
+from typing import Annotated, cast
+
+from fastapi import Body, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from audiosim.collection.kinds import comparison_lines
+from audiosim.service.access.callers import ASSESSOR, CallerDep
+from audiosim.service.http.exchange import CollectionDep, attachment, chapter
+from audiosim.service.operations.exports import STATE
+from audiosim.service.operations.judging import (
+    WRITES,
+    KeyHeader,
+    OpenLinksDep,
+    SharesDep,
+    check_admitted,
+    fair_share,
+    named_assessor,
+    unnamed,
+    with_names,
+    within_quota,
+    written,
+)
+from audiosim.service.types.judging import (
+    ComparisonIn,
+    ComparisonLeaseOut,
+    NextComparisonsIn,
+    NextComparisonsOut,
+    RecordOut,
+)
+
+router = chapter("judging")
+
+
+@router.post("/collections/{collection}/comparisons/next", dependencies=[ASSESSOR])
+def lease_comparisons(
+    request: Request,
+    caller: CallerDep,
+    one: CollectionDep,
+    shares: SharesDep,
+    links: OpenLinksDep,
+    asked: Annotated[NextComparisonsIn, Body()],
+) -> NextComparisonsOut:
+    """Comparisons to answer next, if they are worth more of the assessor's time than grades.
+
+    They belong to the assessor until their leases end. A campaign without comparisons always answers `grade`.
+    """
+    assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
+    check_admitted(one, assessor)
+    campaign.refresh()
+    count = within_quota(asked.count, links, one, assessor)
+    count = min(count, fair_share(request, caller, one, shares, assessor)) if count else 0
+    worth = campaign.comparisons.worth(assessor)
+    chosen = campaign.comparisons.ask(count, assessor) if count and worth.kind == "comparison" else []
+    found = [ComparisonLeaseOut.from_domain(one, lease, one.called(caller.role)) for lease in chosen]
+    return NextComparisonsOut(assessor, campaign.current_state.number, *worth, found)
+
+
+@router.post("/collections/{collection}/comparisons", dependencies=[ASSESSOR], **WRITES)
+def add_comparison(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[ComparisonIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Record a comparison; the assessor's earlier one of these documents stays in the log but no longer counts."""
+    one.campaign.comparisons.check_taken()
+    assessor = named_assessor(caller, one, said.assessor)
+    said = with_names(caller, one, said, "query", "document_a", "document_b")
+    silent = one.sounds.reads(said.query)
+    event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s, silent)
+    called = one.called(caller.role)
+    with unnamed(called, said.query, said.document_a, said.document_b):
+        return written(one.campaign.tell(event), response, called)
+
+
+@router.get(
+    "/collections/{collection}/comparisons",
+    response_class=PlainTextResponse,
+    responses={
+        200: {
+            "description": "The comparisons that hold; the header Audiosim-State says in which state",
+            "content": {"text/tab-separated-values": {"schema": {"type": "string"}}},
+        },
+    },
+)
+def export_comparisons(one: CollectionDep) -> Response:
+    """The comparisons in force, including the collection's own, as a comparisons.tsv."""
+    one.campaign.refresh()
+    number, found = one.campaign.comparisons.in_force()
+    headers = {STATE: str(number), **attachment(f"{one.collection.identifier}-{number}-comparisons.tsv")}
+    text = "".join(f"{line}\n" for line in comparison_lines(found))
+    return cast("Response", PlainTextResponse(text, headers=headers, media_type="text/tab-separated-values"))

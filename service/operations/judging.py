@@ -1,0 +1,288 @@
+"""Judging: pairs to judge, answers to them, and past answers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import Body, Header, HTTPException, Query, Request, Response
+
+from audiosim.campaign import Record
+from audiosim.campaign.event import RUSHED, Event
+from audiosim.collection.task import HEADPHONES
+from audiosim.errors import InputError
+from audiosim.service.access.access import address_of
+from audiosim.service.access.callers import ANYONE, ASSESSOR, Caller, CallerDep
+from audiosim.service.access.links import OpenLinkStore
+from audiosim.service.collections.aliases import Called, by_name, renamed
+from audiosim.service.collections.questions import check_result, reason_screened, screening
+from audiosim.service.collections.quotas import Shares, answers_given
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.http.exchange import CollectionDep, chapter
+from audiosim.service.tasks.state import part
+from audiosim.service.types.judging import (
+    ROUNDED_S,
+    AnswersOut,
+    JudgmentIn,
+    NextIn,
+    NextOut,
+    QuestionnaireIn,
+    QuestionsOut,
+    RecordOut,
+    StatusOut,
+    UndoIn,
+    addresses_of,
+    leased,
+)
+
+SHARE_S = 60  # until pairs leased to others may be free again
+MOST_SHOWN = 1000
+
+router = chapter("judging")
+SharesDep = Annotated[Shares, part(lambda state: state.shares)]
+OpenLinksDep = Annotated[OpenLinkStore, part(lambda state: state.open_links)]
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+KeyHeader = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        max_length=1000,
+        description="made by the client; a request repeated with the same key is answered but not recorded again",
+    ),
+]
+AskQuery = Annotated[
+    str | None,
+    Query(max_length=1000, description="fine, broad or both: ask for fewer or more grades than the scale usually does"),
+]
+AssessorQuery = Annotated[str | None, Query(max_length=1000, description="name of the assessor; a token names its own")]
+
+CountQuery = Annotated[int, Query(ge=1, le=MOST_SHOWN, description="largest number of answers")]
+BeforeQuery = Annotated[int | None, Query(ge=1, le=2**53, description="only answers with a lower number")]
+
+WRITES: dict[str, Any] = {
+    "status_code": 201,
+    "response_description": "Written, and safe",
+    "responses": {200: {"description": "An earlier request wrote it: the same record", "model": RecordOut}},
+}
+
+
+def written(record: Record, response: Response, called: Called = by_name) -> RecordOut:
+    """A stored record, with status 201, or 200 if it was stored before; it names only what its author may know."""
+    if record.replayed:
+        response.status_code = 200
+    return RecordOut.from_domain(record, called)
+
+
+def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> S:
+    """Body of a request with its aliases replaced by names; an assessor's other words are never looked up."""
+    names = {field: one.meant(caller.role, getattr(said, field)) for field in fields}
+    for field, name in names.items():
+        if name is None:
+            raise InputError(f"{field}: expected an identifier handed out here, got {getattr(said, field)!r:.200}")
+    return msgspec.structs.replace(said, **names)
+
+
+@contextmanager
+def unnamed(called: Called, *names: str) -> Iterator[None]:
+    """Replace the names of queries and documents in errors by those that the caller may know."""
+    try:
+        yield
+    except InputError as error:
+        error.args = (renamed(str(error), names, called),)
+        raise
+
+
+def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
+    """Name of the judging assessor; an error if nobody is named.
+
+    A name from a token, a proxy or an issuer is taken literally, because "Ann" and "ann" may be two people there. A
+    typed name is matched to a known assessor regardless of case and Unicode form.
+    """
+    assessor = caller.assessor(said)
+    if not assessor.strip():
+        raise InputError("expected the name of an assessor")
+    return assessor if caller.role == "assessor" else one.campaign.known_as(assessor)
+
+
+@router.get("/collections/{collection}/questions", dependencies=[ANYONE])
+def show_questions(caller: CallerDep, one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
+    """The questions that an assessor answers about each pair; the judging page is built from this answer."""
+    return QuestionsOut.from_domain(one, one.questions.asked(ask), one.called(caller.role))
+
+
+@router.get("/collections/{collection}/status", dependencies=[ANYONE])
+def show_status(one: CollectionDep) -> StatusOut:
+    """State of the campaign; if judging is paused or closed: who did it, when and why."""
+    one.campaign.refresh()
+    return StatusOut.from_domain(one.collection.identifier, one.campaign)
+
+
+@router.post("/collections/{collection}/next", dependencies=[ASSESSOR])
+def lease_pairs(
+    request: Request,
+    caller: CallerDep,
+    one: CollectionDep,
+    shares: SharesDep,
+    links: OpenLinksDep,
+    asked: Annotated[NextIn, Body()],
+) -> NextOut:
+    """The pairs to judge next; they are leased to the assessor, and another request extends the leases."""
+    assessor = named_assessor(caller, one, asked.assessor)
+    check_admitted(one, assessor)
+    count = within_quota(asked.count, links, one, assessor)
+    if not count:
+        return NextOut(assessor, one.campaign.current_state.number, [])
+    count = min(count, fair_share(request, caller, one, shares, assessor))
+    pairs = one.campaign.ask(count, assessor, asked.by_query)
+    if not pairs and one.mute:
+        _check_heard(one, caller)
+    leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
+    held = [leased(one, leases[pair], one.called(caller.role)) for pair in pairs if pair in leases]
+    return NextOut(assessor, one.campaign.current_state.number, held)
+
+
+def check_admitted(one: ServedCollection, assessor: str) -> None:
+    """Raise an error if people must pass a headphone check first."""
+    if one.questions.screens:
+        one.campaign.refresh()
+        if why := reason_screened(one.campaign, assessor):
+            raise HTTPException(403, why)
+
+
+def quota_of(links: OpenLinkStore, one: ServedCollection, assessor: str) -> int | None:
+    """Number of answers that an assessor may give; None: unlimited."""
+    link = links.link_of(one.collection.identifier, assessor)
+    return None if link is None else link.judgments or None
+
+
+def within_quota(count: int, links: OpenLinkStore, one: ServedCollection, assessor: str) -> int:
+    """Number of requested questions that an assessor gets: none once their quota is reached."""
+    quota = quota_of(links, one, assessor)
+    if quota is None:
+        return count
+    one.campaign.refresh()
+    return max(0, min(count, quota - answers_given(one.campaign, assessor)))
+
+
+def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:
+    """Number of pairs that an assessor may lease; an error if it is 0."""
+    invited = caller.role == "assessor"
+    share = shares.left(one.campaign, assessor, "" if invited else address_of(request))
+    if share < 1:
+        detail = "assessors at this address hold half of the pairs; some of these must be judged first"
+        raise HTTPException(429, detail, {"Retry-After": str(SHARE_S)})
+    return share
+
+
+def _check_heard(one: ServedCollection, caller: Caller) -> None:
+    """Raise an error if no sound of the collection is available."""
+    if len(one.mute) == len(one.campaign.selection.pool.pairs):
+        why = "the organiser knows why" if caller.role == "assessor" else one.coverage
+        raise HTTPException(409, f"no pair can be heard: {why}")
+
+
+def _rushed(one: ServedCollection, event: Event) -> Event:
+    """A judgment, marked if its assessor heard a clip for less than the required time.
+
+    A revised answer is not marked, because its assessor has heard the clips before.
+    """
+    sides = ("document_played_s",) if one.sounds.reads(event.query) else ("query_played_s", "document_played_s")
+    heard = [event.details.get(side) for side in sides]
+    enough = all(isinstance(said, int | float) and said >= one.listen_s - ROUNDED_S for said in heard)
+    if event.kind != "judgment" or one.listen_s == 0 or enough:
+        return event
+    if one.campaign.answered(event.pair, event.assessor):
+        return event
+    return replace(event, details={**event.details, RUSHED: True})
+
+
+@router.post("/collections/{collection}/judgments", dependencies=[ASSESSOR], **WRITES)
+def add_judgment(
+    caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
+) -> RecordOut:
+    """Record an assessor's judgment of a pair; an earlier one stays in the log but no longer counts."""
+    said = with_names(caller, one, said, "query", "document")
+    event = said.to_domain(
+        named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
+    )
+    called = one.called(caller.role)
+    with unnamed(called, said.query, said.document):
+        return written(one.campaign.tell(_rushed(one, event)), response, called)
+
+
+@router.post("/collections/{collection}/undo", dependencies=[ASSESSOR], **WRITES)
+def undo_answer(
+    caller: CallerDep, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
+) -> RecordOut:
+    """Withdraw an answer by its number, or the assessor's last; an answer it replaced counts again."""
+    record = one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key)
+    return written(record, response, one.called(caller.role))
+
+
+@router.get("/collections/{collection}/answers", dependencies=[ASSESSOR])
+def show_answers(
+    caller: CallerDep,
+    one: CollectionDep,
+    assessor: AssessorQuery = None,
+    count: CountQuery = MOST_SHOWN,
+    before: BeforeQuery = None,
+) -> AnswersOut:
+    """An assessor's answers that were not withdrawn, with the addresses of their clips.
+
+    These are the latest answers, or those before a number.
+    """
+    name = named_assessor(caller, one, assessor)
+    number = one.campaign.refresh()
+    found = one.campaign.answers(name, count + 1, before)
+    called = one.called(caller.role)
+    rows = [
+        msgspec.structs.replace(RecordOut.from_domain(record, called), **addresses_of(one, record.event.pair, called))
+        for record in found[-count:]
+    ]
+    given = {moment: one.campaign.record(n).event for moment, n in _questionnaires(one, name).items()}
+    given.pop(HEADPHONES, None)
+    filled = [moment for moment, event in given.items() if one.questions.filled(moment, event.details)]
+    screened = screening(one.campaign, name) if one.questions.screens else None
+    return AnswersOut(name, number, len(found) > count, rows, filled, screened)
+
+
+@router.post("/collections/{collection}/questionnaire", dependencies=[ASSESSOR], **WRITES)
+def add_questionnaire(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[QuestionnaireIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Record a person's answers about themselves, before or after judging; later answers replace earlier ones.
+
+    After judging has ended, people who judged may still answer the closing questions once. A headphone check may be
+    repeated once.
+    """
+    name = named_assessor(caller, one, said.assessor)
+    one.campaign.refresh()
+    if said.moment == HEADPHONES:
+        return written(_checked(one, name, said, key), response, one.called(caller.role))
+    event = said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)
+    number = _questionnaires(one, name).get(said.moment)
+    if number is not None and (there := one.campaign.record(number)).event.details == event.details:
+        return written(there._replace(replayed=True), response, one.called(caller.role))
+    return written(one.campaign.tell(event), response, one.called(caller.role))
+
+
+def _checked(one: ServedCollection, name: str, said: QuestionnaireIn, key: str) -> Record:
+    """Record the result of a person's headphone check."""
+    if not one.questions.screens:
+        raise InputError("no headphone check is asked for here: task.toml has none")
+    number = _questionnaires(one, name).get(HEADPHONES)
+    if number is not None and key and (there := one.campaign.record(number)).event.key == key:
+        return there._replace(replayed=True)
+    return one.campaign.tell(check_result(one.campaign, name, said.trials_right, key, one.judging.clock_of(one.store)))
+
+
+def _questionnaires(one: ServedCollection, name: str) -> dict[str, int]:
+    """Numbers of a person's last answers about themselves, by moment."""
+    return dict(one.campaign.questionnaires.get(name, {}))

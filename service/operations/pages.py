@@ -1,0 +1,174 @@
+"""The pages for people, and their files; they need no build step, and load nothing from elsewhere.
+
+The address of a file contains a hash of all files, so browsers may cache the file for ever. A module that imports
+another by a relative address gets the one of the same release.
+"""
+
+import gzip
+import hashlib
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated
+
+from fastapi import HTTPException, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from audiosim.collection.task import TaskTable
+from audiosim.service.access.callers import PUBLIC
+from audiosim.service.http.exchange import ServedDep, chapter
+from audiosim.service.http.languages import ENGLISH, chosen_language, in_language
+
+router = chapter("pages", "", dependencies=[PUBLIC], include_in_schema=False)
+
+FOLDER = Path(__file__).resolve().parents[1] / "pages"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+HEADERS = {"Cache-Control": "no-cache", "Vary": "Accept-Language"}
+FOR_EVER = "public, max-age=31536000, immutable"
+HASH_DIGITS = 16
+LanguageQuery = Annotated[str, Query(max_length=40)]
+ANY_TASK = TaskTable()
+LEVEL = 6  # of compression; a higher one would save a few percent of 2 MB, and make the first reader wait
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A file that pages load.
+
+    media_type  media type
+    whole       content
+    packed      content compressed by gzip
+    """
+
+    media_type: str
+    whole: bytes
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """All files of the pages.
+
+    version    hash of names and contents
+    files      the files that browsers load, by path in the folder
+    templates  the pages themselves, by name
+    """
+
+    version: str
+    files: Mapping[str, Page]
+    templates: Mapping[str, str]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Release":
+        """The files of a folder."""
+        found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        contents = {name: path.read_bytes() for name, path in found.items()}
+        listed = "".join(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items())
+        return cls(
+            hashlib.sha256(listed.encode()).hexdigest()[:HASH_DIGITS],
+            MappingProxyType(
+                {
+                    name: Page(TYPES[path.suffix], contents[name], gzip.compress(contents[name], LEVEL, mtime=0))
+                    for name, path in found.items()
+                    if path.suffix in TYPES
+                }
+            ),
+            MappingProxyType(
+                {path.stem: contents[name].decode() for name, path in found.items() if path.suffix == ".html"}
+            ),
+        )
+
+    def fill(self, name: str, collection: str = "", language: str = ENGLISH, task: TaskTable = ANY_TASK) -> str:
+        """A page in a language, for a collection if one is named, with the people wanted by its task."""
+        filled = in_language(self.templates[name], language).replace("{{static}}", f"/static/{self.version}")
+        for key, wanted in (("languages", task.languages), ("devices", task.devices)):
+            filled = filled.replace(f"{{{{{key}}}}}", html.escape(" ".join(wanted)))
+        return filled.replace("{{collection}}", html.escape(collection))
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Release:
+    """The pages that come with the service."""
+    return Release.read(FOLDER)
+
+
+@router.api_route("/", methods=["GET", "HEAD"])
+async def start() -> Response:
+    """The start page: the collections, each with the links that the reader's role allows."""
+    return _sent("start")
+
+
+@router.api_route("/create", methods=["GET", "HEAD"])
+async def create() -> Response:
+    """The page on which organisers make a collection."""
+    return _sent("create")
+
+
+@router.api_route("/docs", methods=["GET", "HEAD"])
+async def docs() -> Response:
+    """The page on which programmers try out operations."""
+    return _sent("docs")
+
+
+@router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
+def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
+    """The judging page, in the language of the address, of the task or of the browser."""
+    known = collection in served.collections.names
+    task = served.collections.task_of(collection) if known else ANY_TASK
+    language = chosen_language(lang, task.language, request.headers.get("accept-language", ""))
+    if not known:
+        return _missing(collection, language)
+    return HTMLResponse(shipped().fill("judge", collection, language, task), headers=HEADERS)
+
+
+@router.api_route("/join/{collection}/{code}", methods=["GET", "HEAD"])
+def join_page(request: Request, collection: str, code: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
+    """The judging page for a person with an open link, identified by the code in its address."""
+    return judge(request, collection, served, lang)
+
+
+@router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
+def organise(collection: str, served: ServedDep) -> Response:
+    """The page on which an organiser follows a campaign."""
+    return _page("organise", collection, collection in served.collections.names)
+
+
+@router.api_route("/results/{collection}", methods=["GET", "HEAD"])
+def results(collection: str, served: ServedDep) -> Response:
+    """The page of results for people with a link to it; the page requests them with the link's token."""
+    return _page("results", collection, collection in served.collections.names)
+
+
+def _page(name: str, collection: str, known: bool) -> Response:
+    return _sent(name, collection) if known else _missing(collection)
+
+
+def _missing(collection: str, language: str = ENGLISH) -> Response:
+    named = f"<bdi>{html.escape(collection)}</bdi>"  # inserted last: a name may look like a mark of the template
+    return HTMLResponse(shipped().fill("missing", language=language).replace("{name}", named), 404, HEADERS)
+
+
+def _sent(name: str, collection: str = "", language: str = ENGLISH) -> Response:
+    return HTMLResponse(shipped().fill(name, collection, language), headers=HEADERS)
+
+
+@router.api_route("/static/{version}/{name:path}", methods=["GET", "HEAD"])
+def send_file(request: Request, version: str, name: str) -> Response:
+    """A file that a page loads."""
+    release = shipped()
+    if version != release.version or name not in release.files:
+        raise HTTPException(404, "this file is of another release; load it again")
+    found = release.files[name]
+    headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(found.whole, headers=headers, media_type=found.media_type)
+    return Response(found.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=found.media_type)

@@ -1,0 +1,63 @@
+"""Texts of a running campaign, read and changed by the organiser: its title, its task's words, and prompts."""
+
+from typing import Annotated
+
+from fastapi import Body, Response
+
+from audiosim.service.access.callers import CallerDep
+from audiosim.service.http.exchange import CollectionDep, ServedDep, chapter
+from audiosim.service.operations.judging import WRITES, KeyHeader, written
+from audiosim.service.types.collections import PromptIn, PromptsOut, TextsIn, TextsOut
+from audiosim.service.types.judging import RecordOut
+
+router = chapter("campaign")
+
+
+@router.get("/collections/{collection}/texts")
+def show_texts(one: CollectionDep) -> TextsOut:
+    """Show the texts of a campaign that may be changed while it runs, and who changed one last."""
+    one.campaign.refresh()
+    return TextsOut.from_domain(one)
+
+
+@router.post("/collections/{collection}/texts", **WRITES)
+def change_texts(
+    caller: CallerDep,
+    served: ServedDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[TextsIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Change texts of a running campaign: title, question, instructions, consent, language, languages.
+
+    Judgments stay and count as before. The scale and its words cannot be changed. If the consent text changes, people
+    are asked again. The log records who changed what, so that every server, a restart and the exports have the same
+    texts.
+    """
+    record = served.change_texts(one.collection.identifier, said.texts, caller.name, said.reason, key)
+    return written(record, response)
+
+
+@router.get("/collections/{collection}/prompts")
+def show_prompts(one: CollectionDep) -> PromptsOut:
+    """Show the prompts of a collection by query."""
+    one.campaign.refresh()
+    return PromptsOut.from_domain(one)
+
+
+@router.post("/collections/{collection}/prompts", **WRITES)
+def change_prompt(
+    caller: CallerDep,
+    served: ServedDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[PromptIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Change or add the prompt of a query; judgments stay, and people read the new text from now on.
+
+    To add queries, add runs that answer them.
+    """
+    record = served.change_texts(one.collection.identifier, said.texts, caller.name, said.reason, key)
+    return written(record, response)

@@ -1,1 +1,0 @@
-"""Requests to a service, and checks of its answers."""

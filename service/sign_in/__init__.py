@@ -1,1 +1,0 @@
-"""Sign-in by an institution, for services that use OpenID Connect or a trusted proxy."""

@@ -1,0 +1,110 @@
+"""Values in bodies: decoded and checked by msgspec, several times faster than validation after `json` would."""
+
+import json
+import re
+from typing import Any, Self, TypeVar
+
+import msgspec
+from fastapi import HTTPException
+from msgspec import Struct
+from pydantic_core import CoreSchema, core_schema
+
+from audiosim.text import repeated
+
+MOST_VALUES = 500_000
+
+
+MOST_STRICT_BYTES = 64 * 2**10
+
+
+NOT_FINITE = re.compile(rb"(NaN|Infinity)\b")
+
+
+PLACE = re.compile(r"\(byte (\d+)\)")
+
+
+Value = TypeVar("Value")
+
+
+class Wire(Struct):
+    """A value in a body; routes use it like any model that FastAPI knows."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        encoded = core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins)
+        return core_schema.no_info_plain_validator_function(cls.taken, serialization=encoded, ref=cls.__name__)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        return {"title": cls.__name__}  # `document.describe` fills it in
+
+    @classmethod
+    def taken(cls, value: bytes | Self) -> Self:
+        """Decode a body; a value is returned unchanged."""
+        return decode(value, cls) if isinstance(value, bytes) else value
+
+    @classmethod
+    def of(cls, value: object, **more: object) -> Self:
+        """A value from the fields of the same names of another one, and from further fields."""
+        return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
+
+
+class Strict(Wire):
+    """A value that is stored in a log for ever; ambiguous JSON and long bodies are refused.
+
+    If a key is repeated, readers take either the first or the last value (RFC 8259, section 4), so its meaning is
+    unknown. A lone surrogate is valid JSON, but not text.
+    """
+
+    @classmethod
+    def taken(cls, value: bytes | Self) -> Self:
+        """Decode a short body; a value is returned unchanged."""
+        return _decode_strictly(value, cls) if isinstance(value, bytes) else value
+
+
+def decode(body: bytes, kind: type[Value]) -> Value:
+    """The value in a JSON body: 400 if it is not JSON, 422 if it has the wrong form."""
+    # Decoding blocks every other thread for some 50 ns per value: many more values would delay all requests.
+    if len(body) > MOST_VALUES and body.count(b",") > MOST_VALUES:
+        raise HTTPException(422, f"a body may hold {MOST_VALUES} values at most, this one has more commas than that")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise HTTPException(422, str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        place = PLACE.search(str(error))
+        if place and NOT_FINITE.match(body, int(place[1])):
+            raise HTTPException(422, f"every number must be finite {place[0]}") from None
+        raise HTTPException(400, f"the body is not JSON: {encoding_hint(body) or error}") from None
+
+
+def encoding_hint(body: bytes) -> str:
+    """Hint at the encoding problem of a body that should be JSON in UTF-8, or nothing."""
+    if body.startswith(b"\xef\xbb\xbf"):
+        return "it starts with a byte order mark, expected none"
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or body[1:4:2] == b"\0\0" or body[:3:2] == b"\0\0":
+        return "it looks like UTF-16 or UTF-32, expected UTF-8"
+    return ""
+
+
+def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
+    if len(body) > MOST_STRICT_BYTES:
+        raise HTTPException(413, f"such a body may have {MOST_STRICT_BYTES} bytes at most, got {len(body)}")
+    if hint := encoding_hint(body):
+        raise HTTPException(422, f"the body is not JSON: {hint}")
+    try:
+        json.loads(body, object_pairs_hook=_check_unique)
+    except (ValueError, RecursionError):
+        return decode(body, kind)  # raises the error
+    try:
+        return decode(body, kind)
+    except HTTPException as error:
+        if error.status_code != 400:
+            raise
+        raise HTTPException(422, "the body contains a lone surrogate, which is not text") from None
+
+
+def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if (twice := repeated(name for name, _ in pairs)) is not None:
+        raise HTTPException(422, f"the key {twice!r:.80} occurs twice")
+    return dict(pairs)

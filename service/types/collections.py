@@ -1,0 +1,272 @@
+"""Wire types of the texts that an organiser may change during a campaign."""
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from audiosim.campaign.decisions import texts_of
+from audiosim.collection.collection import prompts_of
+from audiosim.collection.values import Document, queries_of
+from audiosim.errors import InputError
+from audiosim.report.publication import LICENCES, MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT, Imprint
+from audiosim.service.collections.additions import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns
+from audiosim.service.collections.drafts import Kind
+from audiosim.service.collections.publications import PublishedRecord
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.types.base import Strict, Wire
+from audiosim.service.types.judging import Name, RecordOut, Text
+
+# The wire types of additions to a served collection.
+
+
+Word = Annotated[str, Meta(min_length=1, max_length=LONGEST_IDENTIFIER)]
+MOST_COLUMNS = 32
+
+
+class DocumentIn(Strict, forbid_unknown_fields=True):
+    """Metadata of a document; `more` holds the further columns of documents.tsv."""
+
+    document: Word
+    artist: Word | None = None
+    genre: Word | None = None
+    more: Annotated[dict[Word, Word], Meta(max_length=MOST_COLUMNS)] = field(default_factory=dict)
+
+    def to_domain(self) -> Document:
+        """The document, without a sound file."""
+        return Document(self.document, self.artist, self.genre, None, self.more)
+
+
+class DocumentOut(Wire):
+    """A document after an addition.
+
+    `seconds` is the length of sound described in the collection's index, null without sound; `note` has cautions, such
+    as about clipping.
+    """
+
+    collection: str
+    document: str
+    artist: str | None
+    genre: str | None
+    more: dict[str, str]
+    seconds: float | None
+    note: str
+
+    @classmethod
+    def from_domain(cls, collection: str, came: ArrivedDocument) -> "DocumentOut":
+        known, recording = came.document, came.recording
+        return cls(
+            collection,
+            known.identifier,
+            known.artist,
+            known.genre,
+            dict(known.more),
+            None if recording is None else recording.seconds,
+            "" if recording is None else recording.note,
+        )
+
+
+class ArrivedSystemOut(Wire):
+    """A system whose run was added, its team if given, and the number of queries it answers."""
+
+    system: str
+    team: str | None
+    queries: int
+
+
+class RunsOut(Wire):
+    """Systems whose runs were added, with the numbers of new pairs in the pool and of pairs no longer retrieved.
+
+    Judgments of the latter stay in the log, and count again when a system retrieves them.
+    """
+
+    collection: str
+    systems: list[ArrivedSystemOut]
+    new: int
+    gone: int
+
+    @classmethod
+    def from_domain(cls, collection: str, came: ArrivedRuns) -> "RunsOut":
+        systems = [ArrivedSystemOut(run.system, came.teams.get(run.system), len(run.rankings)) for run in came.runs]
+        return cls(collection, systems, came.new, came.gone)
+
+
+class JudgeOut(Wire):
+    """A machine whose grades were added, with the numbers of pairs it grades, in all and in the pool."""
+
+    collection: str
+    judge: str
+    grades: int
+    graded: int
+
+    @classmethod
+    def from_domain(cls, collection: str, came: ArrivedJudge) -> "JudgeOut":
+        return cls(collection, came.judge.name, len(came.judge.pairs), came.graded)
+
+
+class FileOut(Wire):
+    """A file added to a served collection: its kind, and one line about the result."""
+
+    name: str
+    kind: Kind
+    said: str
+
+
+# Wire types of publications: an organiser's request to publish, and the list of publications.
+
+
+AuthorName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+LICENCE = f"^({'|'.join(one.replace('.', '[.]') for one in LICENCES)})?$"
+
+
+class PublicationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Authors, licence (an SPDX identifier) and words of a publication, each optional.
+
+    If `named` is true, the bundle has the assessors' names and notes; otherwise they are person-1, person-2 and so on.
+    """
+
+    authors: Annotated[tuple[AuthorName, ...], Meta(max_length=MOST_AUTHORS)] = ()
+    licence: Annotated[str, Meta(pattern=LICENCE)] = ""
+    words: Annotated[str, Meta(max_length=WORDS_LIMIT)] = ""
+    named: bool = False
+
+    def to_domain(self) -> Imprint:
+        """The imprint of the bundle."""
+        return Imprint(self.authors, self.licence, self.words)
+
+
+class PublishedOut(Wire):
+    """A publication: its number, the path of its page, and the number of judgments it is based on.
+
+    `withdrawn` is the time of its withdrawal; null while anybody can read it.
+    """
+
+    number: int
+    page: str
+    bundle: str
+    time: str
+    by: str
+    judgments: int
+    withdrawn: str | None
+
+    @classmethod
+    def from_domain(cls, one: PublishedRecord) -> "PublishedOut":
+        page = f"/published/{quote(one.collection, safe='')}/{one.number}/"
+        bundle = f"{page}{quote(f'{one.collection}-{one.number}.zip', safe='')}"
+        return cls.of(one, page=page, bundle=bundle, withdrawn=one.withdrawn or None)
+
+
+class PublicationsOut(Wire):
+    """The publications of a collection, the latest first."""
+
+    collection: str
+    publications: list[PublishedOut]
+
+    @classmethod
+    def from_domain(cls, collection: str, found: list[PublishedRecord]) -> "PublicationsOut":
+        return cls(collection, [PublishedOut.from_domain(one) for one in found])
+
+
+class PublicationWithdrawalIn(Strict, forbid_unknown_fields=True):
+    """Number of the publication to withdraw."""
+
+    number: Annotated[int, Meta(ge=1, le=2**53)]
+
+
+OF_SCALE = ("scale", "grades", "control", "labels", "steps", "aspect")
+
+
+class TextsOut(Wire):
+    """The texts of a campaign that may be changed while it runs; `languages` has codes separated by commas.
+
+    `changed` is the last line of the log that changed a text, null if none did.
+    """
+
+    collection: str
+    state: int
+    title: str
+    question: str
+    instructions: str
+    consent: str
+    language: str
+    languages: str
+    changed: RecordOut | None
+
+    @classmethod
+    def from_domain(cls, one: ServedCollection) -> "TextsOut":
+        last = one.campaign.rewording.last
+        return cls(
+            collection=one.collection.identifier,
+            state=one.campaign.number,
+            **texts_of(one.collection),
+            changed=None if last is None else RecordOut.from_domain(last),
+        )
+
+
+class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """New texts of a campaign; omitted ones stay. `languages` has codes separated by commas.
+
+    The scale and its words (grades, control, labels, steps, aspect) are accepted here only to be refused with a reason.
+    """
+
+    title: Text | UnsetType = UNSET
+    question: Text | UnsetType = UNSET
+    instructions: Text | UnsetType = UNSET
+    consent: Text | UnsetType = UNSET
+    language: Text | UnsetType = UNSET
+    languages: Text | UnsetType = UNSET
+    reason: Text = ""
+    scale: Any = UNSET
+    grades: Any = UNSET
+    control: Any = UNSET
+    labels: Any = UNSET
+    steps: Any = UNSET
+    aspect: Any = UNSET
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts by name; an error if other fields or no fields are to be changed."""
+        said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "reason"}
+        given = {name: text for name, text in said.items() if text is not UNSET}
+        wrong = [name for name in OF_SCALE if name in given]
+        if wrong:
+            raise InputError(
+                f"{wrong[0]} belongs to the scale, which a campaign cannot change, as its grades are on it: "
+                "make another collection"
+            )
+        if not given:
+            raise InputError("expected a text to change: title, question, instructions, consent, language or languages")
+        return given
+
+
+class PromptsOut(Wire):
+    """The prompts of a collection, by query; `queries` lists all queries, with or without a prompt."""
+
+    collection: str
+    state: int
+    prompts: dict[str, str]
+    queries: list[str]
+
+    @classmethod
+    def from_domain(cls, one: ServedCollection) -> "PromptsOut":
+        return cls(
+            one.collection.identifier,
+            one.campaign.number,
+            prompts_of(one.collection),
+            list(queries_of(one.collection.runs)),
+        )
+
+
+class PromptIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """The new prompt of a query, and the reason for the change."""
+
+    query: Annotated[Name, Meta(min_length=1)]
+    prompt: Text
+    reason: Text = ""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The change by name, as in the log."""
+        fields = msgspec.structs.asdict(self)
+        return {name: fields[name] for name in ("query", "prompt")}

@@ -1,0 +1,300 @@
+"""The wire types of drafts: collections that organisers make in the browser."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
+
+from audiosim.collection.collection import Collection
+from audiosim.collection.task import Question, TaskAspect, TaskTable
+from audiosim.collection.values import retrieved_by
+from audiosim.errors import InputError
+from audiosim.ranking import SELECTION_RULES
+from audiosim.service.collections.campaigns import CampaignFile, published_models
+from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftFile, DraftSettings, Home
+from audiosim.service.collections.questions import Questions
+from audiosim.service.types.base import Strict, Wire
+
+DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+STOPPING_RULES = {
+    "confidence=0.9": "on average 90 % sure of the order of two systems",
+    "confidence=0.95": "on average 95 % sure of the order of two systems",
+    "every=0.95": "95 % sure of the order of every two systems",
+    "error=0.05": "every score known to 0.05",
+    "judgments=200": "200 judgments, however sure the ranking is",
+}
+MEASURES = ("CG", "DCG", "nDCG", "AP", "RBP", "Q", "ERR", "P")
+
+
+class NewDraftIn(Strict, forbid_unknown_fields=True):
+    """Identifier of a new collection: the name of its folder, and part of its addresses."""
+
+    name: Annotated[str, Meta(max_length=200)]
+
+
+class DraftFileOut(Wire):
+    """A file of a draft and its `kind`; `said` is a line about its contents.
+
+    A `partial` file has not arrived completely: send the rest.
+    """
+
+    name: str
+    kind: str
+    size: int
+    said: str = ""
+    partial: bool = False
+
+    @classmethod
+    def from_domain(cls, one: DraftFile) -> "DraftFileOut":
+        return cls(one.name, one.kind, one.size, one.said)
+
+
+class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Settings of a draft; empty ones are guessed, or taken from the service's settings."""
+
+    title: DraftText = ""
+    task: DraftText = ""
+    scale: DraftText = ""
+    cutoff: int | None = None
+    prompts: DraftText = ""
+    measure: DraftText = ""
+    stopping_rule: DraftText = ""
+    selection_rule: DraftText = ""
+    model: DraftText = ""
+    question: DraftText = ""
+    instructions: DraftText = ""
+    consent: DraftText = ""
+    language: DraftText = ""
+    control: Literal["", "buttons", "slider"] = ""
+    labels: DraftText = ""
+    aspects: DraftText = ""
+    headphones: Literal["", "yes"] = ""
+    languages: DraftText = ""
+    devices: DraftText = ""
+
+    def to_domain(self) -> DraftSettings:
+        """The settings, checked."""
+        campaign = CampaignFile(
+            self.measure or None, self.stopping_rule or None, self.selection_rule or None, self.model or None
+        )
+        return DraftSettings(
+            self.title.strip(),
+            self.task.strip(),
+            self.scale.strip(),
+            self.cutoff,
+            self.prompts,
+            campaign,
+            self._asked(),
+        )
+
+    def _asked(self) -> TaskTable:
+        """The task in the organiser's words; `labels` and `aspects` have one entry a line."""
+        named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
+        return TaskTable(
+            question=self.question,
+            instructions=self.instructions,
+            consent=self.consent,
+            language=self.language,
+            control=self.control,
+            labels=tuple(line.strip() for line in self.labels.splitlines()),
+            aspect=tuple(TaskAspect(name.strip(), words.strip() or name.strip()) for name, _, words in named),
+            headphones=self.headphones == "yes",
+            languages=_codes(self.languages),
+            devices=_codes(self.devices),
+        )
+
+    @classmethod
+    def from_domain(cls, said: DraftSettings) -> "DraftSettingsIn":
+        campaign = said.campaign
+        return cls(
+            said.title,
+            said.task,
+            said.scale,
+            said.cutoff,
+            said.prompts,
+            campaign.measure or "",
+            campaign.stopping_rule or "",
+            campaign.selection_rule or "",
+            campaign.model or "",
+            said.asked.question,
+            said.asked.instructions,
+            said.asked.consent,
+            said.asked.language,
+            said.asked.control,
+            "\n".join(said.asked.labels),
+            "\n".join(f"{one.name}: {one.question}" for one in said.asked.aspect),
+            "yes" if said.asked.headphones else "",
+            " ".join(said.asked.languages),
+            " ".join(said.asked.devices),
+        )
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
+class DraftOut(Wire):
+    """A draft: its files and its settings."""
+
+    name: str
+    files: list[DraftFileOut]
+    settings: DraftSettingsIn
+
+    @classmethod
+    def from_domain(cls, draft: Draft) -> "DraftOut":
+        files = list(map(DraftFileOut.from_domain, draft.files()))
+        return cls(draft.name, files, DraftSettingsIn.from_domain(draft.settings))
+
+
+class ChoicesOut(Wire):
+    """Names that settings accept; `stopping_rules` with the meaning of each."""
+
+    measures: list[str]
+    stopping_rules: dict[str, str]
+    selection_rules: list[str]
+    models: list[str]
+
+    @classmethod
+    def known(cls) -> "ChoicesOut":
+        """All accepted names."""
+        return cls(list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULES), list(published_models()))
+
+
+class DraftsOut(Wire):
+    """The drafts; a service without a `home` folder has none."""
+
+    home: bool
+    drafts: list[str]
+    choices: ChoicesOut
+
+    @classmethod
+    def from_domain(cls, home: Home | None) -> "DraftsOut":
+        drafts = [] if home is None else [one.name for one in home.drafts()]
+        return cls(home is not None, drafts, ChoicesOut.known())
+
+
+class DraftPairOut(Wire):
+    """A pair as assessors would see it, with its sound files; null if there is none."""
+
+    query: str
+    document: str
+    query_file: str | None
+    document_file: str | None
+
+
+class DraftLessonOut(Wire):
+    """A training pair with its known grade, and the files of its recordings; null if there is none."""
+
+    query: str
+    document: str
+    query_file: str | None
+    document_file: str | None
+    grade: float
+    text: str
+
+
+class DraftCheckOut(Wire):
+    """A draft as every command would read it, or the `error` that prevents this.
+
+    `problems` are likely mistakes, `notes` are guesses, and `readings` has a line for each file. `questions` are asked
+    about each pair, such as `example`. The task gives `instructions` and `consent`, the questions `before` and `after`
+    judging, and the `training` pairs.
+    """
+
+    error: str = ""
+    systems: list[str] = field(default_factory=list)
+    queries: int = 0
+    pool: int = 0
+    judged: int = 0
+    scale: str = ""
+    cutoff: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    readings: list[str] = field(default_factory=list)
+    task: str = ""
+    heading: str = ""
+    questions: list[Question] = field(default_factory=list)
+    example: DraftPairOut | None = None
+    instructions: str = ""
+    consent: str = ""
+    before: list[Question] = field(default_factory=list)
+    after: list[Question] = field(default_factory=list)
+    training: list[DraftLessonOut] = field(default_factory=list)
+
+    @classmethod
+    def failed(cls, error: InputError) -> "DraftCheckOut":
+        """The check of a draft that cannot be read."""
+        return cls(error=str(error))
+
+    @classmethod
+    def from_domain(cls, found: Collection, said: Mapping[str, Any], readings: Sequence[str]) -> "DraftCheckOut":
+        table = TaskTable() if found.assessor_task is None else found.assessor_task.table
+        return cls(
+            systems=[run.system for run in found.runs],
+            queries=said["queries"],
+            pool=said["pool"],
+            judged=said["judged"],
+            scale=str(found.scale),
+            cutoff=found.cutoff,
+            problems=said["problems"],
+            notes=said["notes"],
+            readings=list(readings),
+            task=found.task,
+            heading=table.question,
+            questions=list(Questions.of(found).asked()),
+            example=_example(found),
+            instructions=table.instructions,
+            consent=table.consent,
+            before=list(table.before),
+            after=list(table.after),
+            training=[
+                DraftLessonOut(*_recorded(found, one.query, one.document), one.grade, one.text)
+                for one in table.training
+            ],
+        )
+
+
+def _example(found: Collection) -> DraftPairOut | None:
+    """A pair, with sound on both sides where possible."""
+    pairs = [(query, name) for query, names in retrieved_by(found.runs, found.cutoff).items() for name in sorted(names)]
+    if not pairs:
+        return None
+    recorded = (_recorded(found, *pair) for pair in pairs)
+    return DraftPairOut(*next((one for one in recorded if all(one)), _recorded(found, *pairs[0])))
+
+
+def _recorded(found: Collection, query: str, document: str) -> tuple[str, str, str | None, str | None]:
+    """A pair with the files of its recordings."""
+    files = {name: one.path for name, one in found.documents.items()}
+    return query, document, files.get(found.query_document(query)), files.get(document)
+
+
+class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """A stopping rule to plan for, and the number of listeners who judge at the same time."""
+
+    stopping_rule: DraftText
+    listeners: Annotated[int, Meta(ge=1, le=10_000)] = 1
+
+
+class ConsequencesOut(Wire):
+    """Judgments and hours until a stopping rule is met, and the pairs of systems still open then; see `audiosim plan`.
+
+    `low` and `high` bound an 80 % interval; null if no simulated campaign ended in time.
+    """
+
+    stopping_rule: str
+    judgments: int | None
+    low: int | None
+    high: int | None
+    hours: float | None
+    listeners: int
+    pool: int
+    unmet: int
+    campaigns: int
+    open: int
+
+
+class CreatedOut(Wire):
+    """Identifier of the new collection; its campaign is paused until the organiser opens it."""
+
+    collection: str

@@ -1,0 +1,504 @@
+"""The wire types of judging: requests of assessors and organisers, and the answers to them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypedDict
+from urllib.parse import quote, urlencode
+
+from msgspec import Meta, field
+
+from audiosim.campaign import Campaign, Event, Lease, Record
+from audiosim.campaign.event import QUESTIONNAIRE, RUSHED, STATES, Clock, parse_time, write_time
+from audiosim.campaign.settings import MOST_BESIDE
+from audiosim.campaign.state import ComparisonLease
+from audiosim.collection.collection import prompt_of
+from audiosim.collection.kinds import GRADES, MOST_SECONDS
+from audiosim.collection.task import (
+    CONSENT,
+    CONSENT_TEXT,
+    DETAILS_LIMIT,
+    MEASURED,
+    MOMENT,
+    MOST_OF_PERSON,
+    Question,
+    TaskTable,
+)
+from audiosim.collection.values import Pair
+from audiosim.errors import InputError
+from audiosim.service.collections.aliases import Called, by_name
+from audiosim.service.collections.questions import REASONS, TRIALS, Questions, Screening
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.collections.sounds import Peaks
+from audiosim.service.types.base import Strict, Wire
+
+MOST_ASKED = 100
+LATE_DAYS = 60  # an older answer must be a mistake of the client
+AHEAD_S = 60.0  # tolerated lead of a client's clock
+
+Name = Annotated[str, Meta(max_length=1000)]
+Text = Annotated[str, Meta(max_length=4000)]
+Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
+Number = Annotated[int, Meta(ge=1, le=2**53)]
+
+
+class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Number of pairs to judge; with `by_query` they share as few queries as possible. Tokens name their assessors."""
+
+    assessor: Name | None = None
+    count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
+    by_query: bool = False
+
+
+class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Judgment of a pair by an assessor: a grade in `fine`, `broad` or `grade`, or a reason for none in `cannot`.
+
+    `grade` is on the collection's scale, whatever it is. `answers` holds answers by the names of their questions; a
+    grade or a note may be there or in its own field. `time` is in ISO 8601, UTC; now if not given. The judgment is
+    logged with the seconds taken, listened in all, and listened to each clip. If several candidates were judged on one
+    page, `beside` is their number, `beside_place` is this one's place among them, from 1, and the seconds are this
+    one's share.
+    """
+
+    query: Name
+    document: Name
+    assessor: Name | None = None
+    fine: float | None = None
+    broad: float | None = None
+    grade: float | None = None
+    cannot: Text | None = None
+    time: Name | None = None
+    seconds: Seconds | None = None
+    played_s: Seconds | None = None
+    query_played_s: Seconds | None = None
+    document_played_s: Seconds | None = None
+    beside: Annotated[int, Meta(ge=1, le=MOST_BESIDE)] | None = None
+    beside_place: Annotated[int, Meta(ge=1, le=MOST_BESIDE)] | None = None
+    note: Text | None = None
+    answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = field(default_factory=dict)
+
+    def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
+        """The event of this judgment.
+
+        key        of the request
+        questions questions of the collection
+        """
+        if self.beside_place is not None and self.beside_place > (self.beside or 0):
+            got = f"got {self.beside_place} of {self.beside or 0}"
+            raise InputError(f"beside_place is a place among the beside candidates, {got}")
+        said = self._said()
+        grades = {name: said.pop(name) for name in GRADES if name in said}
+        if self.cannot is None and questions.aspects:
+            grades = questions.graded(grades, said)
+        if (self.cannot is None) == (not grades):
+            raise InputError("expected a grade in fine, broad or grade, or a reason in cannot, and not both")
+        details = {name: value for name in MEASURED if (value := getattr(self, name)) is not None}
+        reason = {} if self.cannot is None else {"reason": self.cannot}
+        answers = questions.check(said, bool(grades))
+        kind, time = "judgment" if grades else "cannot", time_of_answer(self.time, clock)
+        return Event(kind, time, assessor, self.query, self.document, grades, details | answers | reason, key)
+
+    def _said(self) -> dict[str, Any]:
+        """The answers by question, from `answers` and from separate fields."""
+        fields = {name: value for name in (*GRADES, "note") if (value := getattr(self, name)) is not None}
+        twice = next((name for name in fields if name in self.answers), None)
+        if twice is not None:
+            raise InputError(f"{twice} occurs twice: in its own field, and in answers")
+        return fields | self.answers
+
+
+def time_of_answer(said: str | None, clock: Clock) -> str:
+    """Time of an answer, as written in the log; an error for an impossible time."""
+    now = clock()
+    if said is None:
+        return write_time(now)
+    when = parse_time(said)
+    if (when - now).total_seconds() > AHEAD_S:
+        raise InputError(f"time {said} is in the future; it is now {write_time(now)}")
+    if (now - when).days >= LATE_DAYS:
+        raise InputError(f"time {said} is more than {LATE_DAYS} days ago; it is now {write_time(now)}")
+    return write_time(when)
+
+
+class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Answer to withdraw, by its number; the assessor's last if none is given."""
+
+    assessor: Name | None = None
+    number: Number | None = None
+
+
+class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Answers of a person to questions about themselves, `before` or `after` judging.
+
+    `consent` is true if they agreed to the task's consent text, and `consent_to` is the text that they read; if it has
+    changed since, the answers are refused. The moment `headphones` sends the result of their headphone check:
+    `trials_right` of the six.
+    """
+
+    moment: Literal["before", "after", "headphones"]
+    assessor: Name | None = None
+    answers: Annotated[dict[Name, float | Text], Meta(max_length=MOST_OF_PERSON)] = field(default_factory=dict)
+    consent: bool = False
+    consent_to: Text | None = None
+    trials_right: Annotated[int, Meta(ge=0, le=TRIALS)] | None = None
+
+    def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
+        """The event of these answers; an error if answers are wrong or missing, or there is no consent."""
+        answers = questions.check_person(self.moment, self.answers, self.consent, self.consent_to)
+        agreed: dict[str, bool | str] = {CONSENT: True, CONSENT_TEXT: questions.consent_text} if self.consent else {}
+        details = {MOMENT: self.moment, **agreed, **answers}
+        return Event(QUESTIONNAIRE, write_time(clock()), assessor, details=details, key=key)
+
+
+class TurnIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Reason why a campaign is paused, resumed or closed."""
+
+    reason: Text = ""
+
+
+class SessionIn(Strict, forbid_unknown_fields=True):
+    """A token to keep in a cookie."""
+
+    token: Name
+
+
+class SessionOut(Wire):
+    """Owner of the token; name and role are null without a token; `open` if the service needs none."""
+
+    name: str | None
+    role: str | None
+    collection: str
+    open: bool
+
+
+class RecordOut(Wire, omit_defaults=True):
+    """A line of a campaign's log; `replayed` if an earlier request had written it.
+
+    An assessor's past answer has the addresses of its pair's clips.
+    """
+
+    number: int
+    kind: str
+    time: str
+    assessor: str
+    query: str | None = None
+    document: str | None = None
+    fine: float | None = None
+    broad: float | None = None
+    grade: float | None = None
+    refers: int | None = None
+    details: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    key: str | None = None
+    replayed: bool = False
+    query_text: str | None = None
+    query_sound: str | None = None
+    query_peaks: str | None = None
+    document_sound: str | None = None
+    document_peaks: str | None = None
+
+    @classmethod
+    def from_domain(cls, record: Record, called: Called = by_name) -> "RecordOut":
+        row = record.event.row()
+        row.pop("until")
+        row |= {name: called(row[name]) for name in ("query", "document") if row.get(name)}
+        if "document_b" in record.event.details:
+            row["details"] = {**row["details"], "document_b": called(str(row["details"]["document_b"]))}
+        return cls(number=record.number, replayed=record.replayed, **row)
+
+
+class StatusOut(Wire):
+    """State of a campaign: open, paused or closed; `by` is the person, `since` the time; null if unknown."""
+
+    collection: str
+    status: str
+    by: str | None
+    since: str | None
+    reason: str | None
+
+    @classmethod
+    def from_domain(cls, collection: str, campaign: Campaign) -> "StatusOut":
+        turns = (record.event for record in reversed(campaign.log()) if record.event.kind in STATES)
+        last = next(turns, None)
+        if last is None:
+            return cls(collection, campaign.state, None, None, None)
+        reason = last.details.get("reason")
+        return cls(
+            collection, STATES[last.kind], last.assessor or None, last.time, None if reason is None else str(reason)
+        )
+
+
+class TrainingOut(Wire):
+    """A training pair: its known `grade` out of `top`, its clips, and a `text` to show after the answer."""
+
+    query_text: str | None
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+    grade: float
+    top: float
+    text: str
+
+
+class QuestionsOut(Wire):
+    """Questions about each pair in order, and the `reasons` to choose from if a pair cannot be judged.
+
+    `task` says what grades mean; it may be empty. From task.toml come the `heading` above the clips, `instructions` and
+    `consent` before the start, the questions about the person `before` and `after`, the `training` pairs with known
+    answers, and the `language` of these texts. `listen_s` is the least listening time for each clip; an answer after
+    less is marked. `comparisons` is some, only or none: the part of the questions that are comparisons. A page shows at
+    most `candidates` side by side. After `kept_until`, ISO 8601, nobody can be identified any more. The page suggests a
+    break after `break_after` answers. With `headphones`, only people who passed the check get pairs.
+    """
+
+    collection: str
+    questions: list[Question]
+    reasons: list[str]
+    listen_s: float
+    task: str
+    comparisons: str
+    heading: str = ""
+    instructions: str = ""
+    consent: str = ""
+    language: str = ""
+    before: list[Question] = field(default_factory=list)
+    after: list[Question] = field(default_factory=list)
+    training: list[TrainingOut] = field(default_factory=list)
+    candidates: int = 1
+    kept_until: str | None = None
+    break_after: int | None = None
+    headphones: bool = False
+
+    @classmethod
+    def from_domain(
+        cls, served: ServedCollection, asked: Sequence[Question], called: Called = by_name
+    ) -> "QuestionsOut":
+        collection = served.collection
+        table = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
+        return cls(
+            collection.identifier,
+            list(asked),
+            list(REASONS),
+            served.listen_s,
+            collection.task,
+            served.campaign.comparisons.allowed,
+            table.question,
+            table.instructions,
+            table.consent,
+            table.language,
+            list(table.before),
+            list(table.after),
+            [
+                TrainingOut(
+                    **addresses_of(served, Pair(one.query, one.document), called),
+                    grade=one.grade,
+                    top=served.questions.scale.maximum,
+                    text=one.text,
+                )
+                for one in table.training
+            ],
+            served.judging.settings.candidates,
+            None if table.kept_until is None else table.kept_until.isoformat(),
+            table.break_after,
+            table.headphones,
+        )
+
+
+class AnswersOut(Wire):
+    """An assessor's answers that were not withdrawn, oldest first; `more` if there are earlier ones.
+
+    `questionnaires` lists the moments, before or after, at which they answered questions about themselves.
+    `headphones` is the state of their headphone check: due, again, passed or failed; null if there is none.
+    """
+
+    assessor: str
+    state: int
+    more: bool
+    answers: list[RecordOut]
+    questionnaires: list[str] = field(default_factory=list)
+    headphones: Screening | None = None
+
+
+class Addresses(TypedDict):
+    """Prompt of a pair's query, and addresses of its clips and of their waveforms; None for missing ones."""
+
+    query_text: str | None
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+
+
+def addresses_of(served: ServedCollection, pair: Pair, called: Called) -> Addresses:
+    """Addresses of a pair's clips; `called` gives the name of each document in them."""
+    query = served.collection.query_document(pair.query)
+    return Addresses(
+        query_text=prompt_of(served.collection.documents, query) or None,
+        query_sound=_address(served, query, "sound", called),
+        query_peaks=_address(served, query, "peaks", called),
+        document_sound=_address(served, pair.document, "sound", called),
+        document_peaks=_address(served, pair.document, "peaks", called),
+    )
+
+
+def _address(served: ServedCollection, document: str, what: str, called: Called) -> str | None:
+    if document not in served.sounds:
+        return None
+    query = urlencode({"collection": served.collection.identifier})
+    return f"/v1/documents/{quote(called(document), safe='')}/{what}?{query}"
+
+
+class LeasedOut(Wire):
+    """A pair leased to an assessor until a time, with its prompt and the addresses of its clips; null where missing.
+
+    `second` marks a second opinion on a pair that someone else has judged. `again` marks a pair that the assessor
+    judged before; the new answer does not replace the old one. `why` gives the reason for a second opinion: `tells
+    more` than an unjudged pair would, or `noise` to measure how much people vary; empty if it was drawn at random.
+    `adjudication` marks a pair that the organiser gave to this person.
+    """
+
+    query: str
+    document: str
+    until: str
+    second: bool
+    again: bool
+    why: str
+    query_text: str | None
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+
+
+class NextOut(Wire):
+    """The pairs to judge, the most informative first."""
+
+    assessor: str
+    state: int
+    pairs: list[LeasedOut]
+
+
+def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
+    """A lease in the form sent to clients."""
+    return LeasedOut(
+        query=called(lease.pair.query),
+        document=called(lease.pair.document),
+        until=write_time(lease.until),
+        again=lease.again,
+        why=lease.why,
+        second=bool(served.campaign.assessors_of(lease.pair) - {lease.assessor}),
+        **addresses_of(served, lease.pair, called),
+    )
+
+
+class PeaksOut(Wire):
+    """A waveform: lowest and highest sample of each stretch, full scale 127; its length; loudness in LUFS (BS.1770)."""
+
+    low: list[int]
+    high: list[int]
+    duration_s: float
+    loudness_db: float | None
+
+    @classmethod
+    def from_domain(cls, peaks: Peaks) -> "PeaksOut":
+        return cls(list(peaks.low), list(peaks.high), peaks.duration_s, peaks.loudness_db)
+
+
+# The wire types of comparisons of two documents by their closeness to a query.
+
+
+HEARD = ("query_played_s", "a_played_s", "b_played_s")
+ROUNDED_S = 0.05
+
+
+class NextComparisonsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Number of comparisons to answer. Assessors are named by their tokens."""
+
+    assessor: Name | None = None
+    count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
+
+
+class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Comparison by an assessor: `answer` is a or b for the document closer to the query, = for neither.
+
+    `time` is in ISO 8601, UTC; now if not given. The answer is logged with the seconds taken, and the seconds listened
+    to each clip.
+    """
+
+    query: Name
+    document_a: Name
+    document_b: Name
+    answer: Literal["a", "b", "="]
+    assessor: Name | None = None
+    time: Name | None = None
+    seconds: Seconds | None = None
+    query_played_s: Seconds | None = None
+    a_played_s: Seconds | None = None
+    b_played_s: Seconds | None = None
+    note: Text | None = None
+
+    def to_domain(self, assessor: str, key: str, clock: Clock, listen_s: float, silent: bool = False) -> Event:
+        """The event of this comparison.
+
+        key       of the request
+        listen_s  least listening time per clip; an answer after less listening is marked
+        silent    True if the query is only a prompt in text
+        """
+        names = ("seconds", *HEARD, "note")
+        said = {name: value for name in names if (value := getattr(self, name)) is not None}
+        heard = [getattr(self, name) or 0.0 for name in HEARD]
+        listened = {"played_s": round(sum(heard), 3)} if any(heard) else {}
+        rushed = {RUSHED: True} if listen_s > 0 and min(heard[silent:]) < listen_s - ROUNDED_S else {}
+        details = {"document_b": self.document_b, "answer": self.answer, **said, **listened, **rushed}
+        time = time_of_answer(self.time, clock)
+        return Event("comparison", time, assessor, self.query, self.document_a, details=details, key=key)
+
+
+class ComparisonLeaseOut(Wire):
+    """A comparison leased to an assessor until a time, with the addresses of its clips; null if there is none.
+
+    Chance decides which document is `a`.
+    """
+
+    query: str
+    document_a: str
+    document_b: str
+    until: str
+    query_text: str | None
+    query_sound: str | None
+    query_peaks: str | None
+    a_sound: str | None
+    a_peaks: str | None
+    b_sound: str | None
+    b_peaks: str | None
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection, lease: ComparisonLease, called: Called) -> "ComparisonLeaseOut":
+        a, b = (addresses_of(served, Pair(lease.query, one), called) for one in (lease.document_a, lease.document_b))
+        query, document_a, document_b = map(called, lease[:3])
+        return cls(
+            query,
+            document_a,
+            document_b,
+            until=write_time(lease.until),
+            query_text=a["query_text"],
+            query_sound=a["query_sound"],
+            query_peaks=a["query_peaks"],
+            a_sound=a["document_sound"],
+            a_peaks=a["document_peaks"],
+            b_sound=b["document_sound"],
+            b_peaks=b["document_peaks"],
+        )
+
+
+class NextComparisonsOut(Wire):
+    """Kind of question that makes best use of an assessor's time: `grade` (request pairs) or `comparison`.
+
+    `grade` and `comparison` are the information per second of the best question of each kind, in the same unit;
+    `comparisons` is empty if the kind is `grade`.
+    """
+
+    assessor: str
+    state: int
+    kind: Literal["grade", "comparison"]
+    grade: float
+    comparison: float
+    comparisons: list[ComparisonLeaseOut]

@@ -1,0 +1,69 @@
+"""`audiosim extract`, killed at random moments: the index opens each time, and the next run continues."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import soundfile
+
+from audiosim.sound.index import AudioIndex
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+CLIPS = 120
+
+
+@pytest.fixture(scope="module")
+def sounds(tmp_path_factory, music):
+    folder = tmp_path_factory.mktemp("killed")
+    for n in range(8):
+        soundfile.write(folder / f"{n}.wav", music(6, seed=n), 44_100)
+    for n in range(8, CLIPS):
+        shutil.copy(folder / f"{n % 8}.wav", folder / f"{n}.wav")
+    return folder
+
+
+def started(sounds, index):
+    command = [sys.executable, "-m", "audiosim", "extract", sounds, "-o", index, "-j", "2"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(sounds, tmp_path_factory):
+    """The index, and the time range in which it was written."""
+    folder, start, first = tmp_path_factory.mktemp("undisturbed") / "index", time.monotonic(), None
+    running = started(sounds, folder)
+    while running.poll() is None:
+        if first is None and folder.exists():
+            first = time.monotonic() - start
+        time.sleep(0.005)
+    assert running.communicate()[1] == b""
+    return AudioIndex.load(folder), first, time.monotonic() - start
+
+
+def loaded(folder):
+    """Number of recordings in the index; None if it was killed before there was an index."""
+    return len(AudioIndex.load(folder).ids) if (folder / "index.json").exists() else None
+
+
+@pytest.mark.slow
+def test_an_extraction_killed_again_and_again_goes_on_and_ends_as_if_it_had_not_been(sounds, undisturbed, tmp_path):
+    whole, first, last = undisturbed
+    rng, folder, seen = np.random.default_rng(0), tmp_path / "index", []
+    for kill in (os.kill, os.killpg, os.kill, os.killpg):
+        running = started(sounds, folder)
+        time.sleep(rng.uniform(0.9 * first, last))
+        if running.poll() is None:
+            kill(running.pid, signal.SIGKILL)
+        running.communicate(timeout=180)  # ends when the last of its workers closes the pipe
+        seen.append(loaded(folder))
+    assert started(sounds, folder).communicate() == (None, b"")
+    result = AudioIndex.load(folder)
+    assert list(result.recordings) == list(whole.recordings)
+    assert np.array_equal(result.rows, whole.rows)
+    counts = [count or 0 for count in seen]
+    assert counts == sorted(counts), "finished work is never lost"

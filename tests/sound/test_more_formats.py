@@ -1,0 +1,253 @@
+"""Formats beyond libsndfile's: written by FFmpeg's coders, read back, and compared with the original."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from audiosim.errors import SoundError
+from audiosim.sound import by_ffmpeg
+from audiosim.sound import formats as more_formats
+from audiosim.sound.channel import SoundLimits
+from audiosim.sound.decode import read
+from audiosim.sound.index import extract
+
+av = pytest.importorskip("av")
+
+RATE_HZ = 44_100
+LOSSLESS = {"alac.m4a": "alac", "flac.mka": "flac", "flac.ogg": "flac", "x.wv": "wavpack", "x.tta": "tta"}
+LOSSLESS |= {"alac.caf": "alac", "alac.mp4": "alac"}
+LOSSY = {"aac.m4a": "aac", "x.webm": "libopus", "x.aac": "aac", "x.ac3": "ac3", "x.wma": "wmav2"}
+LOSSY |= {"one.wma": "wmav1", "aac.mka": "aac", "opus.mka": "libopus", "aac.3gp": "aac", "x.asf": "wmav2"}
+
+
+def write(path, codec, samples):
+    """Write in stereo, in 16 bits if the coder takes whole numbers, with the second channel half as loud."""
+    options = {"bit_rate": 192_000} if path.name in LOSSY else {}
+    with av.open(str(path), "w") as container:
+        rate_hz = 48_000 if codec == "libopus" else RATE_HZ
+        stream = container.add_stream(codec, rate=rate_hz, layout="stereo", **options)
+        stream.format = {"wavpack": "s16p", "tta": "s16"}.get(codec, stream.format)
+        frame = av.AudioFrame.from_ndarray(np.stack([samples, samples / 2]).astype(np.float32), "fltp", "stereo")
+        frame.sample_rate, frame.pts = RATE_HZ, 0
+        for packet in (*stream.encode(frame), *stream.encode(None)):
+            container.mux(packet)
+    return path
+
+
+@pytest.fixture(scope="module")
+def album(tmp_path_factory, music):
+    """A clip in each format."""
+    folder = tmp_path_factory.mktemp("formats")
+    for name, codec in (LOSSLESS | LOSSY).items():
+        write(folder / name, codec, music(3, rate_hz=RATE_HZ))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_lossless_formats_are_read_to_the_last_bit(album, music, name):
+    signal = read(album / name, RATE_HZ)
+    expected = 0.75 * music(3, rate_hz=RATE_HZ)
+    assert len(signal.samples) == len(expected)
+    np.testing.assert_allclose(signal.samples, expected, atol=2.0**-15)
+    assert signal.notes in ((), ("may be truncated: its container does not give its length",))
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_lossy_formats_are_read_as_near_as_coders_come(album, music, name):
+    from scipy.signal import correlate  # takes a second, so imported only here
+
+    found, expected = read(album / name).samples, read_wav(album, music)
+    assert abs(len(found) - len(expected)) < 0.1 * 22_050  # coders pad, and some begin late
+    late = int(correlate(found, expected, method="fft").argmax()) - len(expected) + 1
+    assert abs(late) < 2000
+    n = min(len(found), len(expected)) - 4000
+    assert np.corrcoef(found[2000 + late : n + late], expected[2000:n])[0, 1] > 0.99
+
+
+def read_wav(album, music):
+    soundfile.write(album / "plain.wav", 0.75 * music(3, rate_hz=RATE_HZ), RATE_HZ)
+    return read(album / "plain.wav").samples
+
+
+@pytest.mark.slow
+def test_a_folder_of_them_is_described_in_workers(album):
+    result = extract({name: album / name for name in LOSSLESS}, n_jobs=2)
+    assert result.failed == ()
+    assert len(result) == len(LOSSLESS)
+
+
+def test_a_file_cut_in_two_is_refused(album, tmp_path):
+    data = (album / "x.tta").read_bytes()
+    (tmp_path / "x.tta").write_bytes(data[: len(data) // 2])
+    with pytest.raises(SoundError, match=r"x\.tta: truncated or damaged: only [345]\d % of the sound that its header"):
+        read(tmp_path / "x.tta")
+
+
+def flipped(path, count, seed=0):
+    """The file with `count` bytes replaced after its header."""
+    rng, data = np.random.default_rng(seed), bytearray(path.read_bytes())
+    for place in rng.integers(3000, len(data) - 3000, count):
+        data[place] ^= int(rng.integers(1, 256))
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "codec"), [("x.flac", "flac"), ("x.m4a", "aac"), ("alac.m4a", "alac")])
+def test_behind_damaged_bytes_decoding_goes_on(music, tmp_path, name, codec):
+    samples = music(20, rate_hz=RATE_HZ)
+    if codec == "flac":
+        soundfile.write(tmp_path / name, samples, RATE_HZ)
+    else:
+        write(tmp_path / name, codec, samples)
+    whole = extract([tmp_path / name])
+    damaged = extract([flipped(tmp_path / name, 10)])
+    (note,) = (recording.note for recording in damaged.recordings)
+    assert note.startswith("damaged: ")
+    share = float(note.split()[1]) / 100
+    assert 0.8 < share < 1
+    assert damaged.recordings[0].seconds == pytest.approx(20 * share, abs=0.1)
+    soundfile.write(tmp_path / "other.wav", music(20, seed=1, rate_hz=RATE_HZ), RATE_HZ)
+    other = extract([tmp_path / "other.wav"])
+    near, far = (next(iter(whole.neighbours_of(one, 1, proximity=False).values()))[0] for one in (damaged, other))
+    assert near.divergence < far.divergence / 10
+
+
+def test_without_pyav_and_ffmpeg_a_damaged_flac_is_refused(music, tmp_path, monkeypatch):
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "")
+    soundfile.write(tmp_path / "x.flac", music(20), 22_050)
+    with pytest.raises(SoundError, match=r"truncated: only \d+ % of the sound that its header promises"):
+        read(flipped(tmp_path / "x.flac", 10))
+
+
+@pytest.mark.slow
+def test_opus_is_the_same_by_either_decoder(music, tmp_path, monkeypatch):
+    path = tmp_path / "x.opus"
+    soundfile.write(path, music(10, rate_hz=48_000), 48_000, format="OGG", subtype="OPUS")
+    by_pyav = extract([path])
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    by_libsndfile = extract([path])
+    (near,) = next(iter(by_pyav.neighbours_of(by_libsndfile, 1, proximity=False).values()))
+    assert near.divergence < 1e-3
+
+
+def test_limits_hold_here_too(album):
+    with pytest.raises(SoundError, match=r"alac\.m4a: lasts 3 s or more, expected at most 2 s$"):
+        read(album / "alac.m4a", limits=SoundLimits(seconds=2))
+
+
+@pytest.mark.parametrize("name", ["x.m4a", "x.wma", "x.mp3", "x.wav"])
+def test_noise_is_refused_whatever_its_name(tmp_path, name):
+    (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(30_000))
+    known = ", or an undamaged file of another format" if name in ("x.m4a", "x.wma") else ""
+    said = "its content is no known sound format" if name == "x.mp3" else "Format not recognised"
+    with pytest.raises(SoundError) as raised:
+        read(tmp_path / name)
+    expected = f"{tmp_path / name}: cannot be decoded ({said}), expected WAV, FLAC, Ogg, MP3 or AIFF{known}"
+    assert str(raised.value) == expected
+
+
+def test_playlists_open_nothing(tmp_path, album):
+    (tmp_path / "x.m4a").write_text(f"#EXTM3U\n#EXTINF:3,\n{album / 'x.aac'}\n#EXT-X-ENDLIST\n")
+    with pytest.raises(SoundError, match="cannot be decoded"):
+        read(tmp_path / "x.m4a")
+
+
+def test_without_pyav_a_file_says_what_would_read_it(album, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "")
+    remedy = r"; audiosim\[formats\] reads \.m4a files: pip install 'audiosim\[formats\]'$"
+    with pytest.raises(SoundError, match=rf"expected WAV, FLAC, Ogg, MP3 or AIFF{remedy}"):
+        read(album / "aac.m4a")
+    result = extract([album / "aac.m4a", album / "plain.wav"])
+    assert [failure.path for failure in result.failed] == [str(album / "aac.m4a")]
+
+
+@pytest.mark.slow
+def test_nothing_that_looks_like_sound_is_passed_over(run, tmp_path, music):
+    soundfile.write(tmp_path / "x.wav", music(2), 22_050)
+    (tmp_path / "broken.m4a").write_bytes(b"no sound")
+    code, _, err = run("extract", tmp_path, "-o", tmp_path / "index")
+    assert code == 0
+    assert err.startswith(f"audiosim: {tmp_path}/broken.m4a: cannot be decoded (")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.fixture(params=["PyAV", "ffmpeg"])
+def either(request, monkeypatch):
+    """Each of the two ways to read formats beyond libsndfile's."""
+    if request.param == "PyAV":
+        return
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+
+
+def test_speex_is_read(either):
+    """The file is from write_speex.py: three notes."""
+    signal = read(Path(__file__).with_name("notes.spx"), 8_000)
+    assert signal.duration_s == pytest.approx(2, abs=0.05)
+    for number, hertz in enumerate((220, 440, 880)):
+        part = signal.samples[number * 5_333 + 1_000 : number * 5_333 + 5_000]
+        assert 2 * np.abs(np.fft.rfft(part)).argmax() == pytest.approx(hertz, abs=4)
+
+
+@pytest.mark.slow
+def test_with_ffmpeg_and_without_pyav_the_same_is_read(album, monkeypatch):
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    expected = {name: read(album / name) for name in LOSSLESS | LOSSY}
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    monkeypatch.setattr(more_formats, "av", None)
+    for name, one in expected.items():
+        found = read(album / name)
+        assert abs(len(found.samples) - len(one.samples)) < 0.1 * 22_050
+        if name in LOSSLESS:
+            np.testing.assert_allclose(found.samples, one.samples, atol=2.0**-14)
+
+
+@pytest.mark.slow
+def test_ffmpeg_is_under_the_same_limits_and_rules(album, monkeypatch, tmp_path):
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    with pytest.raises(SoundError, match=r"alac\.m4a: lasts 3 s or more, expected at most 2 s$"):
+        read(album / "alac.m4a", limits=SoundLimits(seconds=2))
+    data = (album / "x.tta").read_bytes()
+    (tmp_path / "x.tta").write_bytes(data[: len(data) // 2])
+    with pytest.raises(
+        SoundError, match=r"x\.tta: (truncated or damaged: only [345]\d % of the sound|cannot be decoded)"
+    ):
+        read(tmp_path / "x.tta")
+    (tmp_path / "x.m4a").write_text(f"#EXTM3U\n#EXTINF:3,\n{album / 'x.aac'}\n#EXT-X-ENDLIST\n")
+    for name in ("x.m4a", "noise.mp3", "noise.wma"):
+        if name != "x.m4a":
+            (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(30_000))
+        with pytest.raises(SoundError, match=rf"{name}: cannot be decoded \("):
+            read(tmp_path / name)
+
+
+@pytest.mark.slow
+def test_opus_that_libsndfile_gives_up_is_read(music, tmp_path, monkeypatch):
+    # libsndfile takes much of the ffmpeg command's output for malformed at nine seconds: libsndfile issue 888.
+    if not by_ffmpeg.ffmpeg_installed():
+        pytest.skip("needs the ffmpeg command")
+    wave, path = tmp_path / "x.wav", tmp_path / "x.opus"
+    soundfile.write(wave, np.tile(music(3, rate_hz=RATE_HZ), 4), RATE_HZ)
+    subprocess.run(["ffmpeg", "-v", "error", "-i", wave, "-c:a", "libopus", path], check=True)
+    assert (read(path).duration_s, read(path).notes) == (pytest.approx(12, abs=0.05), ())
+    monkeypatch.setattr(more_formats, "find_spec", lambda name: None)
+    assert (read(path).duration_s, read(path).notes) == (pytest.approx(12, abs=0.05), ())
+    try:
+        soundfile.read(path)
+    except soundfile.LibsndfileError:
+        monkeypatch.setattr(by_ffmpeg, "which", lambda name: None)
+        with pytest.raises(SoundError, match=r"x\.opus: damaged: only 7\d % of the sound"):
+            read(path)
