@@ -9,7 +9,7 @@ import pytest
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Pair
 from audiosim.functions import judged_so_far
-from audiosim.joint.estimators import after_grades
+from audiosim.joint.estimators import taught_by
 from audiosim.ordinal.model import load_model
 from audiosim.plugins import make_estimator
 
@@ -139,7 +139,7 @@ def test_predictions_of_the_joint_model_are_those_of_the_library(http, small, cu
     grades = pool.spread(known)
     estimator = make_estimator(pool, "joint")
     if not given:  # a campaign learns as it goes; judgments in the body teach the model nothing
-        estimator = after_grades(pool, estimator, known)
+        estimator = taught_by(pool, estimator, small.judgments)
     prediction, judged, factor = estimator.predict(grades), ~np.isnan(grades), 1.0
     if not given and cutoff is None:  # the campaign's own ranking has a check, and a replacement if it fails
         state = judged_so_far(estimator, small, pool)
