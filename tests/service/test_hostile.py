@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import pytest
 
 from audiosim.collection.pool import build_pool
-from service.http.exchange import MOST_VALUES
 from service.http.limits import Limits
+from service.types.base import MOST_VALUES
 from service.types.predictions import MOST_ROWS
 
 PAIRS = "/v1/collections/small/predictions"
