@@ -86,7 +86,7 @@ calibration: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
-	for script in $$(ls benchmarks/*.py | grep -v -e figures.py -e soak.py); do $(BIN)/python $$script || exit 1; done
+	for script in $$(ls benchmarks/*.py | grep -v -e figures.py -e measured_code.py -e own_postgres.py -e soak.py); do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python benchmarks/figures.py
 
 docs: $(VENV)/installed-for-docs
@@ -128,6 +128,7 @@ release: check test
 		|| { echo "CHANGELOG.md has no dated section [$$version]"; exit 1; }; \
 	! git rev-parse -q --verify "refs/tags/v$$version" >/dev/null \
 		|| { echo "the tag v$$version exists already: raise the version"; exit 1; }
+	$(BIN)/python benchmarks/figures.py --changed
 	rm -rf dist
 	$(BIN)/python -m build --installer pip
 	$(PYTHON) .ci/installed.py dist $(PYTHONS)

@@ -2,33 +2,43 @@
 
     python benchmarks/figures.py            write the tables of the docs again from benchmarks/results.json
     python benchmarks/figures.py --check    exit code 1 if a table differs from results.json
+    python benchmarks/figures.py --changed  figures whose code has changed since, with the changed files
+    python benchmarks/figures.py --beside COMMIT [--rounds 3] loop.py ...
+                                            run a benchmark of that commit and of this checkout in turn; keep nothing
 
 A benchmark adds its figures to `Figures`, which prints each and keeps them all in results.json under the benchmark's
-name, with their command and processor. A page of the docs shows them between two marks,
+name, with their command, commit (with + if a file differed from it), processor, load and code. A page of the docs shows
+them between two marks,
 
     <!-- figures: ordinal -->               all figures of benchmarks/ordinal.py
     <!-- figures: evidence sound -->        those of its part `sound`: Figures("evidence", "sound")
     <!-- figures: joint table / systems --> one table of them, by its title
     <!-- end of figures -->
 
-and the text between the marks is made only from results.json.
+and the text between the marks is made only from results.json; the site adds which figures' code has changed since.
 """
 
+import argparse
 import json
 import os
 import platform
 import re
 import shlex
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from measured_code import changed_files, code_of
+
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results.json"
-PAGES = HERE.parent / "docs"
+ROOT = HERE.parent
+RESULTS = Path(os.environ.get("FIGURES_RESULTS", HERE / "results.json"))
+PAGES = ROOT / "docs"
 PLACE = re.compile(r"(<!-- figures: ([^/>]+?)(?: / ([^>]+?))? -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 Cell = str | float | None
 
@@ -67,6 +77,7 @@ class Figures:
         self.benchmark, self.name = benchmark, f"{benchmark} {part}".strip()
         self.rows: list[dict[str, str | float | bool | None]] = []
         self.tables: dict[str, dict[str, Sequence]] = {}
+        self.start, self.commit, self.load = time.time(), _commit(), os.getloadavg()[0]
 
     def __enter__(self) -> "Figures":
         return self
@@ -106,11 +117,13 @@ class Figures:
         print(f"\n{title}", *_aligned(self.tables[title]), sep="\n", flush=True)
 
     def _keep(self) -> None:
-        kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+        results = kept()
         command = shlex.join(["python", f"benchmarks/{self.benchmark}.py", *map(_public, sys.argv[1:])])
-        of_run = {"command": command, "processor": _processor(), "rows": self.rows}
-        kept[self.name] = of_run | ({"tables": self.tables} if self.tables else {})
-        whole = json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n"
+        load = f"{self.load:.1f} to {os.getloadavg()[0]:.1f}"
+        of_run = {"command": command, "commit": self.commit, "processor": _processor(), "load": load}
+        of_run |= {"code": _code(HERE / f"{self.benchmark}.py", self.start), "rows": self.rows}
+        results[self.name] = of_run | ({"tables": self.tables} if self.tables else {})
+        whole = json.dumps(dict(sorted(results.items())), indent=1, ensure_ascii=False) + "\n"
         half = RESULTS.with_suffix(".part")
         half.write_text(whole, encoding="utf-8")
         half.replace(RESULTS)
@@ -142,6 +155,18 @@ def _aligned(table: dict) -> list[str]:
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
 
 
+def _commit() -> str:
+    """The commit of this checkout, with + if a file differs from it; empty outside of Git."""
+    command = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _code(script: Path, start: float) -> str:
+    """The measured code; empty if it was edited during the run. Another process, because memory is measured in this."""
+    command = [sys.executable, HERE / "measured_code.py", script, str(start)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def _processor() -> str:
     """The kind and number of processors, and the version of Python."""
     names = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
@@ -153,15 +178,21 @@ def _cpuinfo() -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def shown(kept: dict, title: str | None = None) -> str:
-    """The figures of one benchmark as Markdown, or one table of them, with their command."""
-    parts = [] if title is None else [_markdown(kept["tables"][title])]
-    if title is None and kept["rows"]:
-        cells = [[row["what"], f"{row['value']:,.10g} {row['unit']}", _limit(row), row["note"]] for row in kept["rows"]]
+def kept() -> dict[str, dict]:
+    """The kept figures of every benchmark, by its name and part."""
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+
+
+def shown(of: dict, title: str | None = None, mark: str = "") -> str:
+    """The figures of one benchmark as Markdown, or one table of them, with their command, and a mark after it."""
+    parts = [] if title is None else [_markdown(of["tables"][title])]
+    if title is None and of["rows"]:
+        cells = [[row["what"], f"{row['value']:,.10g} {row['unit']}", _limit(row), row["note"]] for row in of["rows"]]
         parts.append(_markdown({"columns": ["", "figure", "limit", ""], "rows": cells}))
     if title is None:
-        parts += [f"{name}:\n\n{_markdown(table)}" for name, table in kept.get("tables", {}).items()]
-    return "\n\n".join([*parts, f"    {kept['command']}", f"({kept['processor']})"])
+        parts += [f"{name}:\n\n{_markdown(table)}" for name, table in of.get("tables", {}).items()]
+    where = [of["processor"], *(f"{name} {of[name]}" for name in ("commit", "load") if of.get(name))]
+    return "\n\n".join([*parts, f"    {of['command']}", f"({', '.join(where)}{mark})"])
 
 
 def _markdown(table: dict) -> str:
@@ -169,28 +200,100 @@ def _markdown(table: dict) -> str:
     return "\n".join(f"| {' | '.join(map(str.strip, row))} |" for row in rows)
 
 
-def with_tables(page: str, results: dict) -> str:
+def with_tables(page: str, results: dict, marks: Mapping[str, str] | None = None) -> str:
     """A page with the tables of these results at its marks; marks of benchmarks that were never run stay unchanged."""
 
     def filled(place: re.Match[str]) -> str:
         head, name, title, end = place.groups()
-        return place[0] if name not in results else f"{head}{shown(results[name], title)}\n{end}"
+        if name not in results:
+            return place[0]
+        return f"{head}{shown(results[name], title, (marks or {}).get(name, ''))}\n{end}"
 
     return PLACE.sub(filled, page)
 
 
-def main() -> int:
+def changed(results: Mapping[str, dict]) -> dict[str, str]:
+    """Names of the figures whose code is no longer the measured one."""
+    scripts = {name: HERE / f"{name.split()[0]}.py" for name in results}
+    return {name: "; its code has changed since" for name in results if code_of(scripts[name]) != results[name]["code"]}
+
+
+def show_changed(results: Mapping[str, dict]) -> None:
+    """Print the figures whose code has changed, each with the changed files if their commit is in the history."""
+    marked = changed(results)
+    for name in marked:
+        commit = results[name]["commit"].removesuffix("+")
+        print(f"{name}: {changed_files(HERE / f'{name.split()[0]}.py', commit)}")
+    print(f"{len(marked)} of {len(results)} figures are of code that has changed since")
+
+
+def beside(commit: str, rounds: int, words: Sequence[str]) -> None:
+    """Run a benchmark of a commit and of this checkout in turn, and print the medians of both.
+
+    Each runs its own script on its own code, in a folder beside the same `shared` data.
+    """
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        old, own = Path(name) / "old", Path(name) / "results.json"
+        (Path(name) / "shared").symlink_to(ROOT.parent / "shared")
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", old, commit], cwd=ROOT, check=True)
+        try:
+            for tree, place in [(old, 0), (ROOT, 1)] * rounds:
+                results = old / "benchmarks" / "results.json" if place == 0 else own
+                results.unlink(missing_ok=True)
+                variables = os.environ | {"PYTHONPATH": str(tree), "FIGURES_RESULTS": str(results)}
+                command = [sys.executable, tree / "benchmarks" / words[0], *words[1:]]
+                subprocess.run(command, cwd=tree, env=variables, check=True, stdout=sys.stderr)
+                for what, value in _numbers(json.loads(results.read_text("utf-8"))):
+                    found.setdefault(what, ([], []))[place].append(value)
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", old], cwd=ROOT, check=True)
+    both = {what: [statistics.median(values) for values in each] for what, each in found.items() if all(each)}
+    rows = [[what, before, now, _short(now / before) if before else None] for what, (before, now) in both.items()]
+    print(*_aligned({"columns": ["", commit, "here", "here over it"], "rows": rows}), sep="\n")
+
+
+def _numbers(results: Mapping[str, dict]) -> list[tuple[str, float]]:
+    """Every number of some results, named by its row and column."""
+    rows = [(f"{row['what']}, {row['unit']}", row["value"]) for of in results.values() for row in of["rows"]]
+    for of in results.values():
+        for title, table in of.get("tables", {}).items():
+            for row in table["rows"]:
+                cells = zip(table["columns"][1:], row[1:], strict=True)
+                rows += [(f"{title}: {row[0]}, {head}", cell) for head, cell in cells if isinstance(cell, float | int)]
+    return rows
+
+
+def write_pages(results: dict, check: bool) -> int:
     """Update the pages, or check them."""
-    results, stale = json.loads(RESULTS.read_text("utf-8")), []
+    stale = []
     for path in sorted(PAGES.glob("*.md")):
         page = path.read_text("utf-8")
         fresh = with_tables(page, results)
-        if fresh != page and "--check" in sys.argv:
+        if fresh != page and check:
             stale.append(path.name)
         elif fresh != page:
             path.write_text(fresh, encoding="utf-8")
     print("".join(f"{name} differs from results.json: run python benchmarks/figures.py\n" for name in stale), end="")
     return 1 if stale else 0
+
+
+def main() -> int:
+    """Update or check the pages, name the figures whose code has changed, or compare with another commit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--changed", action="store_true")
+    parser.add_argument("--beside", metavar="COMMIT")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("words", nargs=argparse.REMAINDER, help="script of benchmarks/ and its arguments")
+    asked = parser.parse_args()
+    if asked.beside:
+        beside(asked.beside, asked.rounds, asked.words)
+    elif asked.changed:
+        show_changed(kept())
+    else:
+        return write_pages(kept(), asked.check)
+    return 0
 
 
 if __name__ == "__main__":

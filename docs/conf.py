@@ -6,7 +6,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+sys.path.append(str(HERE.parent / "benchmarks"))  # last, because benchmarks/service.py is not the service
 
+import figures  # noqa: E402
 import generated_pages  # noqa: E402
 from docutils import nodes  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
@@ -58,6 +60,9 @@ html_theme_options = {
     "footer_end": [],
 }
 
+RESULTS = figures.kept()
+CHANGED = figures.changed(RESULTS)
+
 # Links in pages of the repository, and their targets on the site.
 ELSEWHERE = {
     "(../SECURITY.md)": "(project/security.md)",
@@ -71,6 +76,11 @@ def lead_elsewhere(_app: Sphinx, _page: str, source: list[str]) -> None:
     """Turn links to files outside of docs/ into links to the pages that show them."""
     for link, page in ELSEWHERE.items():
         source[0] = source[0].replace(link, page)
+
+
+def mark_changed_figures(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Say below each table of figures whose code is no longer the measured one."""
+    source[0] = figures.with_tables(source[0], RESULTS, CHANGED)
 
 
 def write_pages(_app: Sphinx) -> None:
@@ -95,6 +105,7 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
     app.connect("builder-inited", write_pages, priority=1)
     app.connect("source-read", lead_elsewhere)
+    app.connect("source-read", mark_changed_figures)
 
 
 # `make links`

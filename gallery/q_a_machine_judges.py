@@ -5,7 +5,7 @@ How many judgments does a machine save?
 GPT-4 graded all passages of a part of TREC 2019's deep learning track, at no cost. The campaign is replayed twice: with
 people's judgments alone, and with the machine's grades as additional evidence. The data are not included in audiosim;
 without them, the script prints the folder where it expects them. The usual worth of machines was learned on this
-collection, too, so look only at the shape of the curves; `benchmarks/machines.py` has figures without this overlap.
+collection, too, so look only at the shape of the curves; the page on machines has figures without this overlap.
 """
 
 from dataclasses import replace

@@ -290,7 +290,7 @@ class RatioScores:
            independent  the same E[Y], treated as independent of the numerator: the thesis's form
 
     On MIREX 2011 `ordered` is within .001 of simulation from the level probabilities, while the other two are .09 to
-    .25 too high, see benchmarks/expected.py. On pools of a dozen documents it is within .0025, with exponential gains
+    .25 too high. On pools of a dozen documents it is within .0025, with exponential gains
     within .011. With correlated gains `ordered` is simulated, always with the same random draws; see `drawn_ratios`.
     The other forms then correlate numerators and ideals in any case.
     """
