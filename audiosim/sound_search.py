@@ -40,17 +40,14 @@ class NearestRecordings:
     system  name of their run
     found   neighbours by query
     failed  query sounds that could not be described
-    recall  share of the ten nearest Gaussians that an approximate search finds; None: all were compared
     """
 
     system: str
     found: Mapping[str, tuple["Neighbour", ...]]
     failed: tuple["Failure", ...] = ()
-    recall: float | None = None
 
     def __repr__(self) -> str:
-        how = "" if self.recall is None else f", of which an approximate search finds {self.recall:.3f}"
-        return f"{len(self.found):,} queries with the recordings nearest to each{how}, as the run of {self.system}"
+        return f"{len(self.found):,} queries with the recordings nearest to each, as the run of {self.system}"
 
     _repr_html_ = in_notebook
 
@@ -114,7 +111,6 @@ def neighbours(
     divergence: "Divergence" = "js",
     mutual_proximity: bool = True,
     scheduler: str | None = None,
-    approximate: bool = False,
 ) -> NearestRecordings:
     """Find the recordings that sound most like each query: a baseline system.
 
@@ -131,8 +127,6 @@ def neighbours(
     divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
     mutual_proximity  True to rank by mutual proximity, which reduces hubs; False: by the divergence itself
     scheduler         address of a Dask cluster that searches the shards
-    approximate       True to compare each query only with 200 recordings, or 4 `count`, that FAISS finds; see `recall`
-                      of the result
 
     Silent recordings are left out.
     """
@@ -143,14 +137,9 @@ def neighbours(
     artists, own = _artists_of(not_same_artist), _queries_of(queries)
     asked = None if own is None else own.values()
     plain = scheduler is not None or divergence != "js" or not mutual_proximity
-    near, weights, recall = None, _weights(by), None
-    if approximate and plain:
-        raise InputError(
-            "an approximate search is by Jensen-Shannon and mutual proximity, in this process: expected neither a "
-            "scheduler nor another divergence"
-        )
+    near, weights = None, _weights(by)
     if not plain:
-        near, recall = _near_by(shards, weights, judged, count, asked, artists, sounds, approximate)
+        near = _near_by(shards, weights, judged, count, asked, artists, sounds)
     elif judged is not None or (weights is not None and [*weights] != [GAUSSIANS]):
         raise InputError(
             "several descriptions are compared in this process, by Jensen-Shannon and mutual proximity: expected "
@@ -159,7 +148,7 @@ def neighbours(
     if near is None:
         near = _near_by_gaussians(shards, count, asked, artists, sounds, how)
     found = near if own is None else {name: near[of] for name, of in own.items()}
-    result = NearestRecordings(system, found, () if sounds is None else sounds.failed, recall)
+    result = NearestRecordings(system, found, () if sounds is None else sounds.failed)
     if output is not None:
         result.save(output)
     return result
@@ -188,38 +177,27 @@ def _near_by(
     asked: Iterable[str] | None,
     artists: Mapping[str, str | None] | None,
     sounds: "AudioIndex | None",
-    approximate: bool,
-) -> tuple[Near | None, float | None]:
-    """Neighbours by several descriptions, and the recall of an approximate search.
-
-    The neighbours are None if only Gaussians count and the search is exact: another, faster search handles these.
-    """
+) -> Near | None:
+    """Neighbours by several descriptions; None if only Gaussians count, which another, faster search handles."""
     from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
     from audiosim.sound.neighbours import learned_weights
 
     searched = Searched.load(shards)
-    if not approximate and not searched.pieces and by is None:
-        return None, None
+    if not searched.pieces and by is None:
+        return None
     if sounds is not None:
         names = [name for name in searched.pieces if by is None or name in by]
         searched = Searched(searched.shards, sounds, _vectors_like(searched.shards, sounds, names))
     descriptions = descriptions_of(searched, by)
-    if approximate and GAUSSIANS not in (names := [one.name for one in descriptions]):
-        raise InputError(f"an approximate search is by {GAUSSIANS}, among others or alone; got {', '.join(names)}")
-    if not approximate and [one.name for one in descriptions] == [GAUSSIANS]:
-        return None, None
+    if [one.name for one in descriptions] == [GAUSSIANS]:
+        return None
     weights: Any = [1.0 if by is None else by[one.name] for one in descriptions]
     if judged is not None:
         collection = as_collection(judged)
         within = Searched(searched.shards)
         kinds = descriptions_of(within, [one.name for one in descriptions])
         weights = learned_weights(within, kinds, collection.query_documents, collection.grades())
-    if not approximate:
-        return neighbours_by(searched, descriptions, asked, count, artists, weights), None
-    from audiosim.sound.approximate import ApproximateSearch
-
-    search = ApproximateSearch(searched)
-    return neighbours_by(searched, descriptions, asked, count, artists, weights, search), search.recall
+    return neighbours_by(searched, descriptions, asked, count, artists, weights)
 
 
 def _weights(by: By | None) -> dict[str, float] | None:

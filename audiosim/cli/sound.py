@@ -217,14 +217,6 @@ def neighbours(
             "under the same paths. Needs audiosim\\[scale].",
         ),
     ] = None,
-    approximate: Annotated[
-        bool,
-        typer.Option(
-            "--approximate",
-            help="Compare each query only with 200 recordings that FAISS finds: for millions of recordings. Prints "
-            "the share of nearest neighbours found. Needs audiosim\\[approximate].",
-        ),
-    ] = False,
     form: As = Format.table,
 ) -> None:
     """Find the recordings that sound most like each query, and write them as a TREC run: a baseline system.
@@ -248,11 +240,8 @@ def neighbours(
     found = find_neighbours(
         indexes, count, system, like, queries, not_same_artist, output, by=_weighted(by),
         judged=judged, divergence=kind, mutual_proximity=mutual_proximity, scheduler=scheduler,
-        approximate=approximate,
     )  # fmt: skip
     _name_failed(found.failed)
-    if found.recall is not None:
-        sys.stderr.write(f"audiosim: approximate search: recall {found.recall:.3f} of the ten nearest\n")
     if output is None and form is Format.table and not like:
         sys.stdout.writelines(f"{line}\n" for line in found.lines())
     elif output is None:

@@ -24,12 +24,10 @@ EXTRAS = {
     "hover": ("matplotlib", "altair", "vl_convert"),
     "all": ("sklearn",),
     "maps": ("umap",),
-    "approximate": ("faiss",),
     "peers": ("choix", "cje", "ppi_py"),
 }
 CALLED = {
     "cje": "cje-eval",
-    "faiss": "faiss-cpu",
     "ppi_py": "ppi-python",
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",

@@ -163,14 +163,6 @@ class Searched:
         return [(one, start, end) for one, start, end in zip(self._all, ends, ends[1:], strict=False)]
 
 
-class Shortlists(Protocol):
-    """Recordings that may be nearest to one by its Gaussian, found without comparing all recordings."""
-
-    def near(self, query: int, count: int) -> Integers:
-        """Places of about this many recordings."""
-        ...
-
-
 class Description(Protocol):
     """One kind of description of the n searched recordings, followed by the recordings to search by.
 
@@ -291,14 +283,11 @@ def neighbours_by(
     k: int,
     artists: Mapping[str, str | None] | None = None,
     weights: Sequence[float] | None = None,
-    shortlists: Shortlists | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
     """The k nearest recordings of each of some by several descriptions; see `AudioIndex.neighbours` for the rest.
 
-    ids         recordings whose neighbours are searched; None: all, or the requested sounds if there are any
-    weights     weights of the descriptions, above 0; equal if None
-    shortlists  for an approximate search: only these recordings may be nearest by their Gaussians, unless they are
-                fewer than k; None: all
+    ids      recordings whose neighbours are searched; None: all, or the requested sounds if there are any
+    weights  weights of the descriptions, above 0; equal if None
 
     `proximity` of a neighbour is the weighted mean of its mutual proximities, `divergence` that of the first
     description that both have. Silent recordings are never neighbours. Among more than 1,000 recordings only the
@@ -309,16 +298,14 @@ def neighbours_by(
     weight = np.ones(len(descriptions)) if weights is None else np.asarray(weights, dtype=np.float64)
     wanted, names = searched.wanted(ids)
     count = len(searched)
-    shares = [
-        _Shares(one, ~searched.silent[:count], shortlists if one.name == GAUSSIANS else None) for one in descriptions
-    ]
+    shares = [_Shares(one, ~searched.silent[:count]) for one in descriptions]
     size = max(SHORTLIST, 4 * k) if count > SAMPLE else count
     barred = _Barred(searched.ids, artists)
     found: dict[str, tuple[Neighbour, ...]] = {}
     for start in range(0, len(wanted), TOGETHER):
         block = wanted[start : start + TOGETHER]
         possible = [
-            np.unique(np.concatenate([one.nearest(query, size, k, barred.by(query)) for one in shares]))
+            np.unique(np.concatenate([one.nearest(query, size, barred.by(query)) for one in shares]))
             for query in block.tolist()
         ]
         for one in shares:
@@ -344,12 +331,11 @@ def proximities_by(
 class _Shares:
     """Mutual proximities by one description, with references drawn once from the recordings that have it.
 
-    heard       (n,) True for searched recordings that are not silent
-    shortlists  the only recordings that may be nearest; None: all
+    heard  (n,) True for searched recordings that are not silent
     """
 
-    def __init__(self, description: Description, heard: Booleans, shortlists: Shortlists | None = None) -> None:
-        self.description, self._shortlists = description, shortlists
+    def __init__(self, description: Description, heard: Booleans) -> None:
+        self.description = description
         self.open = description.known[: len(heard)] & heard
         chosen = np.flatnonzero(self.open)
         self.references = chosen[drawn_references(len(chosen))]
@@ -361,20 +347,14 @@ class _Shares:
         self._places = places[self.description.known[places]]
         self._far = self.description.divergence(self._places, self.references)
 
-    def nearest(self, query: int, size: int, k: int, barred: Integers) -> Integers:
+    def nearest(self, query: int, size: int, barred: Integers) -> Integers:
         """The places of this many recordings nearest to one.
 
-        k       if a shortlist has fewer, it is ignored and all recordings are compared
         barred  places to leave out
         """
         if not self.description.known[query]:
             return np.empty(0, np.int64)
-        others = np.empty(0, np.int64)
-        if self._shortlists is not None:
-            near = self._shortlists.near(query, 4 * k)
-            others = np.setdiff1d(near[self.open[near]], barred)
-        if len(others) < k:
-            others = np.setdiff1d(np.flatnonzero(self.open), barred, assume_unique=True)
+        others = np.setdiff1d(np.flatnonzero(self.open), barred, assume_unique=True)
         if len(others) <= size:
             return others
         divergences = self.description.divergence(np.array([query]), others)[0]
