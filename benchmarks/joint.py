@@ -1,8 +1,8 @@
 """Accuracy of joint models on data they have not learned from, compared with models of single pairs; and their cost.
 
-    python benchmarks/joint.py [--only PART] [--folder FOLDER] [--splits 10] [--seeds 10] [--sounds FOLDER]
+    python benchmarks/joint.py [--only PART] [--folder FOLDER] [--splits 10]
 
-PART is table, sound, plain, components or times; by default all. FOLDER is a fully judged collection; the limits are
+PART is table or times; by default both. FOLDER is a fully judged collection; the limits are
 for MIREX 2011, the default. Errors are of grades over the highest. Models learn on one half of the queries and are
 measured on the other, with a share of each query judged at random; a second time, on systems of other teams as well.
 Standard errors are over splits, which share queries, so they are somewhat too small.
@@ -12,10 +12,8 @@ import argparse
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from figures import Figures, cpu_times
@@ -23,17 +21,13 @@ from loop import judged_next
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
-from audiosim import Collection, Judgment, Selection, parse_measure
-from audiosim.collection.kinds import read_documents
+from audiosim import Collection, Selection, parse_measure
 from audiosim.collection.pool import Pool, build_pool
-from audiosim.collection.values import BINARY, Document, Run, queries_of
 from audiosim.joint.estimators import RelevanceEstimator, estimator_of, relearned
 from audiosim.joint.moments import FIRST_LEARNING
-from audiosim.ordinal.model import ALWAYS, METADATA, Model
-from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
+from audiosim.ordinal.model import Model
+from audiosim.simulation import Design, draw_parts, synthetic_collection
 from audiosim.simulation.trials import HeldOutKind, Part, teams_of
-from audiosim.sound.index import AudioIndex, extract
-from audiosim.sound.parameters import Parameters
 from audiosim.training.examples import draw, judged_pools, place_levels
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.scores import coverage
@@ -53,8 +47,6 @@ MODELS = {  # features, and True if components are learned again from the judgme
     "output": ("output", False),
 }
 PAIRS = ("RMSE", "log score", "95 % sets")
-BOOTSTRAPS = 4000
-DEPTH = 12
 
 
 def learned(collection: Collection, features: str) -> Model:
@@ -144,163 +136,6 @@ def limit(what: str, share: float) -> str:
     return f" (at most {LIMITS[share][PAIRS.index(what)]})" if share in LIMITS else ""
 
 
-def sounding(sounds: Path, index: Path) -> Collection:
-    """Clips as queries; documents of the same game are relevant; artists are hidden.
-
-    The candidates for each clip are the others of its game and of two more. Six systems retrieve the DEPTH nearest of
-    these by MFCC with their own parameters, two retrieve at random.
-    """
-    documents = read_documents(sounds / "documents.tsv")
-    files = {name: sounds / str(document.path) for name, document in documents.items()}
-    extract(files, into=index)
-    rng, names = np.random.default_rng(0), sorted(documents)
-    among = {query: candidates(documents, query, rng) for query in names}
-    runs = [
-        Run(f"mfcc{count}{'' if first else 'x'}", nearest(files, among, Parameters(coefficients=count, first=first)))
-        for count in (3, 8, 20)
-        for first in (True, False)
-    ]
-    runs += [
-        Run(f"lot{lot}", {query: tuple(rng.permutation(some)[:DEPTH].tolist()) for query, some in among.items()})
-        for lot in range(2)
-    ]
-    bare = {name: Document(name) for name in names}
-    collection = Collection("clips", "clips", BINARY, DEPTH, tuple(runs), bare, sounds=index)
-    judgments = tuple(
-        Judgment(*pair, grade=float(documents[pair.query].genre == documents[pair.document].genre))
-        for pair in build_pool(collection).pairs
-    )
-    return replace(collection, judgments=judgments)
-
-
-def candidates(documents: Mapping[str, Document], query: str, rng: np.random.Generator) -> np.ndarray:
-    """The clips of the query's game and of two others, without the query."""
-    own = documents[query].genre
-    games = {own, *rng.choice(sorted({str(of.genre) for of in documents.values()} - {own}), 2, replace=False).tolist()}
-    return np.array([name for name, of in documents.items() if of.genre in games and name != query])
-
-
-def nearest(
-    files: Mapping[str, Path], among: Mapping[str, np.ndarray], parameters: Parameters
-) -> dict[str, tuple[str, ...]]:
-    """The DEPTH nearest candidates of each query."""
-    index: AudioIndex = extract(files, parameters=parameters)
-    found = {}
-    for query, some in among.items():
-        divergences = index.divergence([query], some.tolist())[0]
-        found[query] = tuple(some[np.argsort(divergences, kind="stable")[:DEPTH]].tolist())
-    return found
-
-
-def sound(sounds: Path, splits: int, kept: Figures) -> None:
-    """Add the worth of knowing which documents sound alike, with a bootstrap over queries."""
-    with TemporaryDirectory() as folder:
-        heard = sounding(sounds, Path(folder) / "sounds.index")
-        pairs = len(heard.judgments)
-        relevant = f"{np.mean([judgment.grade for judgment in heard.judgments]):.0%} relevant"
-        queries = len(queries_of(heard.runs))
-        title = f"{len(heard.runs)} systems, {queries} queries, {pairs:,} pairs, {relevant}; {splits} splits"
-        found: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for seed, part in enumerate(draw_parts(heard, splits, np.random.default_rng(5), held_out="queries")):
-            rest, own = part.rest(heard), part.of(heard)
-            with_sound = compared(rest, own, seed)
-            without = compared(replace(rest, sounds=None), replace(own, sounds=None), seed)
-            for (share, query, ours), (_, _, theirs) in zip(with_sound, without, strict=True):
-                found.setdefault(share, []).append((query, np.stack([theirs, ours])))
-        rows = [row for share, of in found.items() for row in differences(share, of)]
-        kept.table(title, ["", "judged", "without sound", "with", "difference", "low", "high"], rows)
-
-
-def compared(rest: Collection, part: Collection, seed: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
-    """For each share judged, the query of each pair left (n,), and its squared error and -log P (2, n)."""
-    model = learned(rest, "fSYS,joint")
-    if seed == 0:
-        print(
-            "  "
-            + ", ".join(
-                f"{name} {size:.2f} ({'–' if error is None else f'{error:.2f}'})"
-                for name, (size, error) in (model.components or {}).items()
-            )
-        )
-    ((pool, grades),) = judged_pools([part])
-    start, found = estimator_of(pool, model), []
-    for share in SHARES:
-        seen = seen_at(pool, grades, share, seed)
-        left = np.isnan(seen)
-        probabilities = in_use(start, seen).predict(seen).probabilities[left]
-        names = np.array(pool.queries)[pool.query[left]]
-        found.append((share, names, np.stack(losses(pool, model, probabilities, grades[left]))))
-    return found
-
-
-def differences(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str | float, ...]]:
-    """Both errors without and with sound, and an interval of the difference over draws of queries."""
-    queries = np.unique(np.concatenate([query for query, _ in splits]))
-    sums, counts = np.zeros((2, 2, len(queries))), np.zeros(len(queries))
-    for query, both in splits:
-        place: np.ndarray = np.searchsorted(queries, query)
-        np.add.at(counts, place, 1)
-        for model in range(2):
-            for loss in range(2):
-                np.add.at(sums[model, loss], place, both[model, loss])
-    lots = np.random.default_rng(0).multinomial(len(queries), np.full(len(queries), 1 / len(queries)), BOOTSTRAPS)
-    lots = np.vstack([np.ones(len(queries)), lots])
-    mean = np.einsum("mlq,bq->bml", sums, lots) / (lots @ counts)[:, None, None]
-    mean[:, :, 0] = np.sqrt(mean[:, :, 0])
-    for loss, name in enumerate(("RMSE", "log score")):
-        without, ours = mean[0, :, loss]
-        low, high = np.percentile((mean[1:, 1] - mean[1:, 0])[:, loss], [2.5, 97.5])
-        yield name, f"{share:.0%}", without, ours, ours - without, low, high
-
-
-def plain(folder: Path, figures: Figures) -> None:
-    """Add the accuracy of a joint model on runs and judgments alone, with nothing known about documents."""
-    known = Collection.load(folder)
-    bare = replace(known, documents={}, teams={}, query_documents={}, not_artists=frozenset())
-    with TemporaryDirectory() as place:
-        bare.save(place)
-        (Path(place) / "collection.toml").unlink()
-        collection = Collection.load(place)
-    trained = train([collection], Plan(parse_terms("joint"), folds=10, joint=True, judged=SHARES[1:]))
-    rows = [
-        (f"{row.sample}, {row.predictor}", row.rmse, row.log_score, row.coverage_95)
-        for row in trained.findings.scores
-        if row.sample != "in sample" and row.predictor != "uniform"
-    ]
-    figures.table("runs and judgments alone", ["", "RMSE", "log score", "95 % sets hold"], rows)
-    held = [(one.what, f"{one.judged:.0%}", one.actual, one.number) for one in trained.findings.intervals]
-    figures.table("95 % intervals, runs and judgments alone", ["", "judged", "hold", "of"], held)
-    pool = build_pool(collection)
-    selection = Selection.start(
-        pool, parse_measure("CG@5"), estimator_of(pool, trained.model), collection.judgments[:300]
-    )
-    figures.add("confidence from 300 judgments", selection.confidence, "")
-
-
-def components(seeds: int, figures: Figures) -> None:
-    """Add the variance components recovered from simulated collections beside the true ones."""
-    # About half as large as those of real judgments, so that hardly any grade is cut off at the ends of the scale.
-    true = Effects(0.06, 0.06, 0.04, 0.04, 0.02, 0.01, 0.07, 0.45, 0.1)
-    effects = {name: getattr(true, name, 0.0) for name in (*ALWAYS, *METADATA, "rest")}
-    found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in effects}
-    for seed in range(seeds):
-        collection = synthetic_collection(np.random.default_rng(seed), Design(queries=60), true)
-        report = train([collection], Plan(parse_terms("joint"), folds=0, joint=True)).findings
-        for row in report.components:
-            found[row.component].append((row.points, row.points_error))
-    rows: list[tuple[str | float | None, ...]] = []
-    for name, size in effects.items():
-        points = [point for point, _ in found[name]]
-        off = np.array([(point - 100 * size) / error for point, error in found[name] if error])
-        errors = [error for _, error in found[name] if error]
-        beside = (float(off.mean()), float(np.sqrt(np.mean(off**2)))) if len(off) else (None, None)
-        spread = float(np.mean(errors)) if errors else None
-        rows.append((name, 100 * size, float(np.mean(points)), spread, *beside, len(points) - len(off)))
-    title = f"variance components in grades of 0 to 100, {seeds} simulated collections of 18 systems and 60 queries"
-    columns = ["standard deviation", "true", "mean", "SE", "off in SE: mean", "off in SE: rms", "without SE"]
-    figures.table(title, columns, rows)
-
-
 def milliseconds(work: Callable[[int], object], runs: int) -> tuple[float, float]:
     """Median and longest processor time of some calls, each with its number."""
     times = cpu_times(work, runs)
@@ -354,28 +189,22 @@ def cost(name: str, collection: Collection, figures: Figures, runs: int = 41) ->
 def main() -> None:
     """Print the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["table", "sound", "plain", "components", "times"])
+    parser.add_argument("--only", choices=["table", "times"])
     parser.add_argument("--folder", type=Path, default=DATA / "mirex2011")
-    parser.add_argument("--sounds", type=Path, default=DATA / "sounds")
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
-    parts: dict[str, tuple[Path | None, Callable[[Figures], None]]] = {
-        "table": (options.folder, lambda figures: table(options.folder, options.splits, figures)),
-        "sound": (options.sounds, lambda figures: sound(options.sounds, options.splits, figures)),
-        "plain": (options.folder, lambda figures: plain(options.folder, figures)),
-        "components": (None, lambda figures: components(options.seeds, figures)),
-        "times": (options.folder, lambda figures: times(options.folder, figures)),
+    if not options.folder.is_dir():
+        print(f"skipped: nothing at {options.folder.name}")
+        return
+    parts: dict[str, Callable[[Figures], None]] = {
+        "table": lambda figures: table(options.folder, options.splits, figures),
+        "times": lambda figures: times(options.folder, figures),
     }
     with threadpool_limits(1):
-        for name, (needed, part) in parts.items():
-            if options.only not in {None, name}:
-                continue
-            if needed is not None and not needed.is_dir():
-                print(f"\n{name} skipped: nothing at {needed.name}")
-                continue
-            with Figures("joint", name) as kept:
-                part(kept)
+        for name, part in parts.items():
+            if options.only in {None, name}:
+                with Figures("joint", name) as kept:
+                    part(kept)
 
 
 if __name__ == "__main__":
