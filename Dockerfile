@@ -8,7 +8,7 @@ COPY service service
 COPY models models
 COPY fixtures fixtures
 RUN python -m venv /opt/audiosim \
-    && /opt/audiosim/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ".[all,formats,oidc,postgres]"
+    && /opt/audiosim/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ".[all,formats,postgres]"
 
 FROM python:3.13-slim
 

@@ -114,7 +114,7 @@ def serve(
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
     of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. Once a database has
     held a token, tokens are always required. An institution's own sign-in replaces them if a proxy says who asks
-    (--login-header), or if its OpenID Connect issuer makes the tokens (--oidc-issuer); --grant says who may do what.
+    (--login-header); --grant says who may do what.
 
     Examples: `audiosim serve my-demo --db sqlite:///my-demo/campaign.db`
 

@@ -163,27 +163,6 @@ LoginHeader = Annotated[
 GroupsHeader = Annotated[
     str | None, service_option("GROUPS_HEADER", "Header with their groups, separated by commas.", metavar="NAME")
 ]
-OidcIssuer = Annotated[
-    str | None,
-    service_option(
-        "OIDC_ISSUER",
-        "OpenID Connect issuer whose tokens are accepted, such as https://login.example.org; needs audiosim[oidc].",
-        metavar="URL",
-    ),
-]
-OidcAudience = Annotated[
-    str,
-    service_option(
-        "OIDC_AUDIENCE", "Expected audience (`aud`) of its tokens: the name of this service there.", metavar="NAME"
-    ),
-]
-OidcName = Annotated[
-    str,
-    service_option(
-        "OIDC_NAME", "Claim of its tokens to use as the person's name here; it must be unique and permanent."
-    ),
-]
-OidcGroups = Annotated[str, service_option("OIDC_GROUPS", "Claim of its tokens with their groups.")]
 Port = Annotated[int, service_option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
 MeasureName = Annotated[
     str | None,

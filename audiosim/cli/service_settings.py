@@ -70,25 +70,16 @@ class SignInOptions:
     grant: options.Grants = None
     login_header: options.LoginHeader = None
     groups_header: options.GroupsHeader = None
-    oidc_issuer: options.OidcIssuer = None
-    oidc_audience: options.OidcAudience = "audiosim"
-    oidc_name: options.OidcName = "sub"
-    oidc_groups: options.OidcGroups = "groups"
 
     def open(self, proxies: Iterable[str]) -> "SignIn | None":
-        """Sign-in by a proxy's header or by a token issuer; None if neither is requested."""
-        if self.login_header is None and self.oidc_issuer is None:
+        """Sign-in by a proxy's header; None if not requested."""
+        if self.login_header is None:
             if self.grant or self.groups_header:
-                needed = "need --login-header or --oidc-issuer, which identify people"
-                raise InputError(f"--grant and --groups-header {needed}")
+                raise InputError("--grant and --groups-header need --login-header, which identifies people")
             return None
-        from audiosim.service.access.issuer import Issuer
         from audiosim.service.access.sign_in import Grant, SignIn
 
-        url, made = self.oidc_issuer, None
-        if url is not None:
-            made = Issuer(url, self.oidc_audience, self.oidc_name, self.oidc_groups)
-        return SignIn(map(Grant.parse, self.grant or ()), self.login_header, self.groups_header, tuple(proxies), made)
+        return SignIn(map(Grant.parse, self.grant or ()), self.login_header, self.groups_header, tuple(proxies))
 
 
 @dataclass(frozen=True, slots=True)

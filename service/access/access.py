@@ -157,16 +157,6 @@ class Access:
                 421, f"this service is not called {host_of(netloc)!r:.80}; --allowed-host gives it another name"
             )
 
-    async def prepare(self, secret: str | None) -> None:
-        """Fetch the issuer's keys if they are needed to check a token."""
-        if self._sign_in is not None and secret is not None:
-            await self._sign_in.prepare(secret)
-
-    def close(self) -> None:
-        """Close the connection to the issuer."""
-        if self._sign_in is not None:
-            self._sign_in.close()
-
     def vouched(self, request: Request) -> Person | None:
         """Person vouched for by a proxy, if the request has no token of its own, or None."""
         if self._sign_in is None or "authorization" in request.headers:
@@ -179,23 +169,19 @@ class Access:
             return self._sign_in.admit(person)
         return self.identify(presented(request)[0], address_of(request))
 
-    async def admit(self, request: Request, scopes: Set[str]) -> None:
+    def admit(self, request: Request, scopes: Set[str]) -> None:
         """Admit a request if its caller is allowed; `caller_of` then returns the caller.
 
         scopes  scopes of the route
         """
         headers, netloc = request.headers, request.headers.get("host", "")
-        secret, in_cookie = presented(request)
+        in_cookie = presented(request)[1]
         if not request.scope["path"].startswith(HEALTH):  # monitors address the machine, not its names
             self.check_name(netloc)
         by_browser = in_cookie or self.vouched(request) is not None
         if request.method not in SAFE:
             check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_browser)
-        if NOBODY.role in scopes and self.locked:
-            caller = NOBODY  # health checks and static files never wait for an issuer
-        else:
-            await self.prepare(secret)
-            caller = self.recognise(request)
+        caller = NOBODY if NOBODY.role in scopes and self.locked else self.recognise(request)
         check_allowed(caller, scopes, request.path_params.get("collection"))
         request.scope["state"].update(caller=caller, role=caller.role)
 
@@ -216,8 +202,6 @@ class Access:
         found = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
         if found and found[0].valid(self._now()):
             return Caller(found[0].role, found[0].name, found[0].collection)
-        if self._sign_in is not None and (person := self._sign_in.holder(secret)) is not None:
-            return self._sign_in.admit(person)
         if wait_s := self._guesses.count(address, moment):
             later = {"Retry-After": str(int(wait_s) + 1)}
             raise DeniedError(429, "too many wrong tokens from this address; try again later", later)

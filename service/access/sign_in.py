@@ -1,6 +1,6 @@
-"""Sign-in by an institution: a name given by a trusted proxy, or a token of an OpenID Connect issuer.
+"""Sign-in by an institution: a trusted proxy says who asks.
 
-Both identify a person without giving any rights: rights come from the grants of the service's operator.
+This gives no rights: rights come from the grants of the service's operator.
 """
 
 import ipaddress
@@ -11,7 +11,6 @@ from starlette.datastructures import Headers
 
 from audiosim.errors import InputError
 from audiosim.service.access.callers import Caller, DeniedError
-from audiosim.service.access.issuer import Issuer
 from audiosim.service.access.tokens import NAME_LIMIT, ROLES
 
 ANYBODY = "*"
@@ -66,26 +65,24 @@ class SignIn:
     """Identifies callers through an institution, and gives them their granted roles.
 
     grants         grants; the first that covers a person counts
-    header         header for the name from a proxy, or None
-    groups_header  header for the groups from a proxy
+    header         header for the name from a proxy
+    groups_header  header for the groups from a proxy, or None
     proxies        trusted addresses and networks; headers from others are ignored
-    issuer         issuer of tokens, or None
     """
 
     def __init__(
         self,
         grants: Iterable[Grant],
-        header: str | None = None,
+        header: str,
         groups_header: str | None = None,
         proxies: Sequence[str] = (),
-        issuer: Issuer | None = None,
     ) -> None:
         self._grants = tuple(grants)
-        self._header, self._groups_header, self._issuer = header, groups_header, issuer
+        self._header, self._groups_header = header, groups_header
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
         if not self._grants:
             raise InputError("nobody could sign in: give people a role with --grant, such as assessor=*")
-        if header and not proxies:
+        if not proxies:
             raise InputError(f"anybody could send {header}: name the proxy to believe with --trusted-proxy")
 
     def vouched(self, headers: Headers, peer: str) -> Person | None:
@@ -93,7 +90,7 @@ class SignIn:
 
         peer  address at the other end of the connection, regardless of headers
         """
-        if self._header is None or not self._is_proxy(peer):
+        if not self._is_proxy(peer):
             return None
         said = headers.getlist(self._header)
         if len(said) > 1:
@@ -103,23 +100,6 @@ class SignIn:
             return None
         groups = headers.getlist(self._groups_header) if self._groups_header else []
         return Person(_checked(name), _split(_text(",".join(groups))))
-
-    async def prepare(self, secret: str) -> None:
-        """Fetch the keys needed to check whether a token comes from the issuer."""
-        if self._issuer is not None and self._issuer.may_be_own(secret):
-            await self._issuer.prepare(secret)
-
-    def close(self) -> None:
-        """Stop requests to the issuer."""
-        if self._issuer is not None:
-            self._issuer.close()
-
-    def holder(self, secret: str) -> Person | None:
-        """The holder of an issuer's token; None for an invalid or foreign token."""
-        if self._issuer is None or not self._issuer.may_be_own(secret):
-            return None
-        found = self._issuer.holder(secret)
-        return None if found is None else Person(_checked(found[0]), found[1])
 
     def admit(self, person: Person) -> Caller:
         """The caller for a person, by the first grant that covers them."""

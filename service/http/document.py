@@ -33,7 +33,7 @@ SCHEMES = {
     "token": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A token of `audiosim token create`, or of the institution's issuer where there is one.",
+        "description": "A token of `audiosim token create`.",
     },
     "session": {
         "type": "apiKey",

@@ -152,7 +152,7 @@ class Entrance:
         """
         length, body, state = request.headers.get("content-length", "0"), bytearray(), request.scope["state"]
         state["unread"] = length != "0" or "transfer-encoding" in request.headers
-        await self._access.admit(request, scopes)
+        self._access.admit(request, scopes)
         self._check_head(request, int(length))
         try:
             if state["unread"]:

@@ -98,7 +98,7 @@ def unnamed(called: Called, *names: str) -> Iterator[None]:
 def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
     """Name of the judging assessor; an error if nobody is named.
 
-    A name from a token, a proxy or an issuer is taken literally, because "Ann" and "ann" may be two people there. A
+    A name from a token or a proxy is taken literally, because "Ann" and "ann" may be two people there. A
     typed name is matched to a known assessor regardless of case and Unicode form.
     """
     assessor = caller.assessor(said)

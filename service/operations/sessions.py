@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Body, Request, Response
 
-from audiosim.service.access.access import COOKIE, Access, address_of, presented
+from audiosim.service.access.access import COOKIE, Access, address_of
 from audiosim.service.access.callers import NOBODY, OPEN, PUBLIC, Caller, DeniedError
 from audiosim.service.access.tokens import READER
 from audiosim.service.http.exchange import chapter
@@ -22,7 +22,6 @@ async def open_session(
     request: Request, response: Response, access: AccessDep, asked: Annotated[SessionIn, Body()]
 ) -> SessionOut:
     """Keep a token in a cookie that is sent only to this service."""
-    await access.prepare(asked.token)
     caller = access.identify(asked.token, address_of(request))
     answer = _session(caller, response)
     if caller is not OPEN:
@@ -34,7 +33,6 @@ async def open_session(
 @router.get("/session")
 async def show_session(request: Request, response: Response, access: AccessDep) -> SessionOut:
     """Show the identity of the caller, from a token or a trusted proxy; nobody if it has neither."""
-    await access.prepare(presented(request)[0])
     return _session(access.recognise(request), response)
 
 

@@ -114,7 +114,6 @@ class ServiceState:
         try:
             yield
         finally:
-            self.access.close()
             self.keeper.stop()
             self.trainings.stop()
             self.cards.keep_open_ones()

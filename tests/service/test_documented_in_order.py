@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"^(?: {4}|\$ )?(audiosim [a-z](?:.*\\\n)*.*)$|`(audiosim [a-z][^`]*)`", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a command
-# Tested elsewhere: another machine, a cluster and an issuer of tokens in test_served_examples, test_cluster and
-# test_sign_in; `--learn joint` in test_joint_fit; campaigns judged by ann in test_cli_judges, test_comparing and
-# test_check_pairs; weights by judgments and embeddings in test_embedded; studies in test_study_app; aspects in
-# test_cli_judges. Not available in tests: the dialogues judged by machines, and musicnn.
+# Tested elsewhere: another machine and a cluster in test_served_examples and test_cluster; `--learn joint` in
+# test_joint_fit; campaigns judged by ann in test_cli_judges, test_comparing and test_check_pairs; weights by judgments
+# and embeddings in test_embedded; studies in test_study_app; aspects in test_cli_judges. Not available in tests: the
+# dialogues judged by machines, and musicnn.
 ELSEWHERE = re.compile(
-    r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|--known|"
+    r"https?://|tcp://|s3://|postgresql://|--learn joint|audiosim demo|--known|"
     r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn|"
     r"--aspect|--generated|--without|without-ann|--kinds"
 )
