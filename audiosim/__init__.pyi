@@ -1,4 +1,3 @@
-from .beside_peers import honesty as honesty
 from .campaign import Campaign as Campaign
 from .collection.collection import Collection as Collection
 from .collection.grading import regrade as regrade

@@ -1,13 +1,14 @@
 """Benchmark of honesty: audiosim and its peers on the same collections and budgets.
 
-    python benchmarks/honesty.py --keep FOLDER [--parts 8] [--peers all] [--only dl2019] [--collection MINE]
+    python benchmarks/honesty.py --keep FOLDER [--parts 8] [--peers all] [--only dl2019]
+    python benchmarks/honesty.py --collection FOLDER... [--measure CG] [--at 0,50,100]    on your own, fully judged
 
 Random parts of each collection are drawn with a seed, with unknown documents. On each part every method has 50, 100,
-200 and 400 pairs judged, and states which systems are better. Reported are the share of pairs of systems ranked right,
-the stated share less that, the share of 95 % intervals that hold the truth, and their width; at 0, too, for methods
-that state something with nothing judged. For the methods see `audiosim simulate --help`; installed packages at the
-entry point `audiosim.peers` are compared as well. Collections are those of ../shared/data, each played without anything
-that the model learned from its source, and any fully judged folder named by --collection, played by the shipped model.
+200 and 400 pairs judged, or as many as --at says, and states which systems are better. Reported are the share of pairs
+of systems ranked right, the stated share less that, the share of 95 % intervals that hold the truth, and their width;
+at 0, too, for methods that state something with nothing judged. The methods are described in docs/honesty.md and named
+in peers/known.py. Collections are those of ../shared/data, each played without anything that the model learned from its
+source, and any fully judged folder named by --collection, played by the shipped model.
 
 With --keep each finished part is kept: an interrupted run continues, runs of several collections or methods add up, and
 --figures sums up the kept parts and writes tables and pictures. GLIDE needs Python 3.12, or --glide with the folder of
@@ -20,24 +21,30 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from calibration import Start, bare, between_all, model_for, parts_of, real
 from figures import Figures
+from peers.comparison import BUDGETS, OWN, Honesty, across, columns_of, compare_methods
+from peers.known import chosen_peers
 from threadpoolctl import threadpool_limits
 
 from audiosim.collection.collection import Collection
+from audiosim.errors import AudiosimError
 from audiosim.ordinal.model import Model, load_model
-from audiosim.peers.honesty import BUDGETS, OWN, Honesty, across, columns_of, compare_methods
-from audiosim.plugins import find_peers
-from audiosim.results.plots import ACCENT, COLOURS, SOFT, draw_stated
+from audiosim.results.plots import ACCENT, COLOURS, SOFT
 from audiosim.simulation import Trial
+from audiosim.stats.arrays import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PAGES = Path(__file__).resolve().parents[1] / "docs"
-AT = (0, *BUDGETS)
+AT = ",".join(map(str, (0, *BUDGETS)))
 INTERVALS_AT = 100  # number judged at which intervals are reported
 DEAR = ("cje",)  # methods that take longer than all others together
+SAID = {"stated": "stated", "systems": "scores held", "differences": "differences held", "half": "half width"}
 GAIN = {50: 0.1, 100: 0.1, 200: 0.08, 400: 0.06}  # by which audiosim should be right more often than shrunken means
 TITLES = {
     "gp": "Gaussian process, maximum likelihood, audiosim's pairs",
@@ -66,20 +73,21 @@ def asked(options: argparse.Namespace) -> dict[str, tuple[Collection, Model]]:
 
 def played(name: str, collection: Collection, model: Model, options: argparse.Namespace) -> Honesty:
     """Every method on parts of a collection."""
-    chosen, lacking = find_peers(options.peers)
+    chosen, lacking = chosen_peers(options.peers)
     for why in lacking:
         print(f"left out: {why}")
     parts = parts_of(name, collection, options.parts)
-    trial = Trial(replace(collection, name=name), Start(model, "CG"))
+    trial = Trial(replace(collection, name=name), Start(model, options.measure))
 
     def told(done: int, total: int) -> None:
         print(f"{name}: {done} of {total} parts", flush=True)
 
     few = {method: chosen.pop(method) for method in DEAR if method in chosen}
-    found = compare_methods(trial, parts, chosen, AT, jobs=options.jobs, keep=options.keep, progress=told)
+    at = tuple(map(int, options.at.split(",")))
+    found = compare_methods(trial, parts, chosen, at, jobs=options.jobs, keep=options.keep, progress=told)
     if not few or not options.dear:
         return found
-    more = compare_methods(trial, parts[: options.dear], few, AT, jobs=options.jobs, keep=options.keep, progress=told)
+    more = compare_methods(trial, parts[: options.dear], few, at, jobs=options.jobs, keep=options.keep, progress=told)
     both = [dict(a) | dict(b) for a, b in zip(found.played, more.played, strict=False)]
     return replace(found, played=(*both, *found.played[len(both) :]))
 
@@ -181,6 +189,30 @@ def draw(found: Mapping[str, Honesty], folder: Path) -> None:
     draw_held(by, order, at, folder / "honesty_intervals.png")
 
 
+def draw_stated(labels: Sequence[str], stated: Array, right: Array, axes: "Axes") -> None:
+    """Stated (filled) and right (open) shares, one method under the other, the first on top.
+
+    labels  (n,) names of the methods; those that state more than is right are drawn in another colour
+    stated  (n,) shares of pairs of systems, NaN where nothing is stated
+    right   (n,)
+    """
+    places = np.arange(len(labels))
+    over = np.nan_to_num(stated, nan=-1.0) > right
+    for which, colour in ((over, COLOURS[1]), (~over, ACCENT)):
+        axes.hlines(places[which], right[which], stated[which], color=colour, linewidth=3, alpha=0.45)
+        axes.plot(stated[which], places[which], "o", color=colour, markersize=7)
+        axes.plot(right[which], places[which], "o", color=colour, markersize=7, markerfacecolor="white")
+    axes.plot([], [], "o", color=SOFT, label="stated")
+    axes.plot([], [], "o", color=SOFT, markerfacecolor="white", label="right")
+    axes.legend(frameon=False, loc="lower right", fontsize=9)
+    axes.set_yticks(places, labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.grid(axis="x", alpha=0.2)
+    axes.set_xlabel("share of pairs of systems")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlim(min(0.5, float(np.nanmin([stated, right]))) - 0.01, 1.01)
+
+
 def short(method: str) -> str:
     """Name of a method on a plot."""
     return titled(method).partition(",")[0]
@@ -220,20 +252,27 @@ def main() -> None:
     parser.add_argument("--dear", type=int, default=2, help=f"parts of {', '.join(DEAR)}, which are slow")
     parser.add_argument("--only", default="", help="collections, with commas")
     parser.add_argument("--collection", type=Path, nargs="*", default=[], help="folders of your own, fully judged")
+    parser.add_argument("--measure", default="CG", help="a weighted sum of gains: CG, DCG or RBP")
+    parser.add_argument("--at", default=AT, help="numbers of judged pairs, with commas")
     parser.add_argument("--keep", type=Path, help="folder of finished parts, from which to continue")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--glide", type=Path, help="folder of the source of GLIDE")
     parser.add_argument("--figures", action="store_true", help="keep tables in results.json, and pictures in docs/")
     options = parser.parse_args()
+    if options.figures and options.at != AT:
+        parser.error(f"the figures are those at {AT}")
     if options.glide:
         sys.path.insert(0, str(options.glide))
     warnings.simplefilter("ignore")
-    with threadpool_limits(1):
-        found = {name: played(name, *one, options) for name, one in asked(options).items()}
+    try:
+        with threadpool_limits(1):
+            found = {name: played(name, *one, options) for name, one in asked(options).items()}
+    except AudiosimError as error:
+        sys.exit(str(error))
     if not options.figures:
         for row in across(list(found.values())):
-            off = "" if row["rms"] is None else f"rms of stated less right {row['rms']:.3f}"
-            print(f"{row['method']:10} {row['budget']:5}  right {row['right']:.3f}  {off}")
+            said = "".join(f"  {title} {cell(row, key)}" for key, title in SAID.items() if row[key] is not None)
+            print(f"{row['method']:10} {row['budget']:5}  right {cell(row, 'right')}{said}")
         return
     with Figures("honesty") as figures:
         tables(figures, found)

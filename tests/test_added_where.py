@@ -25,7 +25,7 @@ def trees():
 
 
 def test_every_file_of_the_table_is_there():
-    assert len(ADDED) == 9
+    assert len(ADDED) == 8
     for files in ADDED.values():
         named = re.findall(r"`([^`]+)`", files)
         assert 1 <= len(named) <= 3

@@ -14,10 +14,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.ordinal.model import Model, source_of
-from audiosim.peers.honesty import compare_methods
-from audiosim.peers.task import Peer
 from audiosim.ranking import StoppingRule
-from audiosim.report.peers import peers_view
 from audiosim.report.screen import progress
 from audiosim.report.simulate import flat, followed_view, repeats_view
 from audiosim.results.value import need
@@ -28,7 +25,6 @@ from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
 LEARNED = "learned"
-PARTS = 8  # default number of parts with --peers
 
 Repeated = Annotated[
     int | None,
@@ -80,25 +76,6 @@ Report = Annotated[
         help="With --repeat and --at: also write the results as a page with plots.",
     ),
 ]
-Peers = Annotated[
-    str | None,
-    typer.Option(
-        "--peers",
-        metavar="NAMES|all",
-        help="Compare audiosim and other methods with the truth, on equal parts and budgets: gp, mtc, active, "
-        "statap, means, shrunken, teams, ppi, cje, choix, glide, or methods of installed packages; `all`: those "
-        "whose packages are installed. Without --repeat 8 parts, without --at 50, 100, 200 and 400 judgments.",
-        show_default=False,
-    ),
-]
-Keep = Annotated[
-    Path | None,
-    typer.Option(
-        "--keep",
-        metavar="FOLDER",
-        help="With --peers: folder for finished parts; an interrupted run continues from there.",
-    ),
-]
 Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", help="Worker processes. Default: one per core.", min=1),
@@ -108,7 +85,7 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="With --repeat or --peers: play on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes "
+        help="With --repeat: play on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes "
         "here. Needs audiosim\\[scale].",
     ),
 ]
@@ -126,45 +103,30 @@ class RepetitionOptions:
     at: At = None
     near: Near = NEAR
     report: Report = None
-    peers: Peers = None
-    keep: Keep = None
     jobs: Jobs = None
     scheduler: Scheduler = None
-
-    @property
-    def parts(self) -> int | None:
-        """Number of parts to play; None for the whole collection."""
-        return PARTS if self.peers is not None and self.repeats is None else self.repeats
 
     @property
     def moments(self) -> tuple[int, ...] | None:
         """Numbers of judgments at which statements are compared with the truth."""
         return None if self.at is None else parse_moments(self.at)
 
-    def check(self, model: str | None, compare: bool, stop: Sequence[str] | None) -> None:
+    def check(self, model: str | None, compare: bool) -> None:
         """Refuse meaningless combinations of options, and a page that could not be written, before hours of play."""
         if compare and self.repeats is not None:
             raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
-        self._check_peers({"--compare": compare, "--stopping-rule": stop, "--report": self.report})
         of_parts = {
             "--learn": self.learn, "--held-out": self.held_out, "--at": self.at, "--scheduler": self.scheduler
         }  # fmt: skip
         given = [name for name, value in of_parts.items() if value is not None]
-        if given and self.parts is None:
+        if given and self.repeats is None:
             raise InputError(f"{given[0]} needs --repeat: it is about parts of the collection")
         if self.learn is not None and model is not None:
             problem = "each part is played with the model learned for it"
             raise InputError(f"--learn and --model cannot be combined: {problem}")
         check_scheduler(self.scheduler, self.jobs)
         if self.report is not None:
-            _check_report(self.report, self.parts, self.at)
-
-    def _check_peers(self, others: Mapping[str, object]) -> None:
-        if self.peers is None and self.keep is not None:
-            raise InputError("--keep needs --peers: it keeps their results")
-        given = [name for name, value in others.items() if value]
-        if self.peers is not None and given:
-            raise InputError(f"--peers and {given[0]} cannot be combined: every method has the same budgets, see --at")
+            _check_report(self.report, self.repeats, self.at)
 
 
 def _check_report(report: Path, parts: int | None, at: str | None) -> None:
@@ -199,13 +161,12 @@ def learner(features: str) -> Learner:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Parts to play, the number of processes, the settings they share, and the seed."""
+    """Parts to play, the number of processes, and the settings they share."""
 
     trial: Trial
     parts: Sequence[Part]
     jobs: int | None
     said: Mapping[str, Any]
-    seed: int = 0
     scheduler: str | None = None
 
     def to_stop(self, stopping_rule: StoppingRule, form: Format) -> None:
@@ -234,21 +195,6 @@ class Batch:
         if report is not None:
             self._write(report, result)
         print_result(form, result, [flat(row) for row in result["curve"]], lambda: followed_view(result))
-
-    def beside(
-        self, peers: tuple[Mapping[str, Peer], Sequence[str]], budgets: Sequence[int], form: Format, keep: Path | None
-    ) -> None:
-        """Play each part with every method; print the stated confidence and the accuracy of each.
-
-        peers  methods by name, and the reasons why others are left out
-        """
-        with progress("comparing") as show:
-            found = compare_methods(
-                self.trial, self.parts, peers[0], budgets, self.seed, jobs=self._jobs, keep=keep, progress=show,
-                scheduler=self.scheduler,
-            )  # fmt: skip
-        result = {**self.said, "queries": len(self.parts[0].queries), **found.to_dict(), "left_out": list(peers[1])}
-        print_result(form, result, result["rows"], lambda: peers_view(result))
 
     def _write(self, report: Path, result: Mapping[str, Any]) -> None:
         from audiosim.report.rendering import origin_of

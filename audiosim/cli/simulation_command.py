@@ -15,8 +15,7 @@ from audiosim.functions import start_loop
 from audiosim.joint.estimators import JOINT, estimator_of
 from audiosim.measures.measure import Measure
 from audiosim.ordinal.model import Model
-from audiosim.peers.honesty import usual_budgets
-from audiosim.plugins import find_measure, find_peers, find_stopping_rule, make_estimator
+from audiosim.plugins import find_measure, find_stopping_rule, make_estimator
 from audiosim.ranking import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
 from audiosim.ranking.about import About, DifferenceDistribution, Ideal
 from audiosim.ranking.rules import AffectedDifferences, DrawnByDoubt
@@ -90,11 +89,8 @@ def simulate(
     `audiosim simulate my-demo --judgments my-demo/truth.qrels --repeat 20 --learn judgment --at 0,50,100`
 
     `audiosim simulate my-demo --judgments my-demo/truth.qrels --compare --stopping-rule judgments=100`
-
-    `audiosim simulate my-demo --judgments my-demo/truth.qrels --peers means,mtc,gp --at 25,50`
     """
-    parts.check(model, compare, stopping_rule)
-    others = None if parts.peers is None else find_peers(parts.peers)
+    parts.check(model, compare)
     stopping_rules, learner = (
         _stopping_rules(target, stopping_rule),
         None if parts.learn is None else repetition.learner(parts.learn),
@@ -108,15 +104,13 @@ def simulate(
         name, find_measure(measure, collection.cutoff), rule, asking.batch, statements.ideal, seed,
         statements.distribution, options.about_of(statements.about),
     )  # fmt: skip
-    if parts.parts is not None:
-        protocol = parts.held_out or ("queries" if learner or moments or others else "teams")
-        drawn = draw_parts(collection, parts.parts, np.random.default_rng(seed), parts.queries, parts.teams, protocol)
+    if parts.repeats is not None:
+        protocol = parts.held_out or ("queries" if learner or moments else "teams")
+        drawn = draw_parts(collection, parts.repeats, np.random.default_rng(seed), parts.queries, parts.teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": parts.learn, "rule": rule}
         trial = Trial(collection, game.start, learner, asking.by_query)
-        many = repetition.Batch(trial, drawn, parts.jobs, said, seed, parts.scheduler)
-        if others:
-            many.beside(others, moments or usual_budgets(collection, drawn, game.measure.cutoff), form, parts.keep)
-        elif moments is None:
+        many = repetition.Batch(trial, drawn, parts.jobs, said, parts.scheduler)
+        if moments is None:
             many.to_stop(first_of(stopping_rules), form)
         else:
             many.at(moments, stopping_rules, parts.near, form, parts.report)

@@ -1,5 +1,4 @@
 from .contents import estimator_factory as estimator_factory
-from .contents import find_peers as find_peers
 from .contents import find_selection_rule as find_selection_rule
 from .contents import find_stopping_rule as find_stopping_rule
 from .contents import load_evidence_kinds as load_evidence_kinds
@@ -18,6 +17,5 @@ from .frame_descriptors import find_frames as find_frames
 from .frame_descriptors import installed_frames as installed_frames
 from .measure_contents import find_measure as find_measure
 from .measure_contract import check_measure as check_measure
-from .peer_contract import check_peer as check_peer
 from .selection_contract import check_selection_rule as check_selection_rule
 from .stopping_contract import check_stopping_rule as check_stopping_rule

@@ -25,7 +25,6 @@ from audiosim.plugins.contents import (
     ESTIMATOR_POINT,
     EVIDENCE_POINT,
     FEATURE_POINT,
-    PEER_POINT,
     SELECTION_RULE_POINT,
     STOPPING_RULE_POINT,
 )
@@ -37,7 +36,6 @@ from audiosim.plugins.feature_contract import check_feature
 from audiosim.plugins.frame_descriptors import DESCRIPTOR_POINT, check_descriptor
 from audiosim.plugins.measure_contents import MEASURE_POINT
 from audiosim.plugins.measure_contract import check_measure
-from audiosim.plugins.peer_contract import check_peer
 from audiosim.plugins.points import OWN, ExtensionPoint, described_point, package_of
 from audiosim.plugins.selection_contract import check_selection_rule
 from audiosim.plugins.stopping_contract import check_stopping_rule
@@ -83,7 +81,6 @@ CHECKS: tuple[tuple[ExtensionPoint[Any], Check], ...] = (
         STOPPING_RULE_POINT,
         lambda definition, _, rng: check_stopping_rule(definition, demo_scores(), rng),
     ),
-    (PEER_POINT, lambda peer, name, rng: check_peer(peer, name, demo_scores().measure, demo_pool(), rng)),
 )
 
 

@@ -12,8 +12,6 @@ from audiosim.joint.terms import OWN_KINDS, EvidenceKind, register_evidence_kind
 from audiosim.ordinal.feature import Feature
 from audiosim.ordinal.features import BUILT_IN, register_feature
 from audiosim.ordinal.model import model_names
-from audiosim.peers.known_peers import PEERS, check_installed, peers_there
-from audiosim.peers.task import Peer
 from audiosim.plugins.points import OWN, ExtensionPoint, an_instance, package_of
 from audiosim.ranking import stopping as stopping_definition
 from audiosim.ranking.expected import ExpectedScores
@@ -38,13 +36,6 @@ def _rule_factory(loaded: object, _: str) -> SelectionRuleFactory:
         raise InputError("a function of expected scores and a seed")
     factory: SelectionRuleFactory = loaded
     return factory
-
-
-def _peer(loaded: object, _: str) -> Peer:
-    if not callable(loaded):
-        raise InputError("a function of a task, a grader and a random generator")
-    peer: Peer = loaded
-    return peer
 
 
 def _decoders() -> Mapping[str, Decoder]:
@@ -78,9 +69,6 @@ STOPPING_RULE_POINT = ExtensionPoint(
     lambda: STOPPING_RULES,
     an_instance(StoppingDefinition, "a StoppingDefinition"),
 )
-
-
-PEER_POINT: ExtensionPoint[Peer] = ExtensionPoint("audiosim.peers", "peer", lambda: PEERS, _peer)
 
 
 def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
@@ -137,19 +125,6 @@ def find_stopping_rule(text: str) -> StoppingRule:
     if parts is None or parts["name"] in STOPPING_RULES or STOPPING_RULE_POINT.choose(parts["name"]) is None:
         return parse_stopping_rule(text)
     return parse_stopping_rule(text, {parts["name"]: STOPPING_RULE_POINT.find(parts["name"])})
-
-
-def find_peers(text: str) -> tuple[dict[str, Peer], list[str]]:
-    """The peers named by a `--peers`, and a message for each one left out because its package is missing.
-
-    text  names of installed peers, joined by commas; or `all`: all installed ones
-    """
-    if text == "all":
-        return peers_there({name: PEER_POINT.find(name) for name in PEER_POINT.names()})
-    found = {name.strip(): PEER_POINT.find(name.strip()) for name in text.split(",")}
-    for name in found:
-        check_installed(name)
-    return found, []
 
 
 def load_features() -> None:

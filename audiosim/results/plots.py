@@ -246,33 +246,6 @@ def draw_calibration(
     return _titled(axes, across, up)
 
 
-def draw_stated(labels: Sequence[str], stated: ArrayLike, right: ArrayLike, axes: "Axes | None" = None) -> "Axes":
-    """Stated (filled) and right (open) shares, one method under the other, the first on top.
-
-    labels  (n,) names of the methods; those that state more than is right are drawn in another colour
-    stated  (n,) shares of pairs of systems, NaN where nothing is stated
-    right   (n,)
-
-    The axis goes from .5 to 1, and further down to fit smaller values.
-    """
-    axes = new_axes(len(labels)) if axes is None else axes
-    stated, right = np.asarray(stated, dtype=float), np.asarray(right, dtype=float)
-    places = np.arange(len(labels))
-    over = np.nan_to_num(stated, nan=-1.0) > right
-    for which, colour in ((over, COLOURS[1]), (~over, ACCENT)):
-        axes.hlines(places[which], right[which], stated[which], color=colour, linewidth=3, alpha=0.45)
-        axes.plot(stated[which], places[which], "o", color=colour, markersize=7)
-        axes.plot(right[which], places[which], "o", color=colour, markersize=7, markerfacecolor="white")
-    axes.plot([], [], "o", color=SOFT, label="stated")
-    axes.plot([], [], "o", color=SOFT, markerfacecolor="white", label="right")
-    axes.legend(frameon=False, loc="lower right", fontsize=9)
-    low_ends, high_ends = np.minimum(stated, right), np.maximum(stated, right)
-    keep_layers(axes, interval_layers(labels, low_ends, stated, high_ends, "stated share of pairs"))
-    _rows(axes, labels, "share of pairs of systems")
-    axes.set_xlim(min(0.5, float(np.nanmin([stated, right]))) - 0.01, 1.01)
-    return axes
-
-
 def draw_tenths(places: ArrayLike, across: str, axes: "Axes | None" = None) -> "Axes":
     """Shares of values in each tenth of [0, 1], beside the expected tenth.
 

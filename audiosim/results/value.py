@@ -24,11 +24,8 @@ EXTRAS = {
     "hover": ("matplotlib", "altair", "vl_convert"),
     "all": ("sklearn",),
     "maps": ("umap",),
-    "peers": ("choix", "cje", "ppi_py"),
 }
 CALLED = {
-    "cje": "cje-eval",
-    "ppi_py": "ppi-python",
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
     "umap": "umap-learn",

@@ -10,18 +10,19 @@ import socket
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import audiosim
-from audiosim.beside_peers import _begun
+from audiosim.cli.simulation_command import _Game
 from audiosim.cluster import dask_cluster
 from audiosim.cluster.turns import each_in_turn
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
+from audiosim.ranking.about import About
+from audiosim.ranking.rules import DrawnByDoubt
 from audiosim.simulation import Design, Trial, draw_parts, follow, synthetic_collection
 
 DEMO = Path(audiosim.__file__).parents[1] / "fixtures" / "demo"
@@ -57,7 +58,8 @@ def parts(collection):
 
 @pytest.fixture(scope="module")
 def trial(collection):
-    return Trial(collection, partial(_begun, "joint", parse_measure("CG@3"), 0))
+    game = _Game("joint", parse_measure("CG@3"), DrawnByDoubt.name, 20, "ordered", 0, "t", About())
+    return Trial(collection, game.start)  # a function that workers can import
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def test_where_nothing_is_installed_the_check_says_so(check):
         [
             "no other package has installed anything: "
             "estimator, measure, feature, kind of evidence, decoder, descriptor, embedding, "
-            "selection rule, stopping rule, peer"
+            "selection rule, stopping rule"
         ],
     )
 

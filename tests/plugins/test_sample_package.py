@@ -240,14 +240,6 @@ def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followe
 
 
 @pytest.mark.slow
-def test_the_peer_of_another_package_is_compared(here):
-    options = ["--judgments", TRUTH, "--peers", "firsts", "--repeat", "2", "--at", "20", "--jobs", "1"]
-    found = parsed(here("simulate", DEMO, *options, "--format", "json"))
-    assert [row["method"] for row in found["rows"]] == ["audiosim", "firsts"]
-    assert 0.4 < found["rows"][1]["right"] <= 1
-
-
-@pytest.mark.slow
 def test_all_are_checked_by_one_command(command):
     code, out, err = command("audiosim.plugins")
     assert (code, err) == (0, "")
@@ -260,7 +252,6 @@ def test_all_are_checked_by_one_command(command):
         "embedding rhythm of audiosim-sample keeps its contract",
         "selection rule even of audiosim-sample keeps its contract",
         "stopping rule winner of audiosim-sample keeps its contract",
-        "peer firsts of audiosim-sample keeps its contract",
     ]
 
 
@@ -268,7 +259,7 @@ def test_all_are_checked_by_one_command(command):
 def test_a_name_that_cannot_be_checked_is_one_line(command):
     code, out, err = command("audiosim.plugins", "nobody")
     assert (code, out) == (1, "")
-    others = "sample, HIT, fTOP, shelf, au, rhythm, even, winner, firsts"
+    others = "sample, HIT, fTOP, shelf, au, rhythm, even, winner"
     assert err == f"audiosim: there is nothing named 'nobody'; other packages have installed {others}\n"
 
 

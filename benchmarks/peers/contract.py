@@ -10,9 +10,9 @@ import numpy as np
 from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
-from audiosim.peers.honesty import ask_peer
-from audiosim.peers.statement import StatedRanking
-from audiosim.peers.task import Grader, Peer, Task
+from peers.comparison import ask_peer
+from peers.statement import StatedRanking
+from peers.task import Grader, Peer, Task
 
 SHARES = (0.0, 0.05, 0.3, 1.0)  # shares of the pool that are judged
 

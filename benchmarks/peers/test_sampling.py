@@ -8,9 +8,9 @@ from scipy import stats
 
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.peers.sampling import _draws, _strata, active, means_by_t, prior_of_ranks, shrunken, statap
-from audiosim.peers.statement import pairs_of
-from audiosim.peers.task import Grader, Task
+from peers.sampling import _draws, _strata, active, means_by_t, prior_of_ranks, shrunken, statap
+from peers.statement import pairs_of
+from peers.task import Grader, Task
 
 BUDGET = 60
 

@@ -11,7 +11,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.joint.terms import log_teams
 from audiosim.measures.measure import parse_measure
-from audiosim.peers.model_peers import (
+from peers.model_peers import (
     JITTER,
     among,
     components,
@@ -22,8 +22,8 @@ from audiosim.peers.model_peers import (
     posterior_of_scores,
     teams,
 )
-from audiosim.peers.statement import pairs_of
-from audiosim.peers.task import Grader, Task
+from peers.statement import pairs_of
+from peers.task import Grader, Task
 
 MIREX = Path(__file__).resolve().parents[3] / "shared" / "data" / "mirex2011"
 K = 40

@@ -1,21 +1,22 @@
-import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-import audiosim
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.joint.estimators import uniform
 from audiosim.measures.measure import parse_measure
-from audiosim.peers import honesty
-from audiosim.peers.honesty import across, compare_methods, statement_of, usual_budgets
-from audiosim.peers.model_peers import gaussian_process
-from audiosim.peers.sampling import means_by_t, shrunken
-from audiosim.peers.statement import order_alone
 from audiosim.ranking import Selection
-from audiosim.simulation import Trial, draw_parts, follow
+from audiosim.simulation import Design, Trial, draw_parts, follow, synthetic_collection
+from peers import comparison
+from peers.comparison import across, compare_methods, statement_of
+from peers.model_peers import gaussian_process
+from peers.sampling import means_by_t, shrunken
+from peers.statement import order_alone
 
 BUDGETS = (0, 12, 30)
 PEERS = {"means": means_by_t, "shrunken": shrunken}
@@ -92,7 +93,7 @@ def test_what_was_played_is_kept_and_read(trial, parts, found, tmp_path, monkeyp
     first = compare_methods(trial, parts[:2], {"means": means_by_t}, BUDGETS, keep=tmp_path / "kept")
     assert len(list((tmp_path / "kept").iterdir())) == 4  # two parts, two methods
     played = []
-    monkeypatch.setattr(honesty, "_own", lambda *told, own=honesty._own: played.append(1) or own(*told))
+    monkeypatch.setattr(comparison, "_own", lambda *told, own=comparison._own: played.append(1) or own(*told))
     whole = compare_methods(trial, parts, PEERS, BUDGETS, keep=tmp_path / "kept")
     assert len(played) == 1  # audiosim's campaign on the third part
     assert whole.rows() == found.rows()
@@ -130,14 +131,6 @@ def test_several_collections_count_alike(found):
             assert row["rms"] == pytest.approx(np.sqrt((rows[key]["excess"] ** 2 + other[key]["excess"] ** 2) / 2))
 
 
-def test_budgets_are_those_that_leave_something_unjudged(collection, parts):
-    # 80 pairs on nine queries; five of them have some 45.
-    with pytest.raises(InputError, match=r"a part has \d+ pairs, too few for 50 judgments; choose budgets below that"):
-        usual_budgets(collection, parts, 3)
-    whole = draw_parts(collection, 1, np.random.default_rng(0), queries=9, held_out="queries")
-    assert usual_budgets(collection, whole, 3) == (50,)
-
-
 @pytest.mark.parametrize(
     ("budgets", "told"),
     [
@@ -173,23 +166,27 @@ def test_nobody_else_is_called_audiosim(trial, parts):
         compare_methods(trial, parts, {"audiosim": means_by_t}, BUDGETS)
 
 
-def test_a_comparison_is_a_table_a_line_and_a_plot(found):
-    assert repr(found) == "synthetic, CG@3: 3 methods on 3 parts at 0, 12, 30 judged"
-    assert len(found.to_frame()) == 9
-    assert json.loads(json.dumps(found.to_dict()))["budgets"] == [0, 12, 30]
-    rows = {row["method"]: row for row in found.rows() if row["budget"] == 30}
-    axes = found.plot(30)
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels == sorted(rows, key=lambda name: -rows[name]["right"])
-    with pytest.raises(InputError, match="expected a budget of 0, 12, 30, got 50"):
-        found.plot(50)
-
-
 @pytest.mark.slow
-def test_the_function_says_what_the_command_says(run, tmp_path, collection):
-    collection.save(tmp_path / "small")
-    options = ("--peers", "means", "--repeat", "2", "--at", "10,30", "--measure", "CG@3", "--jobs", "1")
-    code, out, _ = run("simulate", tmp_path / "small", *options, "--format", "json")
-    assert code == 0
-    said = audiosim.honesty(tmp_path / "small", measure="CG@3", peers="means", repeats=2, budgets=(10, 30))
-    assert json.loads(out)["rows"] == json.loads(json.dumps(said.rows()))
+def test_the_benchmark_compares_methods_on_a_collection_of_one_s_own(tmp_path):
+    synthetic_collection(np.random.default_rng(2), Design(6, 3, 6, 3, 12)).save(tmp_path / "small")
+    script = Path(__file__).resolve().parents[1] / "honesty.py"
+
+    def call(*options):
+        command = [sys.executable, script, "--collection", tmp_path / "small", "--parts", "2", *options]
+        ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    code, out, err = call("--peers", ",".join(PEERS), "--at", "0,12", "--measure", "DCG")
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines() if "right" in line]
+    assert [row[:3] for row in rows] == [[name, at, "right"] for name in ("audiosim", *PEERS) for at in ("0", "12")]
+    assert all(0 <= float(row[3]) <= 1 for row in rows)
+    for options, told in (
+        (("--peers", "gauss"), "unknown peer 'gauss', expected one of gp, mtc, "),
+        (("--peers", "means", "--measure", "nDCG"), "peers estimate weighted sums of grades, such as CG@5 or DCG@10"),
+        (("--peers", "means"), "expected budgets below that, got 400"),
+    ):
+        code, out, err = call(*options)
+        assert code == 1
+        assert told in err
+        assert len(err.splitlines()) == 1

@@ -8,11 +8,11 @@ from scipy import stats
 
 from audiosim.errors import MissingPackageError
 from audiosim.joint.terms import log_teams
-from audiosim.peers import known_peers, packages
-from audiosim.peers.packages import capped, choix, cje, duels, ppi
-from audiosim.peers.statement import nothing_known, pairs_of
-from audiosim.peers.task import Grader
-from audiosim.plugins import find_peers
+from peers import known, packages
+from peers.known import chosen_peers
+from peers.packages import capped, choix, cje, duels, ppi
+from peers.statement import nothing_known, pairs_of
+from peers.task import Grader
 
 BUDGET = 60
 
@@ -130,16 +130,16 @@ def test_cje_states_nothing_of_a_system_with_one_judged_query(task, gains, monke
 
 
 def test_a_peer_whose_package_is_missing_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(known_peers, "has_package", lambda name: name != "ppi_py")
-    with pytest.raises(MissingPackageError, match=r"peer ppi needs ppi-python: pip install 'audiosim\[peers\]'"):
-        find_peers("means,ppi")
-    found, lacking = find_peers("all")
+    monkeypatch.setattr(known, "has_package", lambda name: name != "ppi_py")
+    with pytest.raises(MissingPackageError, match=r"peer ppi needs ppi-python: pip install ppi-python"):
+        chosen_peers("means,ppi")
+    found, lacking = chosen_peers("all")
     assert "means" in found
     assert "ppi" not in found
-    assert "peer ppi needs ppi-python: pip install 'audiosim[peers]'" in lacking
+    assert "peer ppi needs ppi-python: pip install ppi-python" in lacking
 
 
 @pytest.mark.skipif(importlib.util.find_spec("glide") is not None, reason="GLIDE is installed")
 def test_without_glide_it_is_said_how_to_get_it():
     with pytest.raises(MissingPackageError, match="peer glide needs glide-py: pip install glide-py with Python 3.12"):
-        find_peers("glide")
+        chosen_peers("glide")

@@ -11,10 +11,10 @@ from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
 from audiosim.measures.lists import gain_of, linear_gain
 from audiosim.measures.measure import Measure
-from audiosim.peers.statement import StatedRanking
 from audiosim.ranking.linear import LinearScores
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
+from peers.statement import StatedRanking
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Grader:
 class Peer(Protocol):
     """Method that requests judgments of pairs, and then ranks the systems with its confidence.
 
-    Entry-point group `audiosim.peers`: each entry is such a function. Contract: `audiosim.plugins.check_peer`.
+    Named in `peers.known.PEERS`. Contract: `peers.contract.check_peer`.
     """
 
     def __call__(self, task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:

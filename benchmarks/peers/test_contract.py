@@ -1,4 +1,4 @@
-"""Methods installed by other packages, and messages about violations of their contract."""
+"""Peers by name, and messages about violations of their contract."""
 
 import importlib.util
 import re
@@ -9,16 +9,9 @@ import pytest
 
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.peers.known_peers import NEEDED, PEERS
-from audiosim.peers.statement import nothing_known, order_alone
-from audiosim.plugins import check_peer, find_peers
-
-GROUP = "audiosim.peers"
-MINE = """
-from audiosim.peers.statement import order_alone
-def first(task, grader, rng):
-    return order_alone(rng.random(len(task.pool.systems)))
-"""
+from peers.contract import check_peer
+from peers.known import NEEDED, PEERS, chosen_peers
+from peers.statement import nothing_known, order_alone
 
 
 def check(peer, pool):
@@ -29,8 +22,8 @@ def check(peer, pool):
 @pytest.mark.filterwarnings("ignore")  # warnings of packages about little data
 @pytest.mark.parametrize("name", list(PEERS))
 def test_audiosim_s_own_peers_keep_their_contract(name, demo_pool):
-    package = "glide.estimators" if name == "glide" else NEEDED.get(name, "numpy")
-    if importlib.util.find_spec(package.partition(".")[0]) is None:
+    package = "glide" if name == "glide" else NEEDED.get(name, ("numpy",))[0]
+    if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
     check(PEERS[name], demo_pool)
 
@@ -42,26 +35,12 @@ def test_the_example_of_the_page_keeps_its_contract(demo_pool):
     check(names["by_sample"], demo_pool)
 
 
-def test_an_installed_peer_is_found_among_all(install, demo_pool):
-    install("made-up", MINE, (GROUP, "first", "made_up:first"))
-    found, _ = find_peers("all")
-    assert list(found)[-1] == "first"
-    check(found["first"], demo_pool)
-    assert list(find_peers("first, means")[0]) == ["first", "means"]
-
-
-def test_an_unknown_peer_is_told_with_all_there_are():
+def test_peers_are_named_with_commas_and_an_unknown_one_with_all_there_are():
+    assert list(chosen_peers("teams, means")[0]) == ["teams", "means"]
     with pytest.raises(
         InputError, match="unknown peer 'mean', expected one of gp, mtc, active, .*; did you mean means"
     ):
-        find_peers("mean")
-
-
-def test_what_is_no_function_is_refused(install):
-    install("made-up", "first = 3", (GROUP, "first", "made_up:first"))
-    told = r"first \(made_up:first\) of package made-up must be a function of a task, a grader and a random generator"
-    with pytest.raises(InputError, match=told):
-        find_peers("first")
+        chosen_peers("mean")
 
 
 def spoils(task, grader, rng):

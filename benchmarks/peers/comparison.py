@@ -6,28 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from audiosim.cluster.turns import each_in_turn
-from audiosim.collection.collection import Collection
-from audiosim.collection.pool import build_pool
 from audiosim.errors import AudiosimError, InputError
-from audiosim.peers.statement import LEVEL, Outcome, StatedRanking, pairs_of
-from audiosim.peers.task import Grader, Peer, Task, check_measure_of_peers
 from audiosim.ranking import Selection
 from audiosim.ranking.ranking import Ranking
-from audiosim.results.value import frame_of, in_notebook
 from audiosim.simulation.calibration import jackknife_error, mean_and_error
 from audiosim.simulation.trials import Part, Trial
 from audiosim.stats.arrays import Array
 from audiosim.tables.text import write_text
 from audiosim.text import one_line
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from peers.statement import LEVEL, Outcome, StatedRanking, pairs_of
+from peers.task import Grader, Peer, Task, check_measure_of_peers
 
 OWN = "audiosim"  # key of audiosim's own statements
 BUDGETS = (50, 100, 200, 400)
@@ -49,14 +42,6 @@ class Honesty:
     measure: str
     budgets: tuple[int, ...]
     played: tuple[Played, ...]
-
-    def __repr__(self) -> str:
-        at = ", ".join(map(str, self.budgets))
-        return (
-            f"{self.collection}, {self.measure}: {len(self.methods)} methods on {len(self.played)} parts at {at} judged"
-        )
-
-    _repr_html_ = in_notebook
 
     @property
     def methods(self) -> list[str]:
@@ -80,26 +65,6 @@ class Honesty:
             for method in self.methods
             for place, budget in enumerate(self.budgets)
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain values, ready for JSON."""
-        named = {"collection": self.collection, "measure": self.measure, "repeats": len(self.played)}
-        return named | {"budgets": list(self.budgets), "rows": self.rows()}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Its rows as a pandas table."""
-        return frame_of(self.rows())
-
-    def plot(self, budget: int | None = None, axes: "Axes | None" = None) -> "Axes":
-        """Stated confidence and true accuracy of each method at a budget, the second if None; new axes if None."""
-        from audiosim.results.plots import draw_stated
-
-        budget = self.budgets[min(1, len(self.budgets) - 1)] if budget is None else budget
-        if budget not in self.budgets:
-            raise InputError(f"expected a budget of {', '.join(map(str, self.budgets))}, got {budget}")
-        rows = sorted((row for row in self.rows() if row["budget"] == budget), key=lambda row: -row["right"])
-        stated, right = columns_of(rows, "stated", "right")
-        return draw_stated([row["method"] for row in rows], stated, right, axes)
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], *names: str) -> list[Array]:
@@ -162,7 +127,6 @@ def compare_methods(
     jobs: int = 1,
     keep: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    scheduler: str | None = None,
 ) -> Honesty:
     """Play audiosim's campaign and every peer on the same parts of a collection, at the same budgets.
 
@@ -170,27 +134,16 @@ def compare_methods(
     seed     seed of the peers' draws; peers that draw evenly draw the same pairs
     jobs     number of processes; with more than one everything must be picklable
     keep     folder for results, created if need be; an interrupted run continues from it
-    scheduler  address of a Dask cluster that does the work; its machines find `keep` under the same path
     """
     if not budgets or min(budgets) < 0 or any(low >= high for low, high in pairwise(budgets)):
         raise InputError(f"budgets must rise from 0 or more, got {', '.join(map(str, budgets)) or 'none'}")
     if OWN in peers:
         raise InputError(f"a peer cannot be called {OWN}: audiosim's own results have that name")
     if keep is not None:
-        keep = keep.absolute()  # machines of a cluster have other working directories
         keep.mkdir(parents=True, exist_ok=True)
     work = _Play(trial, tuple(parts), tuple(peers.items()), tuple(budgets), seed, keep)
-    played = tuple(each_in_turn(work, len(parts), jobs, progress, scheduler))
+    played = tuple(each_in_turn(work, len(parts), jobs, progress))
     return Honesty(trial.collection.name, played[0][0], tuple(budgets), tuple(outcomes for _, outcomes in played))
-
-
-def usual_budgets(collection: Collection, parts: Sequence[Part], cutoff: int | None) -> tuple[int, ...]:
-    """The BUDGETS that leave unjudged pairs in every part; an InputError if there is none."""
-    least = min(len(build_pool(part.of(collection), cutoff).pairs) for part in parts)
-    budgets = tuple(budget for budget in BUDGETS if budget < least)
-    if not budgets:
-        raise InputError(f"a part has {least} pairs, too few for {BUDGETS[0]} judgments; choose budgets below that")
-    return budgets
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +202,7 @@ def ask_peer(name: str, peer: Peer, task: Task, grader: Grader, rng: np.random.G
         said: object = peer(task, grader, rng)
     except AudiosimError as error:
         raise InputError(f"peer {name}: {error}") from error
-    except Exception as error:  # a plugin's code may raise anything
+    except Exception as error:  # another's code may raise anything
         raise InputError(f"peer {name} fails: {one_line(error)}") from error
     systems = len(task.pool.systems)
     if not isinstance(said, StatedRanking) or len(said.scores) != systems:

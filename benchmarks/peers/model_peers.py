@@ -5,10 +5,10 @@ from scipy import linalg, sparse
 
 from audiosim.joint.estimators import uniform
 from audiosim.joint.terms import log_teams
-from audiosim.peers.statement import StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
-from audiosim.peers.task import Grader, Task
 from audiosim.ranking import Selection
 from audiosim.stats.arrays import Array, Integers
+from peers.statement import StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
+from peers.task import Grader, Task
 
 JITTER = 1e-8  # share of the variance of the judged gains, which makes their covariance invertible
 BOUNDS = (1e-5, 1e3)  # bounds of a component's variance, in variances of the judged gains

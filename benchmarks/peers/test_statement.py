@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.peers.statement import Outcome, StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
+from peers.statement import Outcome, StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
 
 SCORES = np.array([0.3, 0.5, 0.45])
 DIFFERENCES = np.array([-0.2, -0.15, 0.05])  # between 0 and 1, 0 and 2, 1 and 2

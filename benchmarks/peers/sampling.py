@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import sparse
 
-from audiosim.peers.statement import StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
-from audiosim.peers.task import Grader, Task
 from audiosim.stats.arrays import Array, Booleans, Integers
+from peers.statement import StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
+from peers.task import Grader, Task
 
 FEWEST = 3  # fewest judged documents of a system for an interval
 PSEUDO = 3.0  # weight of the mean of all judged documents, in judgments

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from audiosim.joint.terms import log_teams
-from audiosim.peers.sampling import FEWEST, draw_evenly, means_by_t
-from audiosim.peers.statement import LEVEL, StatedRanking, by_deviations, nothing_known, pairs_of
-from audiosim.peers.task import Grader, Task
 from audiosim.stats.arrays import Array, Booleans
+from peers.sampling import FEWEST, draw_evenly, means_by_t
+from peers.statement import LEVEL, StatedRanking, by_deviations, nothing_known, pairs_of
+from peers.task import Grader, Task
 
 QUANTILE = 1.959963984540054  # 97.5 % quantile of the normal distribution, to convert an interval to a deviation
 LEAST_CHANCE = 0.05  # uncertainty of a document without effect on differences, as a share of the largest

@@ -1,1 +1,0 @@
-"""Other methods of ranking systems from few judgments, compared with the truth like audiosim's own."""
