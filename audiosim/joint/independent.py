@@ -11,12 +11,12 @@ from audiosim.collection.evidence import FeatureRows, read_feature_rows
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import SCALES, Scale
 from audiosim.errors import InputError
-from audiosim.joint.posterior import Belief, evidence_of, in_words
+from audiosim.joint.posterior import Belief, evidence_of
+from audiosim.joint.predictions import columns_of_values
 from audiosim.ordinal.feature import Feature
 from audiosim.ordinal.features import FEATURES, Table, check_terms, needs_judgments
 from audiosim.ordinal.model import Model, fallbacks, load_model, model_for_scale
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.stats.ordinal import expectation, variance
 
 PredictedColumns = dict[str, Array | Sequence[str | None]]
 
@@ -60,19 +60,11 @@ def _predicted(models: Sequence[Model], rows: FeatureRows) -> PredictedColumns:
     if (left := np.isnan(probabilities[:, 0])).any():
         row, last = rows.first + int(np.argmax(left)), models[-1]
         raise InputError(f"row {row}: a feature of model {last.name} is unknown, and it names no fallback")
-    levels = np.array(first.levels)
-    expected = expectation(probabilities, levels)
+    levels, names = np.array(first.levels), tuple(one.name for one in models)
     highest = SCALES[first.scale].maximum if first.scale in SCALES else levels[-1]
-    spoke = [in_words(evidence_of(FEATURES[name] for name in one.features)) for one in models]
-    codes = model.tolist()
-    return {
-        "expectation": expected,
-        "variance": variance(probabilities, levels),
-        "gain": expected / highest,
-        "model": [models[code].name for code in codes],
-        "evidence": [spoke[code] for code in codes],
-        **{f"p{level:g}": column for level, column in zip(first.levels, probabilities.T, strict=True)},
-    }
+    evidence = tuple(evidence_of(FEATURES[name] for name in one.features) for one in models)
+    belief = Belief.independent(levels, probabilities, np.full(count, np.nan), highest, names, model, evidence, model)
+    return columns_of_values(belief, np.arange(count))
 
 
 def fill_by_first(

@@ -214,18 +214,22 @@ def prediction_rows(
 
 def prediction_columns(
     belief: Belief, pairs: Sequence[Pair], chosen: Integers, factor: float = 1.0
-) -> dict[str, Array | list[str] | list[str | None]]:
+) -> dict[str, Array | Sequence[str | None]]:
     """Values of `prediction_rows` as columns, with one for each level, p0, p50 and so on, in place of probabilities."""
+    some = [pairs[place] for place in chosen.tolist()]
+    words = {"query": [pair.query for pair in some], "document": [pair.document for pair in some]}
+    return {**words, **columns_of_values(belief, chosen, factor)}
+
+
+def columns_of_values(belief: Belief, chosen: Integers, factor: float = 1.0) -> dict[str, Array | Sequence[str | None]]:
+    """Columns of `prediction_columns` without the names of the pairs."""
     expectation, variance, probabilities, gain = _columns(belief, factor)
     numbers = {"expectation": expectation, "variance": variance, "gain": gain}
     levels = {f"p{level:g}": column for level, column in zip(belief.levels, probabilities.T, strict=True)}
-    some = chosen.tolist()
     return {
-        "query": [pairs[place].query for place in some],
-        "document": [pairs[place].document for place in some],
         **{name: column[chosen] for name, column in numbers.items()},
         "model": [belief.models[number] for number in belief.model[chosen].tolist()],
-        "evidence": [belief.evidence_of(place) for place in some],
+        "evidence": [belief.evidence_of(place) for place in chosen.tolist()],
         **{name: column[chosen] for name, column in levels.items()},
     }
 

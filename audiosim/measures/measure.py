@@ -105,12 +105,16 @@ def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array
     judged  (..., m) grades of all judged documents of the query, best first, 0 after the last; its shape may be that of
             the queries alone, (q, m) for grades (s, q, n)
     """
+    found = as_defined(measure, scale, grades, judged)
+    return at_ends(found) if measure.bounded else found
+
+
+def as_defined(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
+    """What the definition of a measure returns for the arguments of `score`, of any type if it breaks the contract."""
     lists = grades[..., : measure.cutoff]
     if measure.definition.score is not None:
-        found = measure.definition.score(measure, scale, lists, judged)
-    else:
-        found = _weighted(GradedLists(measure, scale, lists, judged))
-    return at_ends(found) if measure.bounded else found
+        return measure.definition.score(measure, scale, lists, judged)
+    return _weighted(GradedLists(measure, scale, lists, judged))
 
 
 def _weighted(of: GradedLists) -> Array:

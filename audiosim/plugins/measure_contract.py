@@ -23,7 +23,7 @@ import numpy as np
 from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
 from audiosim.measures.lists import discounted, gain_of, share_of
-from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue, score
+from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue, as_defined, score
 from audiosim.measures.satisfaction import user_form
 from audiosim.ranking.linear import weights_of_ranks
 from audiosim.stats.arrays import Array
@@ -45,6 +45,8 @@ def check_measure(definition: Definition, rng: np.random.Generator) -> None:
     for measure in _choices(definition, rng):
         _check_pickles(measure)
         for scale in SCALES:
+            if measure.lowest_rel > scale.maximum:
+                continue  # refused for such a scale: see `expected_scores`
             checked = _Checked(measure, scale)
             checked.check_edges()
             checked.check_rank_weights()
@@ -104,7 +106,7 @@ class _Checked:
         """Score by the measure, if it is well-formed."""
         given = grades.copy(), judged.copy()
         try:
-            found: object = score(self.measure, self.scale, *given)
+            found: object = as_defined(self.measure, self.scale, *given)
         except Exception as error:
             raise InputError(
                 f"{self._label}: score raises {one_line(error)}, for grades {grades.shape} and judged {judged.shape}"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
-from audiosim.joint.levels import FREEDOM
 from audiosim.joint.prior import FLOOR
 from audiosim.ordinal.model import EFFECT_NAMES, TREND, Between, load_model
 from audiosim.simulation import Design, Effects, synthetic_collection
@@ -98,22 +98,34 @@ def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_h
 @pytest.mark.parametrize("judged", [0, 20])
 def test_away_from_home_levels_are_as_wide_as_the_scale_has_them_though_gains_vary_more(some_hundreds, judged):
     # A level's end is as far from the usual mean as its share has it in a normal distribution with the scale's usual
-    # deviation; its gains are compared with those of any collection. Prior variances differ by a few per cent between
-    # pairs, for which the ends allow only on average.
+    # deviation; its gains are compared with those of any collection. All ends of a pair are shifted by one number, such
+    # that its mean grade is its gain. The usual deviation is the mean over the pairs, whose prior deviations differ.
     unknown = replace(some_hundreds, documents={}, query_documents={}, identifier="elsewhere")
     pool = build_pool(unknown)
     grades = pool.spread(unknown.grades())
     grades[np.random.default_rng(0).permutation(len(grades))[judged:]] = np.nan
     belief = estimator_of(pool, load_model("joint-fine")).predict(grades)
     usual = np.array(load_model("historical-fine").probabilities({}, 1)[0])
-    mean = usual @ belief.levels / 100
-    deviation = np.sqrt(usual @ (belief.levels / 100 - mean) ** 2)
-    assert np.sqrt(belief.prior.variance).mean() > 1.05 * deviation
-    ends = mean + deviation * norm.ppf(np.cumsum(usual)[:-1])
-    open_ = ~belief.judged
-    gains, spread = belief.gains.mean[open_, None], np.sqrt(belief.gains.variance[open_, None])
+    values = belief.levels / 100
+    mean = usual @ values
+    deviation = np.sqrt(usual @ (values - mean) ** 2)
+    prior = np.sqrt(belief.prior.variance)
+    assert prior.mean() > 1.05 * deviation
+    ends = mean + deviation * (prior / prior.mean())[:, None] * norm.ppf(np.cumsum(usual)[:-1])
+    open_ = np.flatnonzero(~belief.judged)
     found = np.cumsum(belief.probabilities[open_], axis=1)[:, :-1]
-    np.testing.assert_allclose(found, t.cdf((ends - gains) / spread, FREEDOM), atol=0.02)
+    gains, spread = belief.gains.mean[open_], np.sqrt(belief.gains.variance[open_])
+    wanted = np.clip(gains, values[0] + 0.02 * np.ptp(values), values[-1] - 0.02 * np.ptp(values))
+    np.testing.assert_allclose(belief.probabilities[open_] @ values, wanted, rtol=1e-9)
+
+    def shifted(shift, row):
+        return norm.cdf((ends[open_[row]] - gains[row]) / spread[row] + shift)
+
+    def over(shift, row):
+        return values[-1] - shifted(shift, row) @ np.diff(values) - wanted[row]
+
+    for row in range(len(open_)):
+        np.testing.assert_allclose(found[row], shifted(brentq(over, -9, 9, (row,)), row), atol=1e-3)
 
 
 @pytest.mark.slow
