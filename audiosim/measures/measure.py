@@ -110,7 +110,7 @@ def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array
 
 
 def as_defined(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
-    """What the definition of a measure returns for the arguments of `score`, of any type if it breaks the contract."""
+    """Scores as the definition of a measure returns them: of any type if it breaks the contract."""
     lists = grades[..., : measure.cutoff]
     if measure.definition.score is not None:
         return measure.definition.score(measure, scale, lists, judged)
