@@ -108,6 +108,12 @@ PROMISES = (
         ("tests/sound/test_mutants.py", "tests/collection/test_evidence.py"),
     ),
     Promise(
+        "memory",
+        "what is computed about a state goes with it, with an organiser's page open; freed memory is given back",
+        "every answer of the page after each of several people's judgments, without the collector of cycles",
+        (f"{SERVICE}/test_memory.py",),
+    ),
+    Promise(
         "callers",
         "requests that are too large, too slow or malformed are refused, and others are served",
         "bodies of two million rows, slow heads, a thousand idle connections, invented names",

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from importlib import resources
@@ -285,8 +285,10 @@ class Count:
         self._judged, self._compared = first.judged, len(first.comparisons)
         self._counted, self._learned = 0, 0  # numbers of changes and learnings in the selection
         self._noting, self._counting = Lock(), Lock()
-        self.current_state = CampaignState(0, first, judgments)
-        self.chooser = first  # selection that chooses pairs: the latest that needs no further learning for that
+        # A copy, so that what is computed about the first state goes when the next is counted.
+        self.current_state = CampaignState(0, replace(first), judgments)
+        # Selection that chooses pairs: the latest that needs no further learning for that.
+        self.chooser = self.current_state.selection
         self._estimators = {0: first.estimator}
 
     def changes(self, after: int = 0) -> tuple[int, list[Change]]:

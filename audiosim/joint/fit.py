@@ -102,9 +102,10 @@ class PanelModels:
         first = _learned_from(panel)
         key = _key(first)
         found = self._made.get(key)
+        # Opinions take 50 MB with a hundred people, so only one panel's are kept: a history and the present take turns.
+        for made in [made for other, made in self._made.copy().items() if other != key]:
+            made.forget()
         if found is None:
-            for made in list(self._made.values()):  # for earlier states, which are seldom requested again
-                made.forget()
             if len(self._made) >= PANELS_KEPT:
                 self._made.clear()
             found = self._made[key] = make(first)

@@ -312,9 +312,11 @@ class PanelModel:
         noise = (self.deviations[REST] * self.noise_of_each(judges)) ** 2
         # Judges have effects of their own, as judgments reveal them; all other people act together as one more person.
         variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
+        # In parts, the tastes sparse: with hundreds of effects the dense loadings would take 25 MB, several times.
+        tastes = sparse.csr_array(listeners.each * self.parts)
         of_pairs = [
             np.full((n, judges), listeners.each),
-            np.tile(listeners.each * self.parts, (1, len(some))),
+            *[tastes] * len(some),
             np.full((n, 1), np.sqrt(listeners.fresh)),
             # Where individual tastes are not separate effects, the taste of these people's mean still is.
             np.sqrt(listeners.fresh + listeners.each**2 * folded) * self.parts,
@@ -326,7 +328,7 @@ class PanelModel:
             _with_more(own, scale[rows], together, alone) for own, rows in zip(gains.within, gains.blocks, strict=True)
         )
         every = block_diag(gains.shared, np.diag(variances))
-        prior = BlockNormal(self.mean, gains.blocks, within, gains.sparse_loadings.beside(np.hstack(of_pairs)), every)
+        prior = BlockNormal(self.mean, gains.blocks, within, gains.sparse_loadings.beside(*of_pairs), every)
         column = np.full(judges, -1)
         column[some] = np.arange(len(some))
         common = self.deviations[JUDGE_QUERY] ** 2

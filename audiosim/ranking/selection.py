@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -389,6 +390,13 @@ class Selection:
             belief = self.belief.condition_all(places, grades)
         after = replace(self, belief=belief, scores=self.expected.scores(belief), order=order, log=None)
         return replace(after, asked=None, changes=self.changes + len(places))
+
+    def in_batches(self, batch: int) -> "Selection":
+        """The same loop with another number of judgments between updates; nothing that was computed is lost."""
+        other = copy(self)
+        vars(other).pop("for_many", None)  # it has the other batch
+        object.__setattr__(other, "batch", batch)
+        return other
 
     @cached_property
     def for_many(self) -> "Selection":

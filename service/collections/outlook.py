@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,12 +19,13 @@ from audiosim.joint.moments import last_moment
 from audiosim.joint.people import Panel
 from audiosim.people.agreement import Leaning, leanings
 from audiosim.ranking import Selection
+from audiosim.ranking.stopping import StoppingRule
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.collections.predictions import Remembering
 from audiosim.service.collections.quotas import answers_among, answers_kept
 from audiosim.service.collections.served import ServedCollection
 from audiosim.simulation.plan import SIMULATED_CAMPAIGNS, Effort, effort_from, usual_seconds
-from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
+from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, off_of, remaining
 
 # History of a campaign: the confidence at moments of its log, and the moment at which its stopping rule was met.
 
@@ -78,14 +79,19 @@ class History:
     get the moments computed so far.
     """
 
-    def __init__(self, one: ServedCollection, moments: int = MOMENTS) -> None:
+    def __init__(self, one: ServedCollection, moments: int = MOMENTS, working: "Lock | None" = None) -> None:
+        """The history of a collection's campaign.
+
+        moments  see above
+        working  held while moments are computed; None: a lock of its own
+        """
         self._one, self._most = one, moments
         self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: other threads read it meanwhile
         own = mean_grades(one.collection.judgments)
         self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
         self._panel = Panel.of(one.predictor().pool, one.collection.judgments)
         self._known: dict[int, Moment] = {}  # by the number of changes before each
-        self._looking = Lock()
+        self._looking = working or Lock()
 
     def course(self, proceed: Callable[[], bool] = lambda: True) -> Course:
         """The course up to now; incomplete if this thread runs out of time, or another one is computing.
@@ -309,6 +315,27 @@ class Leisure:
         return time.thread_time() < self._end
 
 
+class Looked(NamedTuple):
+    """State of a campaign that a result was computed from, without its selection, whose arrays would stay in memory.
+
+    number    of the last event counted
+    model     name of the estimator
+    unjudged  pairs of the pool without a judgment
+    off       error of predictions of the judgments still needed, as in `interval_of`
+    """
+
+    number: int
+    model: str
+    unjudged: int
+    off: float
+
+    @classmethod
+    def of(cls, current: CampaignState, stop: StoppingRule) -> "Looked":
+        """The figures of a state."""
+        number, now, _ = current
+        return cls(number, now.estimator.name, len(now.pool.pairs) - now.judged, off_of(now, stop))
+
+
 class Lookahead(Generic[Found]):
     """Slow result computed from a campaign's state while judging goes on.
 
@@ -319,6 +346,7 @@ class Lookahead(Generic[Found]):
     make     computes it from a state, with a largest number of campaigns, and with checks for time left
     most     number of campaigns to simulate
     seconds  time limit for a thread's work on it
+    working  held during the work
     """
 
     def __init__(
@@ -327,15 +355,16 @@ class Lookahead(Generic[Found]):
         make: Callable[[CampaignState, Callable[[], bool], int], Found],
         most: int,
         seconds: float,
+        working: Lock,
     ) -> None:
         self._one, self._make, self._most, self._seconds = one, make, most, seconds
         self.preliminary = False  # True if the last result is preliminary
-        self._last: tuple[CampaignState, Found] | None = None
+        self._last: tuple[Looked, Found] | None = None
         self._looked_at = -math.inf
         self._answers = self._followed = 0  # immediate answers, and how many of them a new result has followed
-        self._working = Lock()  # not needed to return the last result
+        self._working = working  # not needed to return the last result
 
-    def at_hand(self) -> tuple[CampaignState, Found] | None:
+    def at_hand(self) -> tuple[Looked, Found] | None:
         """The last result and its state; None if the request has to wait. `go_on` continues the work."""
         if time.monotonic() >= self._looked_at + LOOKED_AT_S:
             return None
@@ -343,7 +372,7 @@ class Lookahead(Generic[Found]):
         self._answers += 1
         return self._last
 
-    def worked_out(self, seconds: float | None = None) -> tuple[CampaignState, Found]:
+    def worked_out(self, seconds: float | None = None) -> tuple[Looked, Found]:
         """The result for the current state, computed once per state; it may be preliminary."""
         found = self._work_out(Leisure(self._seconds if seconds is None else seconds), FIRST_LOOK)
         self._looked_at = time.monotonic()
@@ -361,13 +390,14 @@ class Lookahead(Generic[Found]):
             self._work_out(lambda: proceed() and leisure(), self._most)
             self._followed = answers  # only after success: a failure is retried
 
-    def _work_out(self, proceed: Callable[[], bool], campaigns: int) -> tuple[CampaignState, Found]:
+    def _work_out(self, proceed: Callable[[], bool], campaigns: int) -> tuple[Looked, Found]:
         with self._working:
             self._one.campaign.refresh()
             current, preliminary = self._one.campaign.current_state, campaigns < self._most
             known = self._last is not None and self._last[0].number == current.number
             if not known or self.preliminary > preliminary:
-                self._last = current, self._make(current, proceed, campaigns)
+                looked = Looked.of(current, self._one.judging.stopping_rule)
+                self._last = looked, self._make(current, proceed, campaigns)
                 self.preliminary = preliminary
             assert self._last is not None
             return self._last
@@ -382,11 +412,12 @@ class Outlook:
 
     def __init__(self, one: ServedCollection) -> None:
         self._one = one
-        self._history = History(one, MOMENTS)
+        working = Lock()  # one at a time: each has several states in memory, hundreds of megabytes with many people
+        self._history = History(one, MOMENTS, working)
         self._looked_at = -math.inf
-        self._selection_at = lru_cache(maxsize=2)(self._history.selection_at)
-        self.remaining = Lookahead(one, self._remaining, REMAINING_DRAWS, REMAINING_S)
-        self.plan = Lookahead(one, self._plan, SIMULATED_CAMPAIGNS, PLAN_S)
+        self._selection_at = lru_cache(maxsize=1)(self._history.selection_at)
+        self.remaining = Lookahead(one, self._remaining, REMAINING_DRAWS, REMAINING_S, working)
+        self.plan = Lookahead(one, self._plan, SIMULATED_CAMPAIGNS, PLAN_S, working)
 
     def is_of(self, one: ServedCollection | None) -> bool:
         """True if it belongs to this very collection, not to one served before."""
@@ -418,7 +449,7 @@ class Outlook:
         than after each judgment, and ends a few judgments late. The model does not learn from the simulated judgments.
         """
         rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
-        chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
+        chosen = current.selection.in_batches(max(COARSE, current.selection.batch))
         return remaining(chosen, self._one.judging.stopping_rule, rng, campaigns, proceed)
 
     def _plan(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Effort:
@@ -426,7 +457,7 @@ class Outlook:
         one, campaign = self._one, self._one.campaign
         rng = np.random.default_rng([one.judging.settings.seed, current.number])
         _, judgments = campaign.snapshot()
-        chosen = replace(current.selection, batch=max(PLANNED_BATCH, current.selection.batch))
+        chosen = current.selection.in_batches(max(PLANNED_BATCH, current.selection.batch))
         return effort_from(
             replace(one.collection, judgments=judgments),
             chosen,

@@ -270,11 +270,11 @@ class Predictor:
     @property
     def own(self) -> State:
         """Predictions from the campaign's judgments, as far as this process has read them."""
+        if self._leads:
+            return self._led()  # not kept: an earlier state would stay in memory until the next request
         last = self._last  # read once and replaced in one step, so that other threads see a whole state
-        if last is None or last.number != (
-            self._campaign.current_state.number if self._leads else self._campaign.number
-        ):
-            last = self._last = self._led() if self._leads else self._followed()
+        if last is None or last.number != self._campaign.number:
+            last = self._last = self._followed()
         return last
 
     def _led(self) -> State:

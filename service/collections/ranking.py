@@ -17,6 +17,7 @@ from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.separation import looks_ahead, telling_pairs, two_systems_ranked, with_next
 from audiosim.ranking.two_systems import TwoSystems, check_two
 from audiosim.ranking.verdicts import Verdicts
+from audiosim.service.process.loops import kept_beside
 from audiosim.stats.arrays import Array, Integers
 from audiosim.text import did_you_mean
 
@@ -100,13 +101,18 @@ class GroundedRanking:
     believed: Callable[[About], Belief]
     stated: Callable[[About], Ranking]
     # A cache of functions would keep the pools of past states.
-    _verdicts: dict[About, Verdicts] = field(default_factory=dict, init=False, repr=False)
+    _verdicts: dict[About, Verdicts] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_selection(cls, selection: Selection) -> "GroundedRanking":
-        """Ranking of a campaign by the campaign's own measure."""
-        stated = selection.stated_belief
-        return cls(selection.expected, selection.belief, lambda about: stated.about(about.whose), selection.stated)
+        """Ranking of a campaign by the campaign's own measure; made anew for each request, its verdicts once."""
+        return cls(
+            selection.expected,
+            selection.belief,
+            lambda about: selection.stated_belief.about(about.whose),
+            selection.stated,
+            _verdicts_of(selection),
+        )
 
     @classmethod
     def of_pool(
@@ -226,3 +232,9 @@ class GroundedRanking:
     def _check(known: Sequence[str], what: str, name: str) -> None:
         if name not in known:
             raise InputError(f"unknown {what} {name!r:.200}, expected one that is ranked{did_you_mean(name, known)}")
+
+
+@kept_beside
+def _verdicts_of(_: Selection) -> dict[About, Verdicts]:
+    """Verdicts in a state of a campaign, by subject; they go with the state."""
+    return {}

@@ -88,7 +88,6 @@ class ServedCollection:
         self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._grounded = lru_cache(maxsize=FEW)(self._rank)
         self._grounded_by_aspect = lru_cache(maxsize=FEW)(self._rank_by_aspect)
-        self._own_grounded = lru_cache(maxsize=1)(GroundedRanking.of_selection)
         self._cutoff = cutoff
         self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
 
@@ -235,7 +234,7 @@ class ServedCollection:
         if aspect and self.collection.aspects is None:
             self.collection.by_aspect(aspect)  # raises
         if measure == selection.measure:
-            return number, self._own_grounded(selection)
+            return number, GroundedRanking.of_selection(selection)
         with self._ranking:  # one at a time: this may take seconds, and the next request may be for the same
             number, judgments = self.campaign.snapshot()
             return number, self._grounded(measure, judgments, self.campaign.comparisons.in_force()[1])

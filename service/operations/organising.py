@@ -10,13 +10,12 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Body, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
-from audiosim.campaign import CampaignState
 from audiosim.campaign.event import parse_time, utc_now
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from audiosim.service.access.links import NAME
 from audiosim.service.access.tokens import Token, TokenStore
-from audiosim.service.collections.outlook import Lookahead, Outlooks
+from audiosim.service.collections.outlook import Lookahead, Looked, Outlooks
 from audiosim.service.http.exchange import CollectionDep, chapter
 from audiosim.service.operations.judging import BeforeQuery, CountQuery
 from audiosim.service.operations.sessions import AccessDep
@@ -167,7 +166,7 @@ def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalI
     return InvitationsOut(True, _invited(tokens, collection))
 
 
-async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[CampaignState, Found, bool]:
+async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[Looked, Found, bool]:
     """The cached result, else the one computed in its turn; and True if it is preliminary."""
     estimate = await to_thread.run_sync(find)
     preliminary = estimate.preliminary  # first, so that a result finished meanwhile is called preliminary once more

@@ -19,17 +19,19 @@ from audiosim.text import one_line
 Value = TypeVar("Value")
 Answer = TypeVar("Answer")
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h numbers them
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # as glibc's malloc.h numbers them
 KEPT_BYTES = 128 * 2**20
 LARGE_BYTES = 32 * 2**20
 
 
 def keep_freed_memory() -> None:
-    """Make glibc keep freed memory for reuse; on other platforms, do nothing.
+    """Make glibc keep freed memory for reuse, by all threads; on other platforms, do nothing.
 
     Otherwise glibc returns the large arrays of each prediction to the system and gets them back page by page for the
-    next request: a third of the time for 5,000 rows of features.
+    next request: a third of the time for 5,000 rows of features. It also keeps what a thread has freed for that thread
+    and a few others: with dozens of threads, hundreds of megabytes that no other can use.
     """
+    _malloc("mallopt", M_ARENA_MAX, 1)
     _malloc("mallopt", M_MMAP_THRESHOLD, LARGE_BYTES)
     _malloc("mallopt", M_TRIM_THRESHOLD, KEPT_BYTES)
 

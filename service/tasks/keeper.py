@@ -33,7 +33,7 @@ LOOK_S = 5.0  # between two searches for files left by another service
 IDLE_S = 1.0  # without a new line, until the write-ahead log is folded in
 PROBE_S = 5.0  # between two checks that the logs are writable
 TIDY = 10  # closed collections after which memory is given back
-TIDY_S = 20.0  # between two returns of freed memory
+TIDY_S = 3.0  # between two returns of freed memory
 FORGET_S = 60.0  # between two searches for data to be deleted
 FOLD_S = 5.0  # between two such foldings under constant load
 

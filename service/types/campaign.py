@@ -22,14 +22,14 @@ from audiosim.ranking.verdicts import Separation
 from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from audiosim.service.collections.aliases import by_name
 from audiosim.service.collections.imports import Import
-from audiosim.service.collections.outlook import Course, Moment, Moved, RecentChanges, Settled
+from audiosim.service.collections.outlook import Course, Looked, Moment, Moved, RecentChanges, Settled
 from audiosim.service.collections.ranking import Clip, QueryDifference, QueryScore, TellingPair
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.types.base import Strict, Wire
 from audiosim.service.types.judging import RecordOut, addresses_of
 from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.plan import Effort
-from audiosim.simulation.remaining import Remaining, interval_of, off_of
+from audiosim.simulation.remaining import Remaining, interval_of
 from audiosim.stats.arrays import Array, Integers
 
 # The wire types of states: a campaign's results so far, for organisers and programs.
@@ -533,22 +533,19 @@ class RemainingOut(Wire):
     preliminary: bool
 
     @classmethod
-    def from_domain(
-        cls, one: ServedCollection, current: CampaignState, found: Remaining, preliminary: bool
-    ) -> "RemainingOut":
-        selection, stop = current.selection, one.judging.stopping_rule
-        low, high = interval_of(found.counts, off_of(selection, stop)) or (None, None)
+    def from_domain(cls, one: ServedCollection, looked: Looked, found: Remaining, preliminary: bool) -> "RemainingOut":
+        low, high = interval_of(found.counts, looked.off) or (None, None)
         return cls(
             collection=one.collection.identifier,
-            state=current.number,
-            goal=str(stop),
-            model=selection.estimator.name,
+            state=looked.number,
+            goal=str(one.judging.stopping_rule),
+            model=looked.model,
             draws=len(found.counts),
             median=found.quantile(0.5),
             low=low,
             high=high,
             more_than=found.more_than,
-            unjudged=len(selection.pool.pairs) - selection.judged,
+            unjudged=looked.unjudged,
             preliminary=preliminary,
         )
 
@@ -609,9 +606,9 @@ class PlanOut(Wire):
     preliminary: bool
 
     @classmethod
-    def from_domain(cls, one: ServedCollection, current: CampaignState, found: Effort, preliminary: bool) -> "PlanOut":
-        about = {"collection": one.collection.identifier, "state": current.number, "preliminary": preliminary}
-        return msgspec.convert(about | {"model": current.selection.estimator.name} | found.to_dict(), cls)
+    def from_domain(cls, one: ServedCollection, looked: Looked, found: Effort, preliminary: bool) -> "PlanOut":
+        about = {"collection": one.collection.identifier, "state": looked.number, "preliminary": preliminary}
+        return msgspec.convert(about | {"model": looked.model} | found.to_dict(), cls)
 
 
 class ShareOut(Wire):

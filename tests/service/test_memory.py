@@ -5,12 +5,18 @@ import subprocess
 import sys
 import weakref
 
+import numpy as np
 import pytest
 
 from audiosim import estimate
+from audiosim.collection.values import Judgment
 from audiosim.ranking.verdicts import Verdicts
+from service.collections.campaigns import Judging
+from service.collections.outlook import Outlook
+from service.collections.served import ServedCollection
 from service.operations.campaign import verdict_fields
 from service.process.loops import kept_beside
+from service.types.campaign import ProgressOut
 
 # The operating system counts pages. An array of 8 MiB has 2,048 pages.
 SCRIPT = """
@@ -85,3 +91,29 @@ def test_what_was_told_of_a_ranking_keeps_no_ranking_of_before(small):
     del told
     gc.collect()
     assert [one() for one in gone] == [None] * 3
+
+
+@pytest.mark.slow
+def test_what_was_computed_about_a_state_goes_when_people_judge_on(small):
+    """Everything that an organiser's page shows, of some states: none is left, nor its belief."""
+    one = ServedCollection(small, "joint", Judging())
+    outlook, rng, gone = Outlook(one), np.random.default_rng(0), []
+    gc.disable()  # what only the collector of cycles frees would pile up between its rounds
+    try:
+        for name in ("ann", "ben", "cho", "ben"):
+            verdict_fields(one.verdicts()[1])
+            _ = one.predictor().now().variance
+            ProgressOut.from_domain("small", one.campaign.current_state)
+            outlook.leanings()
+            outlook.course(seconds=0.1)
+            for what in (outlook.remaining, outlook.plan):
+                what.worked_out(seconds=0.1)
+                what.go_on(lambda: False)
+            gone += [weakref.ref(one.campaign.selection), weakref.ref(one.campaign.selection.belief)]
+            (pair,) = one.campaign.ask(assessor=name)
+            one.campaign.tell(Judgment(*pair, float(rng.choice(small.scale.levels)), name))
+        one.campaign.sync()
+        gone.pop(1)  # the belief before the log, from which it can be counted again
+        assert [ref() for ref in gone] == [None] * len(gone)
+    finally:
+        gc.enable()

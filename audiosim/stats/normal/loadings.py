@@ -342,10 +342,14 @@ class Loadings(Sequence[Array]):
         changed = {block: self[block] * factors[self.blocks[block], None] for block in self.changed}
         return Loadings(rows, self.blocks, changed)
 
-    def beside(self, more: Array) -> "Loadings":
-        """The loadings with columns (n, q) for more effects."""
-        rows = side_by_side([(self.rows, None), (more, None)], len(more))
-        changed = {block: np.hstack([self[block], more[self.blocks[block]]]) for block in self.changed}
+    def beside(self, *more: Array | sparse.csr_array) -> "Loadings":
+        """The loadings with columns (n, q) for more effects, in one or several parts."""
+        parts = [sparse.csr_array(part) for part in more]
+        rows = side_by_side([(part, None) for part in (self.rows, *parts)], self.rows.shape[0])
+        changed = {
+            block: np.hstack([self[block], *(written_out(part, self.blocks[block]) for part in parts)])
+            for block in self.changed
+        }
         return Loadings(rows, self.blocks, changed)
 
 
