@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once, for two cores. Tests in general wait for servers and pages half of the time, fast tests rarely.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration mutants validation links nightly soak drawing release workflows clean
+.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration mutants reproduce validation links nightly soak drawing release workflows clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -26,6 +26,7 @@ help:
 	@echo "make mutants    changes to the core that no test notices, drawn at random; SAMPLE=100, an hour or two"
 	@echo "make nightly    the nightly CI run: links, then validation"
 	@echo "make validation  the notebooks in validation/, which recompute every figure of the docs; takes hours"
+	@echo "make reproduce  every published number that public data allows, beside the publication's; DATA=../shared/data"
 	@echo "make drawing    docs/architecture.svg, from the imports, and pictures of the pages, with Chromium"
 	@echo "make release    wheel and sdist in dist/, after check and test, installed and tried; PYTHONS='python3.11 python3.13'"
 	@echo "make workflows  linters of .github: the schema of its workflows, and their security"
@@ -99,6 +100,10 @@ validation: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench,notebooks]"
 	$(BIN)/python validation/execute.py
 	$(BIN)/python benchmarks/figures.py
+
+DATA ?= ../shared/data
+reproduce: $(VENV)/installed
+	PYTHONPATH=validation $(BIN)/python -m reproduce $(DATA)
 
 SAMPLE ?= 100
 SEED ?= 0

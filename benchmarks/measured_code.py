@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("", "benchmarks/", "models/")
+PACKAGES = ("", "benchmarks/", "models/", "validation/")
 NAMED = re.compile(r"\b(?:from|import) (audiosim(?:\.\w+)*)")
 COMMAND = ("audiosim.__main__", "audiosim.service.app")
 HARNESS = {"figures.py", "measured_code.py"}

@@ -3,7 +3,7 @@
     python benchmarks/published.py [DIR]
 
 DIR is the folder of the public data, by default ../shared/data beside the checkout. Counts and differences are those of
-`audiosim reproduce`, fits those of `audiosim evaluate --fits`.
+`make reproduce`, fits those of `audiosim evaluate --fits`.
 """
 
 import sys
@@ -16,10 +16,12 @@ from figures import Figures
 
 from audiosim import Collection
 from audiosim.measures.scores import scores
-from audiosim.reproduce import PrintedRow, rows
 from audiosim.stats.distributions import FITS, fit_distributions
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+sys.path.insert(0, str(ROOT / "validation"))
+from reproduce import PrintedRow, rows  # noqa: E402
 
 # Urbano (2013), Table 4.4, Fine: mean omega on 53 systems of four years, 50 queries fitted, in the order of FITS.
 PRINTED_FITS = {

@@ -745,13 +745,3 @@ def test_report_writes_one_page_for_judged_and_for_half_judged_collections(run, 
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert page.startswith("<!doctype html>")
         assert "timbre-full" in page
-
-
-@pytest.mark.slow
-def test_reproduce_without_the_data_says_so(run, tmp_path):
-    code, out, err = run("reproduce", tmp_path, "--format", "json")
-    rows = json.loads(out)
-    assert code == 0
-    assert {"source", "quantity", "printed", "computed", "agrees", "reason"} == set(rows[0])
-    assert "is not in" in err
-    assert all(row["agrees"] for row in rows if "Appendix" in row["source"])

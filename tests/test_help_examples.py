@@ -20,9 +20,9 @@ from audiosim import cli
 from audiosim.people.study_log import StudyLog, read_study
 
 # Other files run the examples of the service (tests/service/test_served_examples.py), the demo (tests/test_cli.py),
-# `reproduce` (tests/test_reproduce.py) and `study serve` (tests/service/test_study_app.py);
+# and `study serve` (tests/service/test_study_app.py);
 # no test has a cluster for the last one.
-ELSEWHERE = re.compile(r"audiosim (serve|study serve|demo|reproduce)|http://|s3://|tcp://")
+ELSEWHERE = re.compile(r"audiosim (serve|study serve|demo)|http://|s3://|tcp://")
 LONG = (
     *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
     *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "worth")),

@@ -172,7 +172,7 @@ def takes_rng(function):
 
 CALLED = {
     "next": "next_pairs", "report": "write_report", "study sample": "sample_study", "study answers": "study_answers",
-    "reproduce": "reproduced_numbers", "map": "sound_map",
+    "map": "sound_map",
 }  # fmt: skip
 # Arguments of Python callers, besides the collection, that no option can express.
 IN_PYTHON = {

@@ -1,5 +1,5 @@
 import csv
-import shlex
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +13,12 @@ from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores
-from audiosim.reproduce import PrintedRow, rows
-from audiosim.reproduce.low_cost import paper_without_judgments
 from audiosim.simulation import moment, true_scores
+
+VALIDATION = Path(__file__).resolve().parents[1] / "validation"
+sys.path.append(str(VALIDATION))
+from reproduce import PrintedRow, rows  # noqa: E402
+from reproduce.low_cost import paper_without_judgments  # noqa: E402
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 CHAPTERS = ("section 3.3", "Table 3.2", "Table 3.3", "Table 3.4", "Table 4.2", "Table 4.3", "section 4.1")
@@ -25,15 +28,16 @@ SCORES = ("Urbano (2013), Table 8.5", "Urbano (2013), Table 8.6")
 
 @pytest.fixture(scope="module")
 def found(mirex2011, made_once):
-    """Every row of the published data, from the example in the command's help text: it takes seconds."""
+    """Every row of the published data, as `make reproduce` computes it: it takes seconds."""
     if not (SHARED / "preferences").is_dir():
         pytest.skip("the published data is not here: shared/data/preferences beside the checkout")
 
     def make(folder):
         (folder / "data").symlink_to(SHARED)
         with (folder / "rows.csv").open("w", encoding="utf-8") as stream:
-            command = [sys.executable, "-m", *shlex.split("audiosim reproduce data --format csv")]
-            subprocess.run(command, stdout=stream, cwd=folder, check=True)
+            command = [sys.executable, "-m", "reproduce", "data", "--format", "csv"]
+            environment = os.environ | {"PYTHONPATH": str(VALIDATION)}
+            subprocess.run(command, stdout=stream, cwd=folder, env=environment, check=True)
 
     with (made_once("reproduced", make) / "rows.csv").open(encoding="utf-8", newline="") as stream:
         return [

@@ -52,7 +52,6 @@ PANELS = {
         "report": "evaluation_commands.report",
         "satisfaction": "study_commands.satisfaction",
         "study": "study_commands.app",
-        "reproduce": "evaluation_commands.reproduce",
     },
     "Models and their reliability": {
         "train": "training_command.train",

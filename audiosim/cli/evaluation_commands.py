@@ -1,6 +1,5 @@
-"""Commands on full judgments: evaluate, report, reliability, reproduce."""
+"""Commands on full judgments: evaluate, report, reliability."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -322,29 +321,3 @@ def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> 
     if complete:
         collection = options.only_complete(collection, max(one.cutoff for one in found))
     return collection, texts
-
-
-def reproduce(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Folder with mirex2011, a collection, and preferences/answers.tsv.", show_default=False
-        ),
-    ],
-    form: options.As = options.Format.table,
-) -> None:
-    """Compute every published number that public data allows, and print it beside the published one.
-
-    Example: `audiosim reproduce data --format csv`
-    """
-    from audiosim.report.evaluate import reproduction_view
-    from audiosim.reproduce import reproduced_numbers
-
-    found = reproduced_numbers(folder)
-    rows = found.to_dict()
-    options.print_result(form, rows, rows, lambda: reproduction_view(rows))
-    if found.missing:
-        sys.stderr.write(
-            f"note: the data for {found.missing} of {len(rows)} numbers is not in {folder}, expected mirex2011, a "
-            "collection, and preferences/answers.tsv there\n"
-        )

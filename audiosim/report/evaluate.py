@@ -287,22 +287,3 @@ def _cubic(plain: Mapping[str, Any]) -> str:
         return f"{ends}: too few scores for a cubic."
     a0, a1, a2, a3 = plain["cubic"]["coefficients"]
     return f"{ends}: P(Sat) = {a0:.4f} {a1:+.4f} x {a2:+.4f} x² {a3:+.4f} x³, R² {plain['cubic']['r2']:.4f}"
-
-
-def reproduction_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """For each source, the count of reproduced numbers, and the others."""
-    table = PlainTable(("Source", "left"), "Numbers", "Agree")
-    for source in dict.fromkeys(row["source"] for row in rows):
-        own = [row["agrees"] for row in rows if row["source"] == source]
-        table.add_row(source, str(len(own)), str(sum(own)))
-    disagreeing = [row for row in rows if not row["agrees"]]
-    if not disagreeing:
-        return table
-    parts: list[RenderableType] = [table, Text("\nThose that do not, and why:")]
-    for reason in dict.fromkeys(row["reason"] for row in disagreeing):
-        differing = PlainTable(("Source", "left"), ("Quantity", "left"), "Printed", "Here")
-        for row in (row for row in disagreeing if row["reason"] == reason):
-            here = "no data" if row["computed"] is None else f"{row['computed']:.4g}"
-            differing.add_row(row["source"], row["quantity"], f"{row['printed']:g}", here)
-        parts += [Text(f"\n{reason}"), differing]
-    return Group(*parts)

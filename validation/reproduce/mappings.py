@@ -10,8 +10,8 @@ from audiosim.measures.measure import Measure, parse_measure
 from audiosim.measures.satisfaction import number_satisfied, published_mapping, user_form, user_scores
 from audiosim.people.answers import Answers, read_answers
 from audiosim.people.preferences import Preferences, preferences
-from audiosim.reproduce.data import mirex_2011
-from audiosim.reproduce.row import THESIS, PrintedRow
+from reproduce.data import mirex_2011
+from reproduce.row import THESIS, PrintedRow
 
 # measure: Tables 3.2, 3.3 and 3.4, column Broad
 CHAPTER_3 = {

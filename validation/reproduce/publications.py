@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from audiosim.errors import InputError
-from audiosim.reproduce.generalizability import stability_of_mirex_2011
-from audiosim.reproduce.low_cost import (
+from reproduce.generalizability import stability_of_mirex_2011
+from reproduce.low_cost import (
     paper_with_judgments,
     paper_without_judgments,
     rankings_of_mirex_2011,
     scores_of_mirex_2011,
 )
-from audiosim.reproduce.mappings import satisfaction_and_agreement, satisfaction_examples
-from audiosim.reproduce.partial_order import recall_of_groups
-from audiosim.reproduce.relevance import errors_on_mirex_2011, relevance_examples
-from audiosim.reproduce.row import PrintedRow, Reproduction
+from reproduce.mappings import satisfaction_and_agreement, satisfaction_examples
+from reproduce.partial_order import recall_of_groups
+from reproduce.relevance import errors_on_mirex_2011, relevance_examples
+from reproduce.row import PrintedRow
 
 SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
     satisfaction_and_agreement,
@@ -40,11 +40,3 @@ def rows(folder: str | Path) -> Iterator[PrintedRow]:
         raise InputError(f"{folder}: expected a folder with the published data")
     for source in SOURCES:
         yield from source(folder)
-
-
-def reproduced_numbers(folder: str | Path) -> Reproduction:
-    """Compute every published number that public data allows, as `audiosim reproduce` does.
-
-    folder  as for `rows`
-    """
-    return Reproduction(tuple(rows(folder)))

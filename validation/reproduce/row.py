@@ -1,12 +1,7 @@
 """A printed number beside the number computed here."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from audiosim.results.value import frame_of, in_notebook
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import Any
 
 THESIS = "Urbano (2013)"
 NO_DATA = "The data are not in the folder."
@@ -53,28 +48,3 @@ class PrintedRow:
             "agrees": self.agrees,
             "reason": self.reason,
         }
-
-
-@dataclass(frozen=True, eq=False)
-class Reproduction:
-    """Every published number that public data allows, beside the number computed here."""
-
-    rows: tuple[PrintedRow, ...]
-
-    def __repr__(self) -> str:
-        return f"{sum(row.agrees for row in self.rows)} of {len(self.rows)} published numbers agree to every digit"
-
-    _repr_html_ = in_notebook
-
-    @property
-    def missing(self) -> int:
-        """Numbers without available data."""
-        return sum(row.computed is None for row in self.rows)
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The rows as plain values, ready for JSON."""
-        return [row.to_dict() for row in self.rows]
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The rows as a pandas table: source, quantity, printed, computed, agrees, reason."""
-        return frame_of(self.to_dict())

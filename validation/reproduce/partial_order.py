@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from audiosim.measures.levels import adr_of_groups
-from audiosim.reproduce.row import PrintedRow
+from reproduce.row import PrintedRow
 
 GROUPS = ((1, 2), (3, 4, 5))
 SOURCE = "Typke, Veltkamp & Wiering (2006), section 3"

@@ -16,9 +16,9 @@ from audiosim.ranking import Selection, StoppingRule, parse_stopping_rule
 from audiosim.ranking.about import Ideal
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.stopping import Error
-from audiosim.reproduce.data import mirex_2011
-from audiosim.reproduce.row import THESIS, PrintedRow
 from audiosim.simulation import Replay, ReplayMoment, moment, replay, true_scores
+from reproduce.data import mirex_2011
+from reproduce.row import THESIS, PrintedRow
 
 
 @dataclass(frozen=True, slots=True)

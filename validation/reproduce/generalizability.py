@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from audiosim.evaluation.reliability import reliability
-from audiosim.reproduce.data import mirex_2011
-from audiosim.reproduce.row import THESIS, PrintedRow
+from reproduce.data import mirex_2011
+from reproduce.row import THESIS, PrintedRow
 
 # measure on the Fine scale: Table 6.1, shares of systems, queries and residual; Table 6.2, E rho^2 and the queries
 # for .95; Table 6.3, Phi and the queries for .95; MIREX 2011
