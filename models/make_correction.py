@@ -29,6 +29,9 @@ from audiosim.training.plan import LISTS, Plan
 from audiosim.training.train import train
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.resolve().parent / "validation"))
+from reproduce.own_judgment import fit_as_printed  # noqa: E402
+
 MEASURES = ("CG@5", "DCG@5", "nDCG@5", "RBP@5")
 ERRORS = tuple(round(0.01 * step, 2) for step in range(1, 11))
 TRAINING = 3  # collections to which a world's models are fitted
@@ -56,7 +59,7 @@ def world(rng: np.random.Generator) -> tuple[Design, Effects]:
 
 def fitted(collections: list[Collection]) -> tuple[Model, ...]:
     """The models of a world in order of preference, fitted as in the thesis; the last needs no feature."""
-    jud = train(collections, Plan(LISTS["judgment"], "jud", folds=0, own_judgment=True)).model
+    jud = fit_as_printed(collections, Plan(LISTS["judgment"], "jud", folds=0))
     out = train(collections, Plan(LISTS["output"], "out", folds=0)).model
     assert out.fallback is not None
     return jud, out, load_model(out.fallback)

@@ -73,13 +73,6 @@ def train(
     judged: JudgedShares = None,
     seed: Seed = 0,
     eliminate: Significance = None,
-    own_judgment: Annotated[
-        bool,
-        typer.Option(
-            "--own-judgment",
-            help="Let aSYS and aART include the judgment that they predict. Only to reproduce the papers' numbers.",
-        ),
-    ] = False,
     fallback: Annotated[
         str | None,
         typer.Option(
@@ -118,7 +111,7 @@ def train(
     load_features()
     shares = () if judged is None else parse_shares(judged)
     terms, joint = parse_terms(features), is_joint(features)
-    plan = Plan(terms, name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed, joint)
+    plan = Plan(terms, name or output.stem, folds, eliminate, fallback, date, shares, seed, joint)
     collections = _open_judged(folders, judgments, scale, system_from, partial)
     with progress("validating") as show:
         trained = train_model(collections, plan, _say, show, jobs or 1, scheduler)

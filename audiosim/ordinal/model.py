@@ -222,7 +222,7 @@ class Provenance:
 
     collections   training collections
     rows          judged pairs that entered the fit
-    own_judgment  True if aSYS and aART included the judgment to be predicted
+    own_judgment  True if aSYS and aART included the judgment to be predicted, as 0.1.0 could; False in new files
     date          as given, ISO 8601, or None
     packages      versions of the packages that affect the numbers
     """

@@ -9,9 +9,8 @@ from rich.text import Text
 
 from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
 from audiosim.report.screen import PlainTable
-from audiosim.training.findings import Findings, JudgmentVersion, Training
+from audiosim.training.findings import Findings, Training
 from audiosim.training.fit import Effect, Step
-from audiosim.training.own_judgment import WARNING
 from audiosim.training.scores import PredictionScore
 from audiosim.training.validate_joint import IntervalCoverage
 
@@ -21,8 +20,6 @@ EFFECTS = Effect._fields
 EFFECT_HEADS = ("Term", "χ² drop-one", "p", "χ² type II", "p")
 SCORES = PredictionScore._fields
 SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
-VERSIONS = JudgmentVersion._fields
-VERSION_HEADS = ("Own judgment", "Rows", "R²", "RMSE", "Variance", "95 %")
 COMPONENT_COLUMNS = ("component", "meaning", "size", "standard_error", "points", "points_error")
 COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
 MEANINGS = {
@@ -69,8 +66,7 @@ ROBUST_MEAN = (
 def training_view(trained: Training) -> RenderableType:
     """The model's terms, the contribution of each, and measures of its quality."""
     findings = trained.findings
-    parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
-    parts += [
+    parts: list[RenderableType] = [
         Text(fit_summary(trained)),
         _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows()),
     ]
@@ -86,9 +82,6 @@ def training_view(trained: Training) -> RenderableType:
     if findings.eliminated:
         rows = [row._asdict() for row in findings.eliminated]
         parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
-    if findings.versions:
-        rows = [row._asdict() for row in findings.versions]
-        parts.append(_titled("In sample, with and without the pair's own judgment", VERSIONS, VERSION_HEADS, rows))
     return Group(*parts)
 
 
@@ -189,9 +182,8 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         "training.html",
         trained.model.name,
         origin,
-        warning=WARNING if findings.own_judgment else "",
         summary=fit_summary(trained),
-        notes=[note for note in findings.notes if note != WARNING],
+        notes=findings.notes,
         scores=_grid(SCORES, SCORE_HEADS, findings.scores),
         scores_mean=SCORES_MEAN,
         intervals_title=INTERVALS_TITLE,
@@ -199,7 +191,6 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         intervals_mean=INTERVALS_MEAN,
         components_title=COMPONENTS_TITLE,
         components=_components(trained),
-        versions=_grid(VERSIONS, VERSION_HEADS, findings.versions),
         where=next((row.sample for row in findings.scores if row.sample != "in sample"), "in sample"),
         calibration=_calibration(findings),
         coverage=_coverage(findings),

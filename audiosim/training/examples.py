@@ -15,7 +15,6 @@ from audiosim.ordinal.feature import Reads
 from audiosim.ordinal.features import FEATURES, columns, design, factors
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.training.own_judgment import own_columns
 
 TENTHS = tuple(float(level) for level in range(5, 100, 10))
 
@@ -179,10 +178,8 @@ def _check_together(collections: Sequence[Collection]) -> None:
             )
 
 
-def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], own_judgment: bool = False) -> Examples:
+def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str]) -> Examples:
     """The judged pairs of some pools with the named features.
-
-    own_judgment  True if aSYS and aART contain the pair's own judgment: only to reproduce the papers' numbers
 
     Features are computed within each collection; features of judgments use all its other judgments.
     """
@@ -197,7 +194,7 @@ def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], ow
         group=group.reshape(-1),
         collection=places[group.reshape(-1), 0],
         collections=tuple(pool.collection for pool, _ in judged),
-        table=features_of(judged, names, own_judgment=own_judgment),
+        table=features_of(judged, names),
     )
 
 
@@ -205,12 +202,10 @@ def features_of(
     judged: Sequence[tuple[Pool, Array]],
     names: Sequence[str],
     seen: Booleans | None = None,
-    own_judgment: bool = False,
 ) -> dict[str, Array]:
     """The named features of all judged pairs of some pools, each (n,), NaN where unknown.
 
-    seen          (n,) True for pairs with judgments that the features use; None for all
-    own_judgment  see `make_examples`
+    seen  (n,) True for pairs with judgments that the features use; None for all
     """
     tables, start = [], 0
     for pool, given in judged:
@@ -219,7 +214,7 @@ def features_of(
         if seen is not None:
             visible[judged_here[~seen[start : start + len(judged_here)]]] = np.nan
         start += len(judged_here)
-        table = columns(pool, visible, names) | (own_columns(pool, visible, names) if own_judgment else {})
+        table = columns(pool, visible, names)
         tables.append({name: column[judged_here] for name, column in table.items()})
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
 
@@ -260,19 +255,17 @@ class Judged:
 
     pools      pools with their grades: (pairs,), NaN where unjudged
     examples   n rows, with features from all judgments except the pair's own
-    as_given   True to leave the features as in the examples, even those from held-out judgments
     """
 
     pools: Sequence[tuple[Pool, Array]]
     examples: Examples
-    as_given: bool = False
 
     def seeing(self, seen: Booleans, *reads: Reads) -> dict[str, Array]:
         """The features with given ways of using judgments, recomputed from a part of the judgments.
 
         seen  (n,) True where a judgment may be used
         """
-        again = [] if self.as_given else [name for name in self.examples.table if FEATURES[name].reads in reads]
+        again = [name for name in self.examples.table if FEATURES[name].reads in reads]
         return features_of(self.pools, again, seen) if again else {}
 
     def folds(self, way: Way) -> Iterator[Fold]:

@@ -1,30 +1,24 @@
 """Findings of training: a model, and a report on its quality."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from audiosim.collection.pool import Pool
-from audiosim.ordinal.features import factors
 from audiosim.ordinal.model import Model, model_fields
 from audiosim.results.value import frame_of, in_notebook
 from audiosim.stats.arrays import Array
 from audiosim.stats.ordinal import OrdinalFit, variance
-from audiosim.training.examples import Sample, make_examples
-from audiosim.training.fit import Effect, FittedModel, Step, effects, fit_sample, nagelkerke, null_log_likelihood
-from audiosim.training.own_judgment import AFFECTED
+from audiosim.training.examples import Sample
+from audiosim.training.fit import Effect, FittedModel, Step, effects, nagelkerke, null_log_likelihood
 from audiosim.training.plan import Notes, Plan
 from audiosim.training.scores import (
     Calibrated,
-    Forecast,
     PredictionScore,
     calibration,
     coverage_curve,
     forecast,
-    score_predictions,
 )
 from audiosim.training.validate import ModelValidation
 from audiosim.training.validate_joint import IntervalCoverage
@@ -67,20 +61,6 @@ class ComponentRow(NamedTuple):
     points_error: float | None
 
 
-class JudgmentVersion(NamedTuple):
-    """Quality of the model in sample, by the treatment of the pair's own judgment in aSYS and aART.
-
-    r_squared  Nagelkerke's R^2; None if the rows are not those of the fit
-    """
-
-    own_judgment: str
-    rows: int
-    r_squared: float | None
-    rmse: float
-    mean_variance: float
-    coverage_95: float
-
-
 @dataclass(frozen=True, eq=False)
 class Findings:
     """The report of a training.
@@ -90,7 +70,6 @@ class Findings:
     queries              number of queries of these rows
     unknown              number of judged pairs that lack each feature
     levels               (level, rows)
-    own_judgment         True if aSYS and aART included the pair's own judgment
     log_likelihood       log-likelihoods at the maximum, and of the model without terms
     r_squared            Nagelkerke's R^2
     coefficients         one per term
@@ -103,7 +82,6 @@ class Findings:
     coverage             (nominal, actual) coverage for the same rows
     intervals            coverage of a joint model's intervals for means; empty for others
     eliminated           the terms that elimination dropped, in order
-    versions             the model with the pair's own judgment left out and included; without judgment features none
     notes                omissions with reasons; cautions
     """
 
@@ -112,7 +90,6 @@ class Findings:
     queries: int
     unknown: dict[str, int]
     levels: tuple[tuple[float, int], ...]
-    own_judgment: bool
     log_likelihood: float
     null_log_likelihood: float
     r_squared: float
@@ -125,7 +102,6 @@ class Findings:
     coverage: tuple[tuple[float, float], ...]
     intervals: tuple[IntervalCoverage, ...]
     eliminated: tuple[Step, ...]
-    versions: tuple[JudgmentVersion, ...]
     notes: tuple[str, ...]
 
     def term_rows(self) -> list[dict[str, Any]]:
@@ -238,7 +214,6 @@ def describe_model(fitted: FittedModel, validated: ModelValidation, plan: Plan, 
         queries=len(np.unique(sample.group)),
         unknown=judged.examples.unknown(sample.terms),
         levels=tuple(zip(sample.levels.tolist(), np.bincount(sample.level).tolist(), strict=True)),
-        own_judgment=plan.own_judgment,
         log_likelihood=found.log_likelihood,
         null_log_likelihood=null,
         r_squared=nagelkerke(found.log_likelihood, null, rows),
@@ -251,7 +226,6 @@ def describe_model(fitted: FittedModel, validated: ModelValidation, plan: Plan, 
         coverage=tuple(coverage_curve(validated.forecast.probabilities, sample.level)),
         intervals=validated.intervals,
         eliminated=fitted.steps,
-        versions=_versions(judged.pools, sample.terms),
         notes=tuple(notes.said),
     )
     return Training(replace(fitted.model, report=findings.to_dict()), findings)
@@ -262,32 +236,3 @@ def _mean_deviation(fitted: FittedModel) -> float:
     sample = fitted.sample
     spread = variance(forecast(fitted.found, sample.features).probabilities, sample.levels)
     return float(np.sqrt(spread).mean())
-
-
-def _versions(judged: Sequence[tuple[Pool, Array]], terms: tuple[str, ...]) -> tuple[JudgmentVersion, ...]:
-    """The same terms with the pair's own judgment left out, included, and included in the fit but not in use.
-
-    Empty if no term uses the judgment.
-    """
-    names = sorted({name for term in terms for name in factors(term)})
-    if not set(AFFECTED) & set(names):
-        return ()
-    honest = make_examples(judged, names).known(terms)
-    flattered = make_examples(judged, names, own_judgment=True).known(terms)
-    found = [_version("left out", honest), _version("included", flattered)]
-    if np.array_equal(honest.levels, flattered.levels):
-        unseen = forecast(fit_sample(flattered), honest.features)
-        found.append(_describe("included in the fit, left out in use", unseen, honest, None))
-    return tuple(found)
-
-
-def _version(label: str, sample: Sample) -> JudgmentVersion:
-    found = fit_sample(sample)
-    null = null_log_likelihood(sample)
-    r_squared = nagelkerke(found.log_likelihood, null, len(sample.level))
-    return _describe(label, forecast(found, sample.features), sample, r_squared)
-
-
-def _describe(label: str, predicted: Forecast, sample: Sample, r_squared: float | None) -> JudgmentVersion:
-    found = score_predictions("model", label, predicted, sample)
-    return JudgmentVersion(label, found.rows, r_squared, found.rmse, found.mean_variance, found.coverage_95)

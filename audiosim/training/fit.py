@@ -28,7 +28,6 @@ from audiosim.stats.arrays import Array
 from audiosim.stats.ordinal import OrdinalFit, check_independent, fit_ordinal, standardise, thresholds_of
 from audiosim.training.examples import Examples, Judged, Sample, judged_pools, make_examples
 from audiosim.training.joint import fit_joint
-from audiosim.training.own_judgment import WARNING
 from audiosim.training.plan import Notes, Plan
 
 # Selection of a model's terms: fits of many models to the same rows, compared by likelihood.
@@ -263,9 +262,7 @@ def fit_model(collections: Sequence[Collection], plan: Plan, notes: Notes) -> Fi
     notes  notes to which omissions are added, with reasons
     """
     pools = judged_pools(collections)
-    examples = make_examples(pools, sorted(plan.features), plan.own_judgment)
-    if plan.own_judgment:
-        notes.add(WARNING)
+    examples = make_examples(pools, sorted(plan.features))
     terms, steps = _choose_terms(examples, plan, notes)
     sample = examples.known(terms)
     _note_rows(examples, sample, notes)
@@ -273,7 +270,7 @@ def fit_model(collections: Sequence[Collection], plan: Plan, notes: Notes) -> Fi
     model = ordinal_model(pools, sample, found, plan)
     if plan.joint:
         model = fit_joint(pools, model if plan.fallback is not None else with_patterns(model, examples))
-    return FittedModel(Judged(pools, examples, as_given=plan.own_judgment), sample, found, tuple(steps), model)
+    return FittedModel(Judged(pools, examples), sample, found, tuple(steps), model)
 
 
 def _choose_terms(examples: Examples, plan: Plan, notes: Notes) -> tuple[tuple[str, ...], list[Step]]:
@@ -324,9 +321,9 @@ def ordinal_model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: O
         coefficients=tuple(found.coefficients.tolist()),
         thresholds=tuple(found.thresholds.tolist()),
         fallback=_fallback(plan, judged[0][0].scale, sample),
-        source=f"{WARNING}. {source}" if plan.own_judgment else source,
+        source=source,
         covariance=tuple(map(tuple, covariance.tolist())),
-        training=Provenance(sources, len(sample.level), plan.own_judgment, plan.date, packages),
+        training=Provenance(sources, len(sample.level), False, plan.date, packages),
     )
 
 

@@ -8,7 +8,6 @@ from audiosim.errors import InputError
 from audiosim.ordinal.features import AUDIO, FEATURES, check_terms, factors, needs_judgments
 from audiosim.text import repeated
 from audiosim.training.examples import AT_HOME
-from audiosim.training.own_judgment import AFFECTED
 
 # Notes on a training, kept in its report.
 
@@ -43,7 +42,6 @@ class Plan:
     name          name of the model
     folds         number of folds of queries for validation; 0 for none
     eliminate     level of significance for backward elimination; None for none
-    own_judgment  True to include the pair's own judgment in aSYS and aART: only to reproduce the papers' numbers
     fallback      name or file of the model for pairs with an unknown feature; None: the historical one of the
                   same levels, or if none is published, the shares of the levels here
     date          date of the training, ISO 8601
@@ -56,7 +54,6 @@ class Plan:
     name: str = "trained"
     folds: int = 10
     eliminate: float | None = None
-    own_judgment: bool = False
     fallback: str | None = None
     date: str | None = None
     judged: tuple[float, ...] = ()
@@ -73,8 +70,6 @@ class Plan:
             raise InputError(f"expected at least 2 folds, or 0 for none, got {self.folds}")
         if self.eliminate is not None and not 0 < self.eliminate < 1:
             raise InputError(f"the level of elimination must be between 0 and 1, got {self.eliminate:g}")
-        if self.own_judgment and not set(AFFECTED) & self.features:
-            raise InputError("own_judgment changes aSYS and aART, neither of which is among the features")
         readers = sorted(name for name in self.features if needs_judgments([name]))
         if self.joint and readers:
             raise InputError(f"a joint model reads the judgments itself: {readers[0]} must not be among its features")
@@ -91,8 +86,6 @@ class Plan:
             raise InputError(f"the seed must be 0 or more, got {self.seed}")
         if not self.folds:
             raise InputError("judged shares need folds, as they are shares of held-out queries")
-        if self.own_judgment:
-            raise InputError("own_judgment shows every judgment and cannot be combined with judged shares")
         if not self.joint and not any(FEATURES[name].reads in AT_HOME for name in self.features):
             raise InputError("judged shares have no effect: no feature uses the judgments of its own query")
 

@@ -94,7 +94,7 @@ def _scores(
     matched: Forecast | None = None,
 ) -> list[PredictionScore]:
     count = len(sample.levels)
-    named = {"model, OWN judgment" if plan.own_judgment else PRIOR if plan.joint else "model": model}
+    named = {PRIOR if plan.joint else "model": model}
     if matched is not None:
         named[MATCHED] = matched
     named |= {
@@ -207,8 +207,6 @@ def _note_fewer(view: View, predicted: HeldOutPrediction, notes: Notes) -> None:
 
 
 def _note_learned(sample: Sample, plan: Plan, notes: Notes) -> None:
-    if plan.own_judgment:
-        return
     reads = {name: FEATURES[name].reads for name in sorted(_features(sample))}
     own = [name for name, queries in reads.items() if queries in AT_HOME]
     other = [name for name, queries in reads.items() if queries == "other queries"]

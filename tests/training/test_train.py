@@ -131,19 +131,6 @@ def test_on_mirex_2011_judging_a_share_of_each_query_lowers_the_error_as_known(m
 
 
 @pytest.mark.slow
-def test_on_mirex_2011_the_printed_errors_of_m_jud_need_the_pair_s_own_judgment(mirex2011):
-    # Urbano (2013), Table 7.1, M_jud, Fine, 2011: RMSE .0957; the other values come from public data.
-    found = train([mirex2011], Plan(LISTS["judgment"], folds=0)).findings
-    honest, own, misused = found.versions
-    assert (honest.rows, own.rows, misused.rows) == (3613, 6279, 3613)
-    assert own.r_squared == pytest.approx(0.887, abs=5e-4)
-    assert own.rmse == pytest.approx(0.0957, abs=5e-4)
-    assert honest.r_squared == pytest.approx(0.61, abs=5e-3)
-    assert honest.rmse == pytest.approx(0.17, abs=5e-3)
-    assert misused.mean_variance < misused.rmse**2 / 3
-
-
-@pytest.mark.slow
 def test_coefficients_of_a_known_model_come_back_within_their_standard_errors():
     # 3 coefficients and 2 thresholds of 12 draws: sum of squared z is near chi-squared; .001 and .999 for 12
     # draws of 5 correlated values are no tighter than those for 12 independent ones, 2.2 and 32.9 over 12.
@@ -275,22 +262,8 @@ def test_elimination_keeps_a_feature_as_long_as_its_interaction_stays(drawn):
 
 def test_judgment_features_of_a_training_row_leave_its_own_judgment_out(tiny, tiny_truth):
     judged = judged_pools([replace(tiny, judgments=tuple(tiny_truth))])
-    # a and c share query and artist, with grades 90 and 20: each sees the other's grade, or the mean of both.
+    # a and c share query and artist, with grades 90 and 20: each sees the other's grade.
     np.testing.assert_array_equal(make_examples(judged, ["aART"]).table["aART"][[0, 4]], [20, 90])
-    np.testing.assert_array_equal(make_examples(judged, ["aART"], own_judgment=True).table["aART"][[0, 4]], [55, 55])
-    # Only A retrieved q1 b, and A's documents have 90 60 30 70.
-    own = make_examples(judged, ["aSYS"], own_judgment=True).table["aSYS"]
-    assert own[1] == pytest.approx((90 + 60 + 30 + 70) / 4)
-
-
-def test_own_judgment_is_said_in_report_and_file(drawn):
-    said = []
-    found = train([drawn], Plan(("fSYS", "aSYS"), folds=2, own_judgment=True), said.append)
-    assert said[0].startswith("OWN JUDGMENT INCLUDED")
-    assert found.model.source.startswith("OWN JUDGMENT INCLUDED")
-    assert found.model.training.own_judgment
-    assert found.findings.own_judgment
-    assert {row.predictor for row in found.findings.scores} >= {"model, OWN judgment"}
 
 
 def test_where_judgments_are_features_the_report_says_what_the_folds_mean(drawn):
@@ -357,14 +330,6 @@ def test_features_where_held_out_queries_are_judged_in_part_are_those_of_a_colle
         np.testing.assert_array_equal(state.applied[name][fold.held], expected[name][fold.held])
         fitted = sparse[name] if name in own else fold.fitted[name]
         np.testing.assert_array_equal(state.fitted[name][~fold.held], fitted[~fold.held])
-
-
-def test_with_the_pair_s_own_judgment_the_folds_see_everything_as_printed_numbers_need(drawn):
-    pools = judged_pools([drawn])
-    examples = make_examples(pools, ["aSYS", "aART"], own_judgment=True)
-    fold = first_fold(Judged(pools, examples, as_given=True))
-    np.testing.assert_array_equal(fold.fitted["aSYS"], examples.table["aSYS"])
-    np.testing.assert_array_equal(fold.applied["aART"], examples.table["aART"])
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 0.25, 0.5, 0.99])
@@ -715,7 +680,6 @@ def test_joint_is_no_term_and_alone_it_stands_for_the_features_of_teams(text, te
         ({"terms": ("fSYS", "fGEN:fSUS")}, "unknown feature 'fSUS', expected one of fSYS, "),
         ({"folds": 1}, "expected at least 2 folds, or 0 for none, got 1"),
         ({"eliminate": 1.0}, "the level of elimination must be between 0 and 1, got 1"),
-        ({"own_judgment": True}, "own_judgment changes aSYS and aART, neither of which is among the features"),
         ({"date": "yesterday"}, "expected a date such as 2011-10-24, got 'yesterday'"),
         ({"terms": ("aDOC",), "judged": (0.1, 1.0)}, "a judged share must be from 0 to below 1, got 1"),
         ({"terms": ("aDOC",), "judged": (math.nan,)}, "a judged share must be from 0 to below 1, got nan"),
@@ -723,10 +687,6 @@ def test_joint_is_no_term_and_alone_it_stands_for_the_features_of_teams(text, te
         (
             {"terms": ("aDOC",), "judged": (0.1,), "folds": 0},
             "judged shares need folds, as they are shares of held-out queries",
-        ),
-        (
-            {"terms": ("aSYS",), "judged": (0.1,), "own_judgment": True},
-            "own_judgment shows every judgment and cannot be combined with judged shares",
         ),
         (
             {"terms": ("fSYS", "fSYS:oSYS", "aDOC"), "joint": True},

@@ -14,8 +14,8 @@ from audiosim.ordinal.features import columns
 from audiosim.ordinal.model import load_model, uniform_model
 from audiosim.stats.arrays import Array
 from audiosim.stats.ordinal import expectation, variance
-from audiosim.training.own_judgment import own_columns
 from reproduce.data import mirex_2011
+from reproduce.own_judgment import own_columns
 from reproduce.row import THESIS, PrintedRow
 
 # model: source, features, E and Var of the worked example, on the Broad scale
