@@ -43,6 +43,17 @@ def test_a_page_shows_figures_of_benchmarks_that_were_run(page):
         assert title in ("", *RESULTS[name].get("tables", {})), f"{page}: {name} / {title}"
 
 
+def test_no_script_hides_a_package_from_the_libraries_that_look_for_it():
+    # A script's folder comes first in the path: numba takes a coverage.py there for the package of that name.
+    command = (
+        f"import sys; sys.path[0] = {str(BENCHMARKS)!r}; import librosa, numba, scipy.stats, sklearn; "
+        "print([name for name, one in list(sys.modules.items())"
+        " if (getattr(one, '__file__', None) or '').startswith(sys.path[0])])"
+    )
+    ran = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "[]\n"), ran.stderr
+
+
 def test_every_test_of_a_soak_is_there(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     for promise in runpy.run_path(str(BENCHMARKS / "soak.py"))["PROMISES"]:

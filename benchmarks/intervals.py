@@ -1,6 +1,6 @@
 """Coverage of the 95 % intervals of `evaluate` with few queries: of the mean score, and of the score on a new query.
 
-    python benchmarks/coverage.py [--samples 20000] [--worst 3000]
+    python benchmarks/intervals.py [--samples 20000] [--worst 3000]
 
 Scores are drawn from made populations with a known mean. The last row is the lowest coverage among random populations
 of three scores, computed exactly over all samples.
@@ -91,7 +91,7 @@ def main() -> None:
     worst = np.array([lowest(queries, given.worst, rng) for queries in QUERIES]).T.round(3)
     columns = ["scores", *(f"{queries} queries" for queries in QUERIES)]
     of_worst = [("lowest of random populations of three scores", *one) for one in worst.tolist()]
-    with Figures("coverage") as figures:
+    with Figures("intervals") as figures:
         for place, title in enumerate(("mean, interval used", "mean, Student's interval cut to the scale")):
             rows = [(name, *values[place].tolist()) for name, values in found.items()]
             figures.table(title, columns, [*rows, of_worst[place]])
