@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import audiosim
 from audiosim.collection.check import inspect
@@ -26,7 +28,6 @@ from audiosim.service.collections.campaigns import Judging
 from audiosim.service.collections.drafts import Home
 from audiosim.service.collections.open import KEEP_OPEN, CollectionSource
 from audiosim.service.collections.shelf import Served
-from audiosim.service.http.connections import Connection
 from audiosim.service.http.document import SERVERS, TAGS, describe
 from audiosim.service.http.exchange import ModelRoute, WireRoute
 from audiosim.service.http.limits import Limits
@@ -256,21 +257,33 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
 
 def server_config(app: ASGIApp, proxies: Sequence[str] = ()) -> uvicorn.Config:
     """Settings of the server that answers for an application."""
+    # uvicorn's type of an application is narrower than Starlette's, for the same applications.
+    trusting: Any = ProxyHeadersMiddleware(app, list(proxies)) if proxies else app  # type: ignore[arg-type]
     return uvicorn.Config(
-        app,
-        http=Connection,
+        _naming_peer(trusting),
+        http="httptools",
         ws="none",
         lifespan="on",
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
+        proxy_headers=False,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
+
+
+def _naming_peer(app: ASGIApp) -> ASGIApp:
+    """The application, told the address at the other end of each connection, whatever forwarding headers say."""
+
+    async def told(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["state"]["peer"] = scope["client"][0] if scope["client"] else ""
+        await app(scope, receive, send)
+
+    return told
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,4 +1,7 @@
-"""Limits on a request that apply before any parsing: bytes, time, concurrent predictions."""
+"""Limits on a request that apply before any parsing: bytes, concurrent predictions.
+
+There is none on time: a proxy in front, such as Caddy with deploy/Caddyfile, cuts off those who send slowly.
+"""
 
 import asyncio
 import os
@@ -30,9 +33,7 @@ class Limits:
     held_bytes    of all request bodies in memory
     header_bytes  of all headers of a request
     target_bytes  of its path, and of its query
-    silence_s     longest silence of a sender in the middle of a body
-    body_s        longest time for a whole body
-    linger_s     time for which a refused sender may continue to send
+    linger_s      time for which a refused sender may continue to send
     at_work       concurrent predictions
     waiting      predictions that may wait for a turn
     """
@@ -42,8 +43,6 @@ class Limits:
     held_bytes: int = 256 * 2**20
     header_bytes: int = 16 * 2**10
     target_bytes: int = 4 * 2**10
-    silence_s: float = 10
-    body_s: float = 60
     linger_s: float = 5
     at_work: int = os.cpu_count() or 1
     waiting: int = 32
@@ -174,25 +173,19 @@ class Entrance:
             raise RefusedError(431, f"the headers may have {limits.header_bytes} bytes at most")
 
     async def _read(self, request: Request, body: bytearray) -> None:
-        clock, limits, more = asyncio.get_running_loop().time, self.limits, True
-        try:
-            async with asyncio.timeout(limits.body_s), asyncio.timeout(limits.silence_s) as silence:
-                while more:
-                    message = await request.receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientDisconnect
-                    chunk, more = message.get("body", b""), message.get("more_body", False)
-                    request.scope["state"]["unread"] = more
-                    body += chunk
-                    self._held += len(chunk)
-                    if len(body) > limits.body_bytes:
-                        raise RefusedError(413, f"a body may have {limits.body_bytes} bytes at most")
-                    if self._held > limits.held_bytes:
-                        raise RefusedError(503, TOGETHER)
-                    silence.reschedule(clock() + limits.silence_s)
-        except TimeoutError:
-            detail = f"a body may not pause for {limits.silence_s:g} s or take {limits.body_s:g} s"
-            raise RefusedError(408, detail) from None
+        limits, more = self.limits, True
+        while more:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunk, more = message.get("body", b""), message.get("more_body", False)
+            request.scope["state"]["unread"] = more
+            body += chunk
+            self._held += len(chunk)
+            if len(body) > limits.body_bytes:
+                raise RefusedError(413, f"a body may have {limits.body_bytes} bytes at most")
+            if self._held > limits.held_bytes:
+                raise RefusedError(503, TOGETHER)
 
 
 class Lingering(Response):

@@ -11,6 +11,7 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import APIRouter
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from audiosim.campaign import DatabaseStore, Event
 from audiosim.collection.pool import build_pool
@@ -20,7 +21,6 @@ from audiosim.ranking import parse_stopping_rule
 from service import app as app_module
 from service.app import address, create_app, listen
 from service.collections.campaigns import Judging
-from service.http.connections import Connection
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_short_answers_are_not_held_back(loop):
     # Without this option an answer, sent as head and body, waits 40 ms for an acknowledgement.
     delays = []
 
-    class Watched(Connection):
+    class Watched(HttpToolsProtocol):
         def connection_made(self, transport):
             super().connection_made(transport)
             accepted = transport.get_extra_info("socket")

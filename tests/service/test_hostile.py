@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import socket
-from contextlib import ExitStack
 
 import pytest
 
@@ -222,19 +220,3 @@ def test_json_of_every_answer_is_strict(http):
 def test_a_wrong_method_is_told_all_the_right_ones(http):
     assert http.put("/v1/collections/small/judgments").headers["allow"] == "GET, POST"
     assert http.get(ROWS).headers["allow"] == "POST"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("request_", [b"", b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n", b"GET /heal"])
-def test_a_thousand_connections_that_ask_nothing_more_keep_nobody_out(another, request_):
-    port = int(another.url.rpartition(":")[2])
-    with ExitStack() as stack, another.client() as early:
-        assert early.get("/health/live").status_code == 200
-        for _ in range(950):
-            one = stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
-            one.sendall(request_)
-        for _ in range(3):
-            with another.client() as http:
-                assert http.get("/health/live").status_code == 200
-                assert http.get("/v1/collections").status_code == 200
-        assert early.get("/health/live").status_code == 200

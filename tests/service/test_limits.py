@@ -15,7 +15,6 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 
 from service.access.access import Access
-from service.http.connections import MOST_HEAD_BYTES, Connection
 from service.http.exchange import WireRoute
 from service.http.limits import IN_TURN, Entrance, Gate, Limits, Shared
 from service.http.observation import Observed
@@ -26,26 +25,10 @@ LIMITS = Limits(
     held_bytes=1500,
     header_bytes=400,
     target_bytes=100,
-    silence_s=60,
-    body_s=60,
     linger_s=0.3,
     at_work=1,
     waiting=1,
 )
-# Time runs out only in the tests of time limits: elsewhere a busy machine would exceed the limits, too.
-HASTY = replace(LIMITS, silence_s=0.3, body_s=0.6)
-
-
-class Patient(Connection):
-    """A connection that waits for a head as long as a busy machine may need."""
-
-    head_s = 60
-
-
-class Hasty(Connection):
-    """A connection that waits for a head no longer than a test should."""
-
-    head_s = 1
 
 
 class Echo:
@@ -72,10 +55,10 @@ class Echo:
 
 
 @contextmanager
-def running(app, connection=Patient):
+def running(app):
     """The port of an application served by a thread of this process."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        config = uvicorn.Config(app, http=connection, ws="none", lifespan="off", log_config=None, access_log=False)
+        config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_config=None, access_log=False)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
@@ -99,12 +82,6 @@ def gate(echo):
 @pytest.fixture
 def port(echo):
     with running(echo.app) as port:
-        yield port
-
-
-@pytest.fixture
-def hasty_port():
-    with running(Echo(HASTY).app) as port:
         yield port
 
 
@@ -171,58 +148,6 @@ def send_for_ever(port):
 def test_a_sender_without_end_is_cut_off(port):
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
         send_for_ever(port)
-
-
-def test_a_sender_that_falls_silent_is_told_and_left(hasty_port):
-    said = talk(hasty_port, HEAD + b"Content-Length: 10\r\n\r\nx")
-    check_refused(said, 408, "a body may not pause for 0.3 s or take 0.6 s")
-
-
-@pytest.mark.slow
-def test_a_sender_that_drips_is_told_and_left(hasty_port):
-    give_up = time.monotonic() + 180
-    with socket.create_connection(("127.0.0.1", hasty_port), timeout=180) as connection:
-        connection.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
-        said = b""
-        while not said and time.monotonic() < give_up:
-            connection.sendall(b"x")
-            connection.settimeout(0.1)
-            try:
-                said = connection.recv(65536)
-            except TimeoutError:
-                continue
-    check_refused(said, 408, "a body may not pause for 0.3 s or take 0.6 s")
-
-
-@pytest.mark.slow
-def test_a_head_that_stops_in_the_middle_ends_the_connection(echo):
-    with running(echo.app, Hasty) as port:
-        assert talk(port, b"GET / HTTP/1.1\r\nHost") == b"HTTP/1.1 408 Request Timeout\r\n" + CLOSED
-
-
-@pytest.mark.slow
-def test_a_second_head_that_stops_in_the_middle_ends_the_connection(echo):
-    with running(echo.app, Hasty) as port, socket.create_connection(("127.0.0.1", port), timeout=180) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
-        connection.sendall(b"GET / HT")
-        said = b"".join(iter(lambda: connection.recv(65536), b""))
-    assert said.endswith(b"HTTP/1.1 408 Request Timeout\r\n" + CLOSED)
-
-
-@pytest.mark.slow
-def test_a_connection_that_asks_nothing_is_ended_without_a_word(echo):
-    with running(echo.app, Hasty) as port:
-        assert talk(port) == b""
-
-
-CLOSED = b"connection: close\r\ncontent-length: 0\r\n\r\n"
-
-
-def test_a_head_without_end_is_refused(port):
-    lines = b"X: " + b"x" * 1000 + b"\r\n"
-    said = talk(port, b"GET / HTTP/1.1\r\n", *[lines] * (MOST_HEAD_BYTES // len(lines) + 1))
-    assert said == b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + CLOSED
 
 
 def test_headers_beyond_the_limit_are_refused(port):
