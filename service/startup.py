@@ -27,7 +27,7 @@ WAITING = "waiting for the database"
 AGAIN_S = 1.0  # between two attempts to reach a database
 PATIENCE_S = 120.0  # limit for a database to start
 SOON = {"Retry-After": str(RETRY_AFTER_S)}
-PAGE = Path(__file__).resolve().parents[1] / "pages" / "starting.html"  # reloads itself until the service is ready
+PAGE = Path(__file__).resolve().parent / "pages" / "starting.html"  # reloads itself until the service is ready
 
 
 class Starting:
