@@ -278,12 +278,12 @@ def server_config(app: ASGIApp, proxies: Sequence[str] = ()) -> uvicorn.Config:
 def _naming_peer(app: ASGIApp) -> ASGIApp:
     """The application, told the address at the other end of each connection, whatever forwarding headers say."""
 
-    async def told(scope: Scope, receive: Receive, send: Send) -> None:
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             scope["state"]["peer"] = scope["client"][0] if scope["client"] else ""
         await app(scope, receive, send)
 
-    return told
+    return named
 
 
 def listen(host: str, port: int) -> socket.socket:
