@@ -198,7 +198,20 @@ def ratios_by_query(
             own = query[rows] == code
             part, values = rows[own], every[:, own]
             ratio, slope = _of_query(weights[:, part], values, discounts, beyond[1][beyond[0] == code])
-            yield QueryRatio(code, part, ratio, slope, ratio - slope @ (values - mean[part]).T)
+            linear = slope @ (values - mean[part]).T
+            share = _useful_share(ratio, linear)[:, None]
+            yield QueryRatio(code, part, ratio, share * slope, ratio - share * linear)
+
+
+def _useful_share(ratio: Array, linear: Array) -> Array:
+    """(s,) share of the linear part (s, draws) of the ratios (s, draws) that serves as control variate.
+
+    1 where the ratio varies less without its linear part, otherwise the least-squares coefficient, not below 0. Where
+    an ideal is near 0, as by exponential gains, the derivative of a ratio in [0, 1] may be a billion. The linear part
+    has a mean of 0, so that draws which miss a rare high gain are far from it.
+    """
+    both, own = np.vecdot(linear, ratio - ratio.mean(axis=1, keepdims=True)), np.vecdot(linear, linear)
+    return np.where(own > 2 * both, np.divide(np.maximum(0, both), own, out=np.zeros(len(own)), where=own > 0), 1)
 
 
 def drawn_ratios(parts: Iterator[QueryRatio], systems: int, pairs: int, count: int) -> Ratios:

@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import norm
 
 from audiosim.collection.pool import build_pool
+from audiosim.joint.estimators import estimator_of
 from audiosim.joint.posterior import Belief, Marginals
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.linear import LinearScores
-from audiosim.ranking.ratio import RatioScores
+from audiosim.ranking.ratio import GRADE_DRAWS, RatioScores
 from audiosim.ranking.sampled import SampledScores
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.normal.block_normal import BlockNormal
@@ -281,3 +282,27 @@ def test_slopes_of_a_ratio_are_differences_of_the_scores_where_nothing_is_in_dou
         gains = np.stack([up, down]) / 100
         scores = ratio_by_definition(gains, RATIOS["nDCG@4"])
         np.testing.assert_allclose(slopes[:, place], (scores[:, 0] - scores[:, 1]) / 2e-4, rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["nDCG@2", "nDCG(gain=exponential)@1", "nDCG(gain=exponential)@2"])
+def test_ratios_are_near_those_of_many_draws_even_where_an_ideal_is_near_0(name):
+    # By exponential gains a grade of 50 is worth 2^-50 of the highest: the derivative of a ratio is as large.
+    measure = parse_measure(name)
+    pool = build_pool(replace(COLLECTION, judgments=()), measure.cutoff)
+    low = pool.query == 0
+    grades = np.where(low & (np.arange(len(pool.pairs)) % 3 > 0), 0.0, np.nan)
+    belief = estimator_of(pool, "joint").predict(grades)
+    discounts, gain = 1 / np.log2(np.arange(measure.cutoff) + 2), measure.word("gain") == "exponential"
+    ranks, drawn, count = pool.ranks.toarray(), np.zeros((4000, len(pool.pairs))), len(pool.queries)
+    for rows, some in belief.draw(np.random.default_rng(5), 4000):
+        drawn[:, rows] = 2.0**some - 1 if gain else some
+    scores = np.zeros((len(pool.systems), 4000))
+    for code in range(count):
+        own = np.flatnonzero(pool.query == code)
+        ideal = -np.sort(-drawn[:, own], axis=1)[:, : measure.cutoff] @ discounts[: len(own)]
+        got = np.where(ranks[:, own] > 0, discounts[ranks[:, own] - 1], 0) @ drawn[:, own].T
+        scores += np.divide(got, ideal, out=np.zeros(got.shape), where=ideal > 0) / count
+    found = RatioScores(measure, pool).scores(belief)
+    error = 4 * scores.std(axis=1) / np.sqrt(GRADE_DRAWS)
+    assert np.all(np.abs(found.mean - scores.mean(axis=1)) < error)
+    assert np.all(np.sqrt(found.variance) < 3 * scores.std(axis=1))
