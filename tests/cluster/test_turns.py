@@ -118,10 +118,12 @@ def test_the_command_prints_the_same_wherever_its_work_is_done(dask_here, collec
 @on_cluster
 def test_predictions_are_the_same_wherever_they_are_computed(dask_here, run, small_demo, tmp_path):
     elsewhere = ("--scheduler", dask_here.address)
-    for form in ("json", "csv", "qrels", "table"):
+    for form in ("json", "csv", "table"):
         here = run("predict", small_demo, "--format", form)
         assert here[0] == 0
         assert run("predict", small_demo, "--format", form, *elsewhere) == here
+    code, _, said = run("predict", small_demo, "--format", "qrels", *elsewhere)
+    assert (code, said) == (1, "audiosim: --format qrels needs the model on this machine: leave out --scheduler\n")
     for name, where in (("here", ()), ("there", elsewhere)):
         assert run("predict", small_demo, "--format", "parquet", "-o", tmp_path / name, *where)[0] == 0
     assert pyarrow_rows(tmp_path / "here") == pyarrow_rows(tmp_path / "there") != []
