@@ -17,11 +17,10 @@ from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.grading import find_grading
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.joint.estimators import JOINT, after_judgments
-from audiosim.measures.measure import Measure, with_cutoff
+from audiosim.joint.estimators import after_judgments, make_estimator
+from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ordinal.model import source_of
 from audiosim.people.examples import ExampleSet, ScaledMeasure, balanced_examples
-from audiosim.plugins import find_measure, make_estimator
 from audiosim.ranking import confidences
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, as_about
 from audiosim.ranking.expected import FEWEST_QUERIES, expected_scores
@@ -58,7 +57,7 @@ def sample_study(
     collection = as_collection(collection, judgments)
     own = collection.scale
     gradings = [None, *(find_grading(name, own) for name in scales if name != own.name)]
-    criteria = [ScaledMeasure(find_measure(text), own, grading) for grading in gradings for text in measures]
+    criteria = [ScaledMeasure(as_measure(text), own, grading) for grading in gradings for text in measures]
     with progress("choosing") as show:
         found = balanced_examples(
             {own.name: collection.grades()},
@@ -111,7 +110,7 @@ def write_report(
     url, output = judgments if isinstance(judgments, str) and "://" in judgments else None, Path(output)
     read = as_collection(collection, judgments) if url is None else _campaign_of(collection, url)
     measures = [with_cutoff(text, read.cutoff) for text in measures]
-    what, subject = find_measure(measures[0]), as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
+    what, subject = as_measure(measures[0]), as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     if output.suffix == ".html":
         check_output_file(output)
         with with_hover() if hover else nullcontext():
@@ -157,9 +156,9 @@ def _page(
     drawn = parts.made("pictures", lambda: query_pictures(collection)) if pictures else None
     origin, prompts = origin_of(date.today(), source_of(pool, grades)), prompts_of(collection)
     if not np.isnan(grades).any():
-        found = {one: evaluate(collection, find_measure(one), success=success) for one in measures}
+        found = {one: evaluate(collection, as_measure(one), success=success) for one in measures}
         return evaluation_page(collection.name, found, worth, origin, drawn, prompts, parts)
-    start = make_estimator(pool, model or JOINT)
+    start = make_estimator(pool, model)
     estimator = after_judgments(pool, start, collection.judgments)
     expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
     subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
@@ -198,9 +197,9 @@ def _write_record(
     )
 
     pool = build_pool(collection, measure.cutoff)
-    estimator = make_estimator(pool, model or JOINT)
+    estimator = make_estimator(pool, model)
     record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
-    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, model or JOINT), distribution)
+    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, model), distribution)
     record = replace(record, aspects=aspects)
     sums = {} if folder is None else collection_checksums(Path(folder))
     if record.model is not None:

@@ -4,7 +4,6 @@
 `to_frame()`, `plot()` and a notebook display.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +18,18 @@ from audiosim.collection.memory import pairs_in_memory
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
-from audiosim.joint.estimators import JOINT, NameOrFile, RelevanceEstimator, after_judgments
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
 from audiosim.joint.posterior import what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.people.answers import Answers, read_answers
 from audiosim.people.preferences import Preferences, preferences
-from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal, as_about
 from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.rules import make_selection_rule
 from audiosim.ranking.separation import two_systems_of_pool
-from audiosim.ranking.stopping import as_stopping_rule, first_of
+from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
 from audiosim.ranking.two_systems import TwoSystems, check_level, check_two
 from audiosim.report.screen import progress
 from audiosim.results.value import frame_of, in_notebook
@@ -214,7 +213,7 @@ def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: P
 
     estimator  estimator that has learned from them
     """
-    measure = find_measure(f"CG@{pool.cutoff}")  # any rule will do: the belief is the same
+    measure = as_measure(f"CG@{pool.cutoff}")  # any rule will do: the belief is the same
     return Selection.start(pool, measure, estimator, collection.judgments, learned={})
 
 
@@ -241,7 +240,7 @@ def next_pairs(
     judgments     as for `estimate`
     """
     collection = as_collection(collection, judgments)
-    measure = _measure(measure, collection.cutoff)
+    measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     estimator = _learned(pool, model, collection)
     selection = start_loop(
@@ -271,7 +270,7 @@ def start_loop(
 ) -> Selection:
     """A judging loop with the named selection rule, built in or installed; other arguments as for `Selection`."""
     expected = expected_scores(measure, pool, ideal)
-    chosen = None if selection_rule is None else find_selection_rule(selection_rule, expected, seed)
+    chosen = None if selection_rule is None else make_selection_rule(selection_rule, expected, seed)
     return Selection.start(
         pool, expected, estimator, judgments, batch, chosen, seed, distribution=distribution, about=about
     )
@@ -300,7 +299,7 @@ def compare(
     """
     model, judgments = judgments_in_place_of(model, judgments, None)
     collection = as_collection(collection, judgments)
-    measure = _measure(measure, collection.cutoff)
+    measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     check_two(pool.systems, a, b)
     check_level(confidence)
@@ -340,9 +339,9 @@ def simulate(
     A bar shows the progress, in terminals and notebooks.
     """
     collection = as_collection(collection, judgments)
-    measure = _measure(measure, collection.cutoff)
+    measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
-    estimator = _estimator(pool, model)
+    estimator = make_estimator(pool, model)
     start = start_loop(
         pool, estimator, measure, ideal=ideal, batch=batch, selection_rule=selection_rule, seed=seed,
         distribution=distribution, about=as_about(about),
@@ -363,27 +362,19 @@ def satisfaction(
     scale    scale of the grades if a file has several; or an artificial one such as graded-4
     """
     read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
-    return preferences(read, _measure(measure))
-
-
-def _measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
-    return find_measure(measure, cutoff) if isinstance(measure, str) else as_measure(measure)
+    return preferences(read, as_measure(measure))
 
 
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
     """The estimator of a pool, trained on the judgments in the same steps as in a campaign."""
-    return after_judgments(pool, _estimator(pool, model), collection.judgments)
-
-
-def _estimator(pool: Pool, model: ModelOrName) -> RelevanceEstimator:
-    return make_estimator(pool, model or JOINT) if isinstance(model, str | os.PathLike | None) else model
+    return after_judgments(pool, make_estimator(pool, model), collection.judgments)
 
 
 def _stopping_rule(rule: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
     if isinstance(rule, str):
-        return find_stopping_rule(rule)
+        return parse_stopping_rule(rule)
     if not isinstance(rule, Sequence):
         return as_stopping_rule(rule)
     if not rule:
         raise InputError("expected a stopping rule such as 'every=0.95', got none")
-    return first_of([find_stopping_rule(text) for text in rule])
+    return first_of([parse_stopping_rule(text) for text in rule])

@@ -16,9 +16,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import AudiosimError, InputError
-from audiosim.joint.estimators import JOINT
-from audiosim.measures.measure import Measure
-from audiosim.plugins import find_measure, make_estimator
+from audiosim.joint.estimators import make_estimator
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
 from audiosim.ranking.expected import estimate_after, expected_scores
 from audiosim.ranking.ranking import Ranking
@@ -202,7 +201,7 @@ def history(
         raise InputError(f"the number of looks must be at least 1, got {looks}")
     saved = [_saved(source) for source in sources]
     measure = measure or next((one.measure for one in saved if one is not None), "CG@5")
-    what = find_measure(measure) if isinstance(measure, str) else measure
+    what = as_measure(measure)
     found: list[Look] = []
     for source, look in zip(sources, saved, strict=True):
         if look is not None:
@@ -279,7 +278,7 @@ def _looks_at(
     collection = as_collection(source, None if url else judgments)
     moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection.judgments, looks))
     pool = build_pool(collection, measure.cutoff)
-    expected, start = expected_scores(measure, pool), make_estimator(pool, model or JOINT)
+    expected, start = expected_scores(measure, pool), make_estimator(pool, model)
     found = []
     with progress("looking back") as show:
         for time, held in moments:

@@ -12,8 +12,8 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import SOUNDS, Collection
 from audiosim.collection.values import queries_of
 from audiosim.errors import InputError, SoundError
-from audiosim.plugins import find_embedding, other_decoders
 from audiosim.report.screen import progress
+from audiosim.sound.embeddings import find_embedding
 from audiosim.tables.text import write_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def embed(
                 index,
                 one,
                 jobs or -1,
-                decoders=other_decoders(),
                 progress=lambda done, lost, total: show(done + lost, total),
                 scheduler=scheduler,
             )

@@ -15,9 +15,10 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.kinds import run_lines, write_run
 from audiosim.collection.values import Run
 from audiosim.errors import InputError
-from audiosim.plugins import find_embedding, installed_frames, known_embeddings, other_decoders
 from audiosim.results.value import frame_of, in_notebook
+from audiosim.sound.describe import frames_of_index
 from audiosim.sound.embedding import GAUSSIANS
+from audiosim.sound.embeddings import EMBEDDING_POINT, find_embedding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,13 +219,13 @@ def _vectors_like(
     from audiosim.sound.embedding import embedded_files
     from audiosim.sound.vectors import vectors_of
 
-    installed = set(known_embeddings())
+    installed = set(EMBEDDING_POINT.names())
     made = [
         name
         for name in names
         if name in installed and any(one.folder and embedded_files(one.folder, name) is not None for one in shards)
     ]
-    return {name: vectors_of(sounds, find_embedding(name), other_decoders()) for name in made}
+    return {name: vectors_of(sounds, find_embedding(name)) for name in made}
 
 
 def _several(paths: Paths) -> list[str | Path]:
@@ -248,7 +249,7 @@ def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> "AudioIn
     from audiosim.sound.index import AudioIndex, extract
 
     AudioIndex.load(index)  # raises before any sound is read
-    found = extract(list(sounds), parameters=installed_frames(Path(index)), decoders=other_decoders())
+    found = extract(list(sounds), parameters=frames_of_index(Path(index)))
     if not found.ids:
         reasons = "; ".join(f"{one.path}: {one.error}" for one in found.failed[:1]) or f"{sounds[0]}"
         raise InputError(f"no sound to query by could be described, expected at least one: {reasons}")

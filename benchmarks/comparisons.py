@@ -41,7 +41,7 @@ from audiosim.collection.kinds import read_comparisons
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Run
 from audiosim.joint.comparisons import Compared
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.about import as_about
 from audiosim.ranking.expected import expected_scores, rank_belief
@@ -118,7 +118,7 @@ def played(collection: Collection, seed: int) -> list[list[float]]:
         some = tuple(theirs[place] for place in order[:moment])
         asked_of = replace(collection, comparisons=some)
         pool = build_pool(asked_of)
-        estimator = built_in(pool, None)
+        estimator = make_estimator(pool, None)
         belief = estimator.predict(np.full(len(pool.pairs), np.nan))
         expected = expected_scores(parse_measure("CG@1"), pool)
         ranking = rank_belief(expected, estimator, belief, about=as_about("listeners"))
@@ -257,7 +257,7 @@ def answered(comparisons: Sequence[PairedComparison], seed: int, without: set[st
     for moment in MOMENTS:
         some = tuple(theirs[place] for place in order[:moment])
         pool = build_pool(Collection("compared", "compared", FINE, 1, collection.runs, comparisons=some))
-        belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
+        belief = make_estimator(pool, None).predict(np.full(len(pool.pairs), np.nan))
         chances = belief.answers.chances(belief.prior, held_out)
         own = chances[:, 0] / (chances[:, 0] + chances[:, 2])
         made = Answers(collection, some)

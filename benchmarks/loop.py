@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.collection.pool import Pool, build_pool
+from audiosim.joint.estimators import make_estimator
 from audiosim.joint.people import Panel
-from audiosim.plugins import make_estimator
 from audiosim.ranking import SELECTION_RULES
 from audiosim.simulation import Design, Replay, replay, synthetic_collection
 

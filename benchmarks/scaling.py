@@ -45,7 +45,7 @@ LOOP = """
 import statistics, sys, time
 from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.collection.pool import build_pool
-from audiosim.plugins.contents import make_estimator
+from audiosim.joint.estimators import make_estimator
 collection = Collection.load(sys.argv[1], judgments=sys.argv[2])
 pool = build_pool(collection)
 selection = Selection.start(

@@ -37,6 +37,7 @@ from audiosim import Campaign, cli, package_files
 from audiosim.campaign import DatabaseStore
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import write_judgments_csv
+from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Judgment, Run
 from audiosim.simulation.demo import prepare_demo
 from audiosim.sound.index import extract
@@ -605,3 +606,9 @@ def dask_here(tmp_path_factory):
     started = LoopbackCluster(tmp_path_factory.mktemp("cluster"), 2)
     yield started
     started.end()
+
+
+@pytest.fixture(scope="session")
+def demo_pool():
+    """The pool of the collection that comes with audiosim, without its judgments."""
+    return build_pool(Collection.load(package_files.folder("fixtures") / "demo"))

@@ -1,9 +1,11 @@
 """Suggestions for mistyped names."""
 
+from functools import partial
+
 import pytest
 
-from audiosim.plugins import find_measure
-from audiosim.plugins.contents import estimator_factory
+from audiosim.joint.estimators import make_estimator
+from audiosim.measures.measure import as_measure
 from audiosim.text import did_you_mean, nearest_name, quoted
 
 
@@ -38,7 +40,7 @@ def test_what_is_long_is_quoted_by_its_ends():
 
 @pytest.mark.parametrize(
     ("find", "name", "near"),
-    [(find_measure, "ndcg@5", "nDCG"), (find_measure, "nDGC@5", "nDCG"), (estimator_factory, "mouth", "mout")],
+    [(as_measure, "ndcg@5", "nDCG"), (as_measure, "nDGC@5", "nDCG"), (partial(make_estimator, None), "mouth", "mout")],
 )
 def test_misspelt_measures_and_models_are_told_what_was_meant(find, name, near):
     with pytest.raises(ValueError, match=rf"; did you mean {near}\?$"):

@@ -20,7 +20,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool, check_collection
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError, StoreError
-from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, built_in
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, make_estimator
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.people.agreement import Agreement, agreement
 from audiosim.ranking import Selection
@@ -71,7 +71,7 @@ class Campaign:
             self._queue.note(pair, self._ledger.assessors(pair))
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
         self.questionnaires = self._ledger.questionnaires  # numbers of lines, by person and moment
-        estimator, parts = built_in(self._pool, model), (self._log, self._ledger, self._pool, self._queue)
+        estimator, parts = make_estimator(self._pool, model), (self._log, self._ledger, self._pool, self._queue)
         self.comparisons = ComparisonQueue(*parts, settings, clock, estimator, lambda: self.selection)
         self.adjudications = Adjudications(self._write, *parts, clock)
         self.model_choices = ModelChoices(self.tell, self._log, self._ledger, clock)

@@ -13,9 +13,8 @@ from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
 from audiosim.evaluation.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
 from audiosim.evaluation.evaluation import evaluate as evaluate_systems
-from audiosim.measures.measure import Measure, with_cutoff
+from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.measures.scores import Unjudged, judged_runs
-from audiosim.plugins import find_measure
 from audiosim.ranking.about import OF_THIS_KIND
 from audiosim.stats.tests import SAMPLES, TESTS
 
@@ -91,7 +90,7 @@ def evaluate(
     if fits:
         _print_fits(collection, measures, unjudged, seed, form)
         return
-    work = _Evaluations(collection, tuple(map(find_measure, measures)), unjudged, test, seed, resamples, users, success)
+    work = _Evaluations(collection, tuple(map(as_measure, measures)), unjudged, test, seed, resamples, users, success)
     found = dict(zip(measures, Workers(jobs or 1, scheduler).each(work, len(measures)), strict=True))
     rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.system_rows()]
     value = {measure: one.to_dict() for measure, one in found.items()}
@@ -150,7 +149,7 @@ def _print_fits(
 
     found = {}
     for text in measures:
-        measure = find_measure(text)
+        measure = as_measure(text)
         scores = judged_runs(collection, measure.cutoff, unjudged).scores(measure)
         found[text] = fit_distributions(scores.values, seed)
     rows = [
@@ -281,12 +280,12 @@ def reliability(
         options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
     )
     if assessors:
-        found = {text: assessor_reliability(collection, find_measure(text), seed=seed).to_dict() for text in measures}
+        found = {text: assessor_reliability(collection, as_measure(text), seed=seed).to_dict() for text in measures}
         _print_studies(form, found, lambda: assessors_view(found))
     elif split_half:
         halves = {
             text: split_half_study(
-                collection, find_measure(text), test=test, trials=trials, resamples=resamples, unjudged=unjudged,
+                collection, as_measure(text), test=test, trials=trials, resamples=resamples, unjudged=unjudged,
                 seed=seed,
             )
             for text in measures
@@ -295,14 +294,12 @@ def reliability(
         value = {text: one.to_dict() for text, one in halves.items()}
         options.print_result(form, value, rows, lambda: split_half_view(halves))
     elif while_judging:
-        growth = {
-            text: study_reliability(collection, find_measure(text), while_judging=True).growth for text in measures
-        }
+        growth = {text: study_reliability(collection, as_measure(text), while_judging=True).growth for text in measures}
         rows = [{"measure": text} | row for text, of in growth.items() for row in of]
         options.print_result(form, growth, rows, lambda: growth_view(growth))
     else:
         found = {
-            text: study_reliability(collection, find_measure(text), unjudged=unjudged).to_dict() for text in measures
+            text: study_reliability(collection, as_measure(text), unjudged=unjudged).to_dict() for text in measures
         }
         _print_studies(form, found, lambda: reliability_view(found))
 
@@ -316,7 +313,7 @@ def _print_studies(
 def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> tuple[Collection, list[str]]:
     """The collection, on request only its part judged down to the deepest cutoff; the measures with their cutoffs."""
     texts = [with_cutoff(text, collection.cutoff) for text in measures]
-    found = [find_measure(text) for text in texts]
+    found = [as_measure(text) for text in texts]
     options.say_measures(collection, found)
     if complete:
         collection = options.only_complete(collection, max(one.cutoff for one in found))

@@ -331,19 +331,19 @@ def open_collection(
     Reports missing metadata of documents on stderr, and judgments that the measure leaves unused.
     """
     from audiosim.collection.pool import build_pool
-    from audiosim.joint.estimators import JOINT, after_judgments
+    from audiosim.joint.estimators import after_judgments, make_estimator
     from audiosim.joint.posterior import what_lacks
-    from audiosim.plugins import find_measure, make_estimator
+    from audiosim.measures.measure import as_measure
 
     collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     cutoff = measure if isinstance(measure, int) else None
     if isinstance(measure, str):
-        cutoff = (what := find_measure(measure, collection.cutoff)).cutoff
+        cutoff = (what := as_measure(measure, collection.cutoff)).cutoff
         say_measures(collection, [what])
     elif cutoff is not None:
         say_deep(collection, [cutoff])
     pool = build_pool(collection, cutoff)
-    estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
+    estimator = after_judgments(pool, make_estimator(pool, model), collection.judgments)
     sys.stderr.writelines(f"note: {line}\n" for line in what_lacks(estimator.predict(pool.spread({})), pool))
     return collection, pool, estimator
 

@@ -19,9 +19,9 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.settings import read_settings
 from audiosim.collection.values import Judgment, mean_grades
 from audiosim.joint.estimators import JOINT, estimator_of
+from audiosim.measures.measure import as_measure
 from audiosim.people.effects import judge_effect
 from audiosim.people.judges import Judges, most_disputed
-from audiosim.plugins import find_measure
 from audiosim.ranking.expected import expected_scores
 from audiosim.report.judge import checks_view, disagreements_view, effect_view, judges_view, order_view, spelled_grades
 
@@ -132,7 +132,7 @@ def judges(
     """
     subject = options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
-    what = find_measure(measure, collection.cutoff)
+    what = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, what.cutoff)
     kind, name = ("take_back", take_back) if set_aside is None else ("set_aside", set_aside)
     if name is not None:

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from audiosim.cli import options
-from audiosim.joint.estimators import JOINT
-from audiosim.plugins import find_measure, make_estimator
+from audiosim.joint.estimators import make_estimator
+from audiosim.measures.measure import as_measure
 from audiosim.report.rank import effort_view
 from audiosim.simulation.plan import SIMULATED_CAMPAIGNS
 from audiosim.simulation.plan import plan as plan_effort
@@ -55,13 +55,13 @@ def plan(
     """
     subject = options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
-    what = find_measure(measure, collection.cutoff)
+    what = as_measure(measure, collection.cutoff)
     options.say_measures(collection, [what])
     options.check_scheduler(scheduler, jobs)
     with one_thread():
         found = plan_effort(
             collection,
-            lambda pool: make_estimator(pool, model or JOINT),
+            lambda pool: make_estimator(pool, model),
             what,
             stopping_rule=stopping_rule,
             batch=batch,

@@ -8,7 +8,7 @@ import typer
 from audiosim.cli import options
 from audiosim.collection.collection import Collection
 from audiosim.functions import NextPairs, start_loop
-from audiosim.plugins import find_measure
+from audiosim.measures.measure import as_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import OF_THIS_KIND
 from audiosim.ranking.expected import expected_scores
@@ -64,7 +64,7 @@ def estimate(
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
     )
-    what = find_measure(measure, pool.cutoff)
+    what = as_measure(measure, pool.cutoff)
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
     order = pool.locate_judged(grades)
@@ -113,7 +113,7 @@ def compare(
     """
     condition, subject = None, options.about_of(about, OF_THIS_KIND) if about else None
     with options.usage_of("--measure"):
-        find_measure(measure, 1)
+        as_measure(measure, 1)
     with options.usage_of("--confidence"):
         check_level(confidence)
     with options.usage_of("--fail-unless"):
@@ -121,7 +121,7 @@ def compare(
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
     )
-    what = find_measure(measure, pool.cutoff)
+    what = as_measure(measure, pool.cutoff)
     with options.usage_of("A and B"):
         check_two(pool.systems, a, b)
     grades, expected = collection.grades(), expected_scores(what, pool)
@@ -190,7 +190,7 @@ def next_pairs(
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
     )
-    what = find_measure(measure, pool.cutoff)
+    what = as_measure(measure, pool.cutoff)
     selection = start_loop(
         pool, estimator, what, collection.judgments, selection_rule=selection_rule, seed=seed, distribution=distribution
     )

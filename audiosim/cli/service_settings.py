@@ -16,7 +16,7 @@ from audiosim.collection.folder import file_stamp
 from audiosim.collection.kinds import read_judgments
 from audiosim.collection.values import mean_grades
 from audiosim.errors import InputError
-from audiosim.plugins import find_stopping_rule
+from audiosim.ranking.stopping import parse_stopping_rule
 
 HOME = "audiosim-collections"  # default folder of collections made in the browser
 
@@ -159,7 +159,7 @@ class CampaignOptions:
 
         answers = self.answers
         own = read_questions(answers.questions) if answers.questions else ()
-        settings, stopping_rule = self._settings(adopt), find_stopping_rule(self.stopping_rule)
+        settings, stopping_rule = self._settings(adopt), parse_stopping_rule(self.stopping_rule)
         sounds = tuple(answers.sounds or ())
         return Judging(database, self.measure, stopping_rule, own, settings, sounds, answers.listen)
 

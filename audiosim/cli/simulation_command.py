@@ -12,14 +12,13 @@ from audiosim.cli.flattened import flattened
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.functions import start_loop
-from audiosim.joint.estimators import JOINT, estimator_of
-from audiosim.measures.measure import Measure
+from audiosim.joint.estimators import JOINT, estimator_of, make_estimator
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import Model
-from audiosim.plugins import find_measure, find_stopping_rule, make_estimator
 from audiosim.ranking import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
 from audiosim.ranking.about import About, DifferenceDistribution, Ideal
 from audiosim.ranking.rules import AffectedDifferences, DrawnByDoubt
-from audiosim.ranking.stopping import as_stopping_rule, first_of
+from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
 from audiosim.report.rank import replay_view
 from audiosim.report.screen import progress
 from audiosim.report.simulate import comparison_view
@@ -97,11 +96,11 @@ def simulate(
     )
     moments, collection = parts.moments, reading.load(folder)
     if complete:
-        collection = options.only_complete(collection, find_measure(measure, collection.cutoff).cutoff)
+        collection = options.only_complete(collection, as_measure(measure, collection.cutoff).cutoff)
     name = repetition.LEARNED if learner else model or JOINT
     rule, seed = asking.selection_rule or _default_rule(collection, name, learner), statements.seed
     game = _Game(
-        name, find_measure(measure, collection.cutoff), rule, asking.batch, statements.ideal, seed,
+        name, as_measure(measure, collection.cutoff), rule, asking.batch, statements.ideal, seed,
         statements.distribution, options.about_of(statements.about),
     )  # fmt: skip
     if parts.repeats is not None:
@@ -175,7 +174,7 @@ def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[Stopp
 
 
 def _stopping_rules(target: float, stop: list[str] | None) -> list[StoppingRule]:
-    return [find_stopping_rule(text) for text in stop or []] or [as_stopping_rule(target)]
+    return [parse_stopping_rule(text) for text in stop or []] or [as_stopping_rule(target)]
 
 
 def _every_rule(rule: str) -> list[tuple[str, bool]]:

@@ -107,8 +107,9 @@ def extract(
     """
     from audiosim.collection.collection import SOUNDS
     from audiosim.joint.terms import prepare_closeness
-    from audiosim.plugins import find_embedding, find_frames, installed_frames, other_decoders
+    from audiosim.sound.describe import find_frames, frames_of_index
     from audiosim.sound.embedding import keep_vectors
+    from audiosim.sound.embeddings import find_embedding
     from audiosim.sound.index import extract as extract_sounds
     from audiosim.sound_functions import embed
 
@@ -120,11 +121,10 @@ def extract(
             sounds,
             jobs or -1,
             into=index,
-            parameters=find_frames(frames) if frames else installed_frames(index),
+            parameters=find_frames(frames) if frames else frames_of_index(index),
             progress=lambda done, failed, total: show(done + failed, total),
             scheduler=scheduler,
             prune=prune,
-            decoders=other_decoders(),
         )
     lost = embed(index, chosen, jobs=jobs, scheduler=scheduler) if chosen and found.ids else ()
     kept = keep_vectors(index, vectors, found.ids) if vectors else ()

@@ -8,9 +8,9 @@ import typer
 
 from audiosim.cli import options
 from audiosim.collection.values import SCALES
+from audiosim.measures.measure import as_measure
 from audiosim.people.answers import read_answers
 from audiosim.people.preferences import MAJORITY, noticeable_differences, preferences
-from audiosim.plugins import find_measure
 from audiosim.report.evaluate import examples_view, satisfaction_view, study_view
 
 app = typer.Typer(
@@ -82,7 +82,7 @@ def satisfaction(
     read = read_answers(answers, scale)
     artificial = prior_scale or (scale if scale and scale not in SCALES else None)
     past = [options.load_collection(folder, None, scale=artificial) for folder in prior or ()]
-    found = {measure: preferences(read, find_measure(measure)) for measure in measures}
+    found = {measure: preferences(read, as_measure(measure)) for measure in measures}
     noticed = {measure: noticeable_differences(one, past, agreeing).to_dict() for measure, one in found.items() if past}
     rows: list[dict[str, Any]] = [
         {"measure": measure} | row for measure, one in found.items() for row in one.to_dict()["bins"]

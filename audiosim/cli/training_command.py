@@ -24,7 +24,6 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import SystemFrom
 from audiosim.errors import InputError
 from audiosim.ordinal.model import save_model
-from audiosim.plugins import load_features
 from audiosim.report.screen import progress
 from audiosim.report.train import training_view
 from audiosim.results.value import need
@@ -108,7 +107,6 @@ def train(
         raise InputError(f"{output}: the name of a model file must end in .json")
     for path in (output, *([] if report is None else [report])):
         check_output_file(path)
-    load_features()
     shares = () if judged is None else parse_shares(judged)
     terms, joint = parse_terms(features), is_joint(features)
     plan = Plan(terms, name or output.stem, folds, eliminate, fallback, date, shares, seed, joint)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from audiosim.cli import options
-from audiosim.plugins import find_measure
+from audiosim.measures.measure import as_measure
 from audiosim.report.rank import rows_view
 from audiosim.report.screen import progress
 from audiosim.simulation.worth import worth as worth_of
@@ -50,7 +50,7 @@ def worth(
     with progress("leaving out") as show:
         found = worth_of(
             collection,
-            measure=find_measure(measure, collection.cutoff),
+            measure=as_measure(measure, collection.cutoff),
             judged=shares,
             splits=splits,
             target=target if replays else None,

@@ -7,6 +7,7 @@ reproduced from the order of its judgments.
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from audiosim.collection.pool import Pool
@@ -28,7 +29,9 @@ from audiosim.ordinal.model import (
     uniform_model,
     usual_model,
 )
+from audiosim.plugins import ExtensionPoint, a_function
 from audiosim.stats.arrays import Array
+from audiosim.text import did_you_mean
 
 # Estimators of the relevance of unjudged pairs: the Protocol, and the built-in ones.
 
@@ -42,7 +45,7 @@ class RelevanceEstimator(Protocol):
 
     Entry-point group `audiosim.estimators`: each entry is a function that takes a Pool and the text
     after the colon of `--model NAME:TEXT`, and returns an estimator for that pool. Contract:
-    `audiosim.plugins.check_estimator`.
+    `audiosim.joint.contract.check_estimator`.
     """
 
     @property
@@ -93,11 +96,28 @@ def uniform(pool: Pool, _: str = "") -> OrdinalEstimator:
     return OrdinalEstimator(pool, (uniform_model(pool.scale),))
 
 
-def built_in(pool: Pool, model: NameOrFile | RelevanceEstimator | None) -> RelevanceEstimator:
-    """The estimator of a model that comes with audiosim, or of a model file; an estimator is returned unchanged.
+def _own() -> dict[str, EstimatorFactory]:
+    """The models that come with audiosim, with and without their scale."""
+    names = {"uniform", *(name for full in model_names() for name in (full.rpartition("-")[0], full))}
+    return {name: partial(_shipped, name) for name in names}
 
-    model  "uniform", a name in models/ with or without its scale, a .json file, an estimator for this
-           pool, or None for `joint`
+
+def _shipped(name: str, pool: Pool, text: str) -> RelevanceEstimator:
+    if text:
+        raise InputError(f"model {name} takes no text after a colon, got {text!r:.80}")
+    return uniform(pool) if name == "uniform" else estimator_of(pool, name)
+
+
+ESTIMATOR_POINT: ExtensionPoint[EstimatorFactory] = ExtensionPoint(
+    "audiosim.estimators", "model", _own, a_function("a function of a pool and a text")
+)
+
+
+def make_estimator(pool: Pool, model: NameOrFile | RelevanceEstimator | None = None) -> RelevanceEstimator:
+    """The estimator of a model for a pool: the only place where the name of a model is looked up.
+
+    model  a name in models/ with or without its scale, "uniform", a .json file, an estimator of an installed package
+           (NAME, or NAME:TEXT), an estimator for this pool, which is returned unchanged, or None for `joint`
     """
     model = JOINT if model is None else model
     if not isinstance(model, str | os.PathLike):
@@ -105,7 +125,14 @@ def built_in(pool: Pool, model: NameOrFile | RelevanceEstimator | None) -> Relev
             raise InputError(f"expected a model's name or file, or an estimator, got {model!r}")
         return model
     name = os.fspath(model)
-    return uniform(pool) if name == "uniform" else estimator_of(pool, name)
+    if name.endswith(".json"):
+        return estimator_of(pool, name)
+    head, _, text = name.partition(":")
+    if head not in _own() and head not in (names := ESTIMATOR_POINT.names()):
+        known = sorted({*names} - {*model_names()})  # each once, without its scale
+        expected = f"a .json file or one of {', '.join(known)}{did_you_mean(name, known)}"
+        raise InputError(f"unknown model {name!r}, expected {expected}")
+    return ESTIMATOR_POINT.find(head)(pool, text)
 
 
 def transferred(model: Model, scale: Scale) -> Model:

@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +40,6 @@ from audiosim.sound.proximity import nearest_correlation
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.blocks import Cosines, SameCode, short
 from audiosim.stats.normal.layout import REST, Kernels, Layout
-from audiosim.text import one_line
 
 # Covariates from the numbers of teams and systems that found a document, comparable between collections.
 #
@@ -162,8 +160,6 @@ class Regressors:
 @dataclass(frozen=True, slots=True)
 class EvidenceKind:
     """One kind of evidence.
-
-    Entry-point group `audiosim.evidence`; contract: `audiosim.plugins.check_evidence_kind`.
 
     name        letters, digits, - and _, beginning with a letter
     meaning     one line
@@ -493,21 +489,10 @@ SOUND_KIND = EvidenceKind(
 )
 
 
-# Kinds of evidence by name: the built-in ones, and those registered by a program.
+# Kinds of evidence by name.
 
 
-_KINDS = {kind.name: kind for kind in (SOUND_KIND, OWN_KIND, MACHINE_KIND)}
-OWN_KINDS: Mapping[str, EvidenceKind] = dict(_KINDS)
-EVIDENCE_KINDS: Mapping[str, EvidenceKind] = MappingProxyType(_KINDS)
-
-
-def register_evidence_kind(kind: EvidenceKind) -> None:
-    """Register a kind of evidence in this process: joint models then use it.
-
-    Raises an error if the name is taken; registering the same kind again changes nothing.
-    """
-    if _KINDS.setdefault(kind.name, kind) != kind:
-        raise InputError(f"evidence {kind.name} is known already, expected another name for a kind of your own")
+EVIDENCE_KINDS: Mapping[str, EvidenceKind] = {kind.name: kind for kind in (SOUND_KIND, OWN_KIND, MACHINE_KIND)}
 
 
 # Effects of evidence in a joint model: slopes of its columns, and effects shared by documents similar in it.
@@ -539,7 +524,7 @@ class EvidenceEffects:
         kinds  kinds of evidence; None for all kinds known in this process
         """
         some = EVIDENCE_KINDS.values() if kinds is None else kinds
-        found = (_evidence_effects_regressors(kind, pool, layout) for kind in some)
+        found = (kind.regressors(pool, layout.blocks) for kind in some)
         return cls(reduce(beside, (one for one in found if one is not None), no_regressors(len(pool.pairs))))
 
     @property
@@ -568,16 +553,6 @@ class EvidenceEffects:
         spoke = np.array([[kind in of for kind in kinds] for of in of_models], dtype=np.bool_)[ordinal.model]
         always = np.ones((len(spoke), 1), dtype=np.bool_)
         return combinations(("output", *kinds, *self.names), np.hstack([always, spoke, self.regressors.known]))
-
-
-def _evidence_effects_regressors(kind: EvidenceKind, pool: Pool, layout: Layout) -> Regressors | None:
-    """Regressors of a kind for a pool; an error in a plugin's code becomes one line."""
-    if kind.name in OWN_KINDS:
-        return kind.regressors(pool, layout.blocks)
-    try:
-        return kind.regressors(pool, layout.blocks)
-    except Exception as error:  # a plugin's code may raise anything
-        raise InputError(f"evidence {kind.name}: raises {one_line(error)}") from error
 
 
 def prepare_closeness(folder: Path) -> None:

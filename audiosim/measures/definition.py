@@ -99,8 +99,8 @@ class Definition:
     """Definition of a measure, without a cutoff and parameters.
 
     Entry-point group `audiosim.measures`: each entry is a definition, under its own name. Contract:
-    `audiosim.plugins.check_measure`. Functions must be defined at the top of a module, so that measures can be sent to
-    other processes.
+    `audiosim.ranking.contract.check_measure`. Functions must be defined at the top of a module, so that measures can be
+    sent to other processes.
 
     name          a letter, then letters and digits
     parameters    in the order in which they are printed

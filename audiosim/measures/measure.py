@@ -1,4 +1,4 @@
-"""Measures by name: parsing of text, and the measures of audiosim."""
+"""Measures by name: parsing of text, and the measures of audiosim and of installed packages."""
 
 import re
 from collections.abc import Mapping
@@ -21,9 +21,10 @@ from audiosim.measures.definition import (
     judged_ideal,
 )
 from audiosim.measures.lists import GradedLists, discounted, share_of
+from audiosim.plugins import ExtensionPoint, an_instance
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import at_ends
-from audiosim.text import did_you_mean, repeated
+from audiosim.text import repeated
 
 __all__ = [
     "FORM",
@@ -51,6 +52,9 @@ MEASURES: Mapping[str, Definition] = {
     for definition in vars(module).values()
     if isinstance(definition, Definition)
 }
+MEASURE_POINT = ExtensionPoint(
+    "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
+)
 
 
 def as_measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
@@ -65,23 +69,17 @@ def with_cutoff(text: str, cutoff: int | None) -> str:
     return text if cutoff is None or "@" in text else f"{text}@{cutoff}"
 
 
-def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Measure:
-    """The measure in a text such as CG@5 or RBP(p=0.5,ideal=user)@10.
-
-    known  definitions by name; `audiosim.plugins.find_measure` also has those of installed packages
-    """
+def parse_measure(text: str) -> Measure:
+    """The measure in a text such as CG@5 or RBP(p=0.5,ideal=user)@10: one of audiosim's or of an installed package."""
     parts = WRITTEN.fullmatch(text) if isinstance(text, str) else None
     if parts is None:
         raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5")
     name = parts["name"]
-    if name not in known:
-        raise InputError(f"unknown measure {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
-    if name in MEASURES and known[name] != MEASURES[name]:
-        raise InputError(f"{name} comes with audiosim, expected another name for a measure of your own")
+    definition = MEASURE_POINT.find(name)
     chosen = [SPELLINGS.get((name, *one), one) for one in _parse_parameters(text, parts["parameters"])]
     if (twice := repeated(parameter for parameter, _ in chosen)) is not None:
         raise InputError(f"{text}: {twice} is written twice, expected it once")
-    return Measure(known[name], int(parts["cutoff"]), tuple(chosen))
+    return Measure(definition, int(parts["cutoff"]), tuple(chosen))
 
 
 def _parse_parameters(text: str, written: str | None) -> list[tuple[str, str]]:

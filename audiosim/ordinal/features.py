@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from types import MappingProxyType
 
 import numpy as np
 
@@ -15,26 +14,10 @@ from audiosim.ordinal.feature import Feature
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.text import did_you_mean
 
-# Features by name: the built-in ones, and those registered by a program.
-
-
-_FEATURES = {
+FEATURES: Mapping[str, Feature] = {
     one.name: one for module in (output, judgment, audio) for one in vars(module).values() if isinstance(one, Feature)
 }
-BUILT_IN: Mapping[str, Feature] = dict(_FEATURES)
-FEATURES: Mapping[str, Feature] = MappingProxyType(_FEATURES)
-AUDIO = tuple(feature for feature in BUILT_IN.values() if feature.kind == "audio")
-
-
-def register_feature(feature: Feature) -> None:
-    """Register a new feature in this process, for use in the terms of models.
-
-    A name that is taken is an error; registering the same feature again changes nothing.
-    """
-    if _FEATURES.setdefault(feature.name, feature) != feature:
-        raise InputError(f"feature {feature.name} is known already, expected another name for a feature of your own")
-
-
+AUDIO = tuple(feature for feature in FEATURES.values() if feature.kind == "audio")
 MANY = 32  # number of changed judgments from which a table is computed again
 
 

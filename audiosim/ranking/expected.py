@@ -13,7 +13,7 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, mean_grades
 from audiosim.errors import InputError
 from audiosim.joint.check import NOT_NEEDED, ModelCheck, Reserved, check_model
-from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, built_in
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import SatisfactionMapping
@@ -146,7 +146,7 @@ def estimate(
     measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     expected = expected_scores(measure, pool, ideal, draws)
-    return estimate_after(expected, built_in(pool, model), collection.judgments, distribution, as_about(about))
+    return estimate_after(expected, make_estimator(pool, model), collection.judgments, distribution, as_about(about))
 
 
 def estimate_after(

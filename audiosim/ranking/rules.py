@@ -10,13 +10,14 @@ from scipy.linalg import get_blas_funcs
 
 from audiosim.errors import InputError
 from audiosim.joint.posterior import Belief
+from audiosim.plugins import ExtensionPoint, a_function
 from audiosim.ranking.expected import ExpectedScores
 from audiosim.ranking.linear import LinearScores
 from audiosim.ranking.ranking import Ranking
 from audiosim.stats.arrays import Array, Booleans
 from audiosim.stats.normal.roots import factor_of, lower_root, times_lower
 from audiosim.stats.threads import one_thread
-from audiosim.text import did_you_mean
+from audiosim.text import one_line
 
 # Values of judgments of the pairs of a pool, exact or noisy.
 
@@ -72,7 +73,7 @@ class SelectionRule(Protocol):
     """Weighs pairs by the expected information of their judgments.
 
     Entry-point group `audiosim.selection_rules`: each entry is a function that takes the ExpectedScores of a measure
-    in a pool and a seed, and returns a rule for them. Contract: `audiosim.plugins.check_selection_rule`.
+    in a pool and a seed, and returns a rule for them. Contract: `audiosim.ranking.contract.check_selection_rule`.
     """
 
     @property
@@ -372,6 +373,12 @@ SELECTION_RULES: Mapping[str, SelectionRuleFactory] = {
         PoolOrder,
     )
 }
+SELECTION_RULE_POINT: ExtensionPoint[SelectionRuleFactory] = ExtensionPoint(
+    "audiosim.selection_rules",
+    "selection rule",
+    lambda: SELECTION_RULES,
+    a_function("a function of expected scores and a seed"),
+)
 
 
 def default_selection_rule(belief: Belief) -> str:
@@ -380,11 +387,19 @@ def default_selection_rule(belief: Belief) -> str:
 
 
 def make_selection_rule(name: str, expected: ExpectedScores, seed: int = 0) -> SelectionRule:
-    """Selection rule by name.
+    """Selection rule by name: one of audiosim's or of an installed package.
 
     seed  seed of its random draws
     """
-    if name not in SELECTION_RULES:
-        names = f"{', '.join(SELECTION_RULES)}{did_you_mean(name, SELECTION_RULES)}"
-        raise InputError(f"unknown selection rule {name!r}, expected one of {names}")
-    return SELECTION_RULES[name](expected, seed)
+    return made_rule(SELECTION_RULE_POINT.find(name), expected, seed)
+
+
+def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int) -> SelectionRule:
+    """The selection rule from a factory; an error in the factory becomes one line."""
+    try:
+        rule = factory(expected, seed)
+    except Exception as error:  # foreign code may raise anything
+        raise InputError(f"a selection rule cannot be made: {one_line(error)}") from error
+    if not isinstance(getattr(rule, "name", None), str) or not rule.name:
+        raise InputError("a selection rule must have a name")
+    return rule

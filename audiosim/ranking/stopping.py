@@ -38,6 +38,7 @@ from audiosim.errors import InputError
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure
 from audiosim.measures.satisfaction import published_mapping
+from audiosim.plugins import ExtensionPoint, an_instance
 from audiosim.ranking.about import About
 from audiosim.ranking.expected import ExpectedScores
 from audiosim.ranking.ranking import Ranking
@@ -140,7 +141,7 @@ class StoppingDefinition:
     """Definition of a kind of stopping rule, written `NAME=TARGET` or `NAME(PARAMETER=VALUE,...)=TARGET`.
 
     Entry-point group `audiosim.stopping_rules`: each entry is a definition, under its own name. Contract:
-    `audiosim.plugins.check_stopping_rule`.
+    `audiosim.ranking.contract.check_stopping_rule`.
 
     name        name in lower case
     make        function that makes the rule from given parameters and a target; `str` of the rule parses to an equal
@@ -173,6 +174,13 @@ class StoppingDefinition:
                 raise InputError(f"{text}: {key} is written twice, expected it once")
             written[key] = value
         return written
+
+    def rule(self, text: str) -> StoppingRule:
+        """The rule in a text such as confidence=0.95."""
+        parts = RULE_WRITTEN.fullmatch(text.replace(" ", ""))
+        if parts is None or parts["name"] != self.name:
+            raise InputError(f"expected {self.example}, got {text!r}")
+        return self.make(self.parse(text, parts["parameters"]), number_of("target", parts["target"]))
 
 
 def floor_in(written: Written) -> int:
@@ -542,17 +550,23 @@ STOPPING_RULES: Mapping[str, StoppingDefinition] = {
 }
 
 
-def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STOPPING_RULES) -> StoppingRule:
-    """Stopping rule from text, such as confidence=0.95 or difference(size=0.02)=0.95.
+STOPPING_RULE_POINT = ExtensionPoint(
+    "audiosim.stopping_rules",
+    "stopping rule",
+    lambda: STOPPING_RULES,
+    an_instance(StoppingDefinition, "a StoppingDefinition"),
+)
 
-    known  definitions by name; `audiosim.plugins.find_stopping_rule` also has those of installed packages
-    """
+
+def parse_stopping_rule(text: str) -> StoppingRule:
+    """Stopping rule from text, such as confidence=0.95: one of audiosim's or of an installed package."""
     parts = RULE_WRITTEN.fullmatch(text.replace(" ", ""))
-    if parts is None or parts["name"] not in known:
-        examples = ", ".join(definition.example for definition in known.values())
-        raise InputError(f"unknown stopping rule {text!r}, expected {examples}")
-    definition = known[parts["name"]]
-    return definition.make(definition.parse(text, parts["parameters"]), number_of("target", parts["target"]))
+    name = "" if parts is None else parts["name"]
+    if name not in STOPPING_RULES and name not in (known := STOPPING_RULE_POINT.names()):
+        examples = [rule.example for rule in STOPPING_RULES.values()]
+        others = [f"{other}=TARGET" for other in known if other not in STOPPING_RULES]
+        raise InputError(f"unknown stopping rule {text!r}, expected {', '.join([*examples, *others])}")
+    return STOPPING_RULE_POINT.find(name).rule(text)
 
 
 def first_of(rules: Sequence[StoppingRule]) -> StoppingRule:

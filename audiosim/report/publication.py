@@ -30,7 +30,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import JudgmentSequence, grades_by_assessor
 from audiosim.errors import InputError
-from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, built_in
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import published_mapping, user_form
@@ -313,7 +313,7 @@ def record_of(
         raise InputError(f"a record needs at least two queries, collection {collection.identifier} has one")
     spread = pool.spread(grades)
     whole = not np.isnan(spread).any()
-    start = built_in(pool, model)
+    start = make_estimator(pool, model)
     estimator = after_judgments(pool, start, collection.judgments)
     expected, belief = expected_scores(measure, pool), estimator.predict(spread)
     grounds = grounds_of(expected, estimator, belief, distribution, pool.locate_judged(grades))

@@ -18,7 +18,7 @@ from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.errors import InputError
-from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_grades, built_in
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_grades, make_estimator
 from audiosim.joint.people import Listeners, Panel, Who
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection, StoppingRule
@@ -284,7 +284,7 @@ class _Until:
 
 
 def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
-    return model if callable(model) else partial(built_in, model=model)
+    return model if callable(model) else partial(make_estimator, model=model)
 
 
 @judgments_second

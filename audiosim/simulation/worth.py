@@ -19,7 +19,6 @@ from audiosim.errors import InputError
 from audiosim.joint.estimators import JOINT, RelevanceEstimator, estimator_of, relearned
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.prior import kinship_to
-from audiosim.joint.terms import EVIDENCE_KINDS, OWN_KINDS
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
@@ -238,12 +237,6 @@ def _without(collection: Collection, name: str | None) -> Collection:
     return replace(collection, evidence=evidence, judges=tuple(one for one in collection.judges if one.name != name))
 
 
-def _estimator(pool: Pool, model: str | Model, name: str | None) -> RelevanceEstimator:
-    """The estimator of a model, without the kind of evidence of that name if another package added one."""
-    kinds = [kind for kind in EVIDENCE_KINDS.values() if kind.name in OWN_KINDS or kind.name != name]
-    return estimator_of(pool, model, kinds)
-
-
 def _known(collection: Collection, name: str) -> float:
     pool = build_pool(collection)
     belief = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan))
@@ -259,7 +252,7 @@ def _scores(cases: Sequence[_Case], name: str | None, share: float, seeds: Seque
         truth = pool.spread(case.collection.grades())
         for seed in seeds if share else seeds[:1]:
             shown = draw(pool.query, share, seed) if share else np.zeros(len(truth), dtype=np.bool_)
-            one = _held_out(pool, _estimator(pool, case.model, name), truth, np.where(shown, truth, np.nan))
+            one = _held_out(pool, estimator_of(pool, case.model), truth, np.where(shown, truth, np.nan))
             parts.append(one._replace(query=one.query + before))
         before += len(pool.queries)
     return _Scores(*(np.concatenate(of) for of in zip(*parts, strict=True)))
@@ -304,7 +297,7 @@ def _reached(cases: Sequence[_Case], name: str | None, measure: Measure, target:
     judged = []
     for case in cases:
         pool = build_pool(_without(case.collection, name), measure.cutoff)
-        start = Selection.start(pool, measure, _estimator(pool, case.model, name), batch=BATCH)
+        start = Selection.start(pool, measure, estimator_of(pool, case.model), batch=BATCH)
         played = replay(start, pool.spread(case.collection.grades()), target)
         judged.append(played.selection.judged)
     return float(np.mean(judged))

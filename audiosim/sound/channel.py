@@ -181,8 +181,7 @@ SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".
 class Decoder:
     """A way to open some kinds of sound file.
 
-    Entry-point group `audiosim.decoders`: each entry is a decoder, under its own name. Contract:
-    `audiosim.plugins.check_decoder`. Workers are other processes: `decode` must be a function of a module.
+    Workers are other processes: `decode` must be a function of a module.
 
     name      letters and digits
     suffixes  endings of file names, with the dot, in lower case

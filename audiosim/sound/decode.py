@@ -1,7 +1,7 @@
 """Decoding of sound files to Signals or to samples piece by piece; no other code of audiosim opens sound files."""
 
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -291,7 +291,6 @@ OTHERS = (  # decoders for files that libsndfile refuses, in order of preference
 
 
 LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
-DECODERS: Mapping[str, Decoder] = {LIBSNDFILE.name: LIBSNDFILE}
 
 
 def _elsewhere(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,11 +19,11 @@ from audiosim.sound.decode import STANDARD_READER, Reader, Signal
 from audiosim.sound.filters import filter_banks
 from audiosim.sound.frames import FrameBlocks, framed, frames
 from audiosim.sound.gaussians import Gaussian, triangles
-from audiosim.sound.parameters import Parameters
+from audiosim.sound.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.sound.sources import LeftOut, SoundSource, is_url, local_copy, remote_status
-from audiosim.sound.store import Recording
+from audiosim.sound.store import HEAD, Recording, read_head
 from audiosim.stats.arrays import Array
-from audiosim.text import one_line
+from audiosim.text import did_you_mean, one_line
 
 threadpoolctl = lazy_loader.load("threadpoolctl")
 
@@ -271,3 +272,44 @@ def _moments(blocks: Iterable[Array]) -> tuple[Array, Array]:
 def pack_row(gaussian: Gaussian) -> Array:
     """The row of a Gaussian: mean, upper triangle of the covariance row by row."""
     return np.concatenate([gaussian.mean, triangles(gaussian.covariance[None])[0]])
+
+
+# Descriptions of frames by name.
+
+OWN_FRAMES = {"standard": STANDARD_FRAMES, "mfcc": PLAIN}
+OWN_DESCRIPTORS = (MFCC, CONTRAST, BANDS)
+LIBROSA = {
+    "chroma": "feature.chroma_stft",
+    "onset": "onset.onset_strength",
+    "rolloff": "feature.spectral_rolloff",
+    "tonnetz": "feature.tonnetz",
+}
+
+
+def find_frames(text: str) -> Parameters:
+    """The parameters of frames named by `--frames`: "standard", or names of descriptors joined by commas.
+
+    audiosim's own are mfcc, contrast and bands; chroma, onset, rolloff and tonnetz are librosa's.
+    """
+    if text in OWN_FRAMES:
+        return OWN_FRAMES[text]
+    names, known = [name.strip() for name in text.split(",")], [*OWN_DESCRIPTORS, *LIBROSA]
+    for name in names:
+        if name not in known:
+            expected = f"{' or '.join(OWN_FRAMES)} alone, or some of {', '.join(known)}{did_you_mean(name, known)}"
+            raise InputError(f"unknown descriptor {name!r}, expected {expected}")
+    return Parameters(descriptors=tuple(name if name in OWN_DESCRIPTORS else _of_librosa(name) for name in names))
+
+
+def _of_librosa(name: str) -> Descriptor:
+    need("sound", f"the descriptor {name}")
+    module, _, function = LIBROSA[name].partition(".")
+    return Descriptor.of(getattr(import_module(f"librosa.{module}"), function), name)
+
+
+def frames_of_index(folder: Path) -> Parameters:
+    """The parameters of the index in a folder, with the functions of its descriptors; the standard ones without it."""
+    if not (folder / HEAD).exists():
+        return STANDARD_FRAMES
+    parameters = read_head(folder)
+    return replace(parameters, descriptors=find_frames(",".join(parameters.names)).descriptors)

@@ -99,7 +99,7 @@ class Embedding:
     rate_hz   rate of the sound that the function gets
     prepare   called once before the first recording; raises a MissingPackageError if a package is missing
 
-    Entry-point group `audiosim.embeddings`; contract: `audiosim.plugins.check_embedding`.
+    Entry-point group `audiosim.embeddings`; contract: `audiosim.sound.embeddings.check_embedding`.
     """
 
     name: str

@@ -40,14 +40,13 @@ from audiosim.collection.joining import joining_runs
 from audiosim.collection.kinds import JudgeSettings, MachineJudge, read_documents, read_judge
 from audiosim.collection.values import Document, Run, mean_grades, queries_of, retrieved_by
 from audiosim.errors import AudiosimError, FormatError, InputError
-from audiosim.plugins.frame_descriptors import installed_frames
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.shelf import Served
 from audiosim.service.collections.sounds import LIMITS
 from audiosim.service.process.loops import Loop
 from audiosim.service.process.time_limit import reading_s, within
 from audiosim.sound import decode
-from audiosim.sound.describe import Described, Failure, describer
+from audiosim.sound.describe import Described, Failure, describer, frames_of_index
 from audiosim.sound.index import append_later, load_all
 from audiosim.sound.parameters import Parameters
 from audiosim.sound.store import Recording
@@ -362,7 +361,7 @@ class Receiver:
 
     def _describer(self, index: Path) -> Standby[Recording, Described | Failure]:
         if index not in self._describers:
-            self._describers[index] = describer(_portable(installed_frames(index)), READ, LIMIT_S)
+            self._describers[index] = describer(_portable(frames_of_index(index)), READ, LIMIT_S)
         return self._describers[index]
 
     def _knowing(self, name: str, one: ServedCollection, documents: Sequence[Document]) -> ServedCollection:

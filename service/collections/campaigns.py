@@ -20,11 +20,10 @@ from audiosim.collection.task import Question
 from audiosim.collection.values import Pair
 from audiosim.errors import InputError, StoreError
 from audiosim.joint.estimators import RelevanceEstimator
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import model_names
-from audiosim.plugins import find_measure, find_stopping_rule
-from audiosim.ranking import SELECTION_RULES
-from audiosim.ranking.stopping import StoppingRule, as_stopping_rule
+from audiosim.ranking.rules import SELECTION_RULE_POINT
+from audiosim.ranking.stopping import StoppingRule, as_stopping_rule, parse_stopping_rule
 from audiosim.service.process.learning import Errands
 from audiosim.tables.text import every_line
 
@@ -82,7 +81,7 @@ class Judging:
 
     def measure_of(self, collection: Collection) -> Measure:
         """Measure that ranks the systems of a collection."""
-        return find_measure(self.measure or "CG", collection.cutoff)
+        return as_measure(self.measure or "CG", collection.cutoff)
 
     def open(
         self,
@@ -139,11 +138,11 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     def __post_init__(self) -> None:
         if self.measure is not None:
-            find_measure(self.measure, 1)
+            as_measure(self.measure, 1)
         if self.stopping_rule is not None:
-            find_stopping_rule(self.stopping_rule)
+            parse_stopping_rule(self.stopping_rule)
         if self.selection_rule is not None:
-            _check_known("selection rule", self.selection_rule, sorted(SELECTION_RULES))
+            _check_known("selection rule", self.selection_rule, SELECTION_RULE_POINT.names())
         if self.model is not None:
             _check_known("model", self.model, published_models())
 
@@ -164,7 +163,7 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         settings = judging.settings
         if self.selection_rule is not None:
             settings = replace(settings, selection_rule=self.selection_rule)
-        rule = judging.stopping_rule if self.stopping_rule is None else find_stopping_rule(self.stopping_rule)
+        rule = judging.stopping_rule if self.stopping_rule is None else parse_stopping_rule(self.stopping_rule)
         return replace(judging, measure=self.measure or judging.measure, stopping_rule=rule, settings=settings)
 
     def lines(self) -> list[str]:

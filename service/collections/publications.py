@@ -19,8 +19,8 @@ from audiosim.collection.aspects import MEAN
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import Measure
-from audiosim.plugins import make_estimator
 from audiosim.report.publication import NOBODY, Imprint, record_of, verdicts_by_aspect
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.access.tokens import TIMEOUT_S

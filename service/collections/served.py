@@ -15,12 +15,11 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison
 from audiosim.errors import InputError
-from audiosim.joint.estimators import JOINT, after_judgments, hearing
+from audiosim.joint.estimators import JOINT, after_judgments, hearing, make_estimator
 from audiosim.joint.people import Panel
 from audiosim.joint.predictions import Known
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import model_names
-from audiosim.plugins import find_measure, make_estimator
 from audiosim.ranking.about import About
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.verdicts import Verdicts
@@ -258,7 +257,7 @@ class ServedCollection:
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure with a name, if its cutoff is allowed here; None for the campaign's."""
-        measure = self.campaign.selection.measure if text is None else find_measure(text, self.collection.cutoff)
+        measure = self.campaign.selection.measure if text is None else as_measure(text, self.collection.cutoff)
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         return measure

@@ -17,7 +17,6 @@ from audiosim.campaign.schema import locked
 from audiosim.campaign.tables import TRAININGS, KeptModel
 from audiosim.collection.collection import Collection
 from audiosim.errors import AudiosimError, ClosedError, InputError, ServiceError, StoreError
-from audiosim.plugins import load_features
 from audiosim.service.process.learning import Errand, ErrandProgress, tell_progress
 from audiosim.text import one_line
 from audiosim.training.plan import Plan
@@ -125,7 +124,6 @@ class TrainingJob:
 
     def trained(self) -> Trained:
         """The outcome; this may take minutes."""
-        load_features()
         notes: list[str] = []
         try:
             found = train(list(self.collections), self.plan, notes.append, tell_progress)

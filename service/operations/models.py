@@ -8,7 +8,6 @@ from fastapi import Body, HTTPException, Query, Response
 
 from audiosim.errors import InputError
 from audiosim.joint.estimators import JOINT
-from audiosim.plugins import load_features
 from audiosim.service.access.callers import Caller, CallerDep
 from audiosim.service.collections.models import check_model_name
 from audiosim.service.collections.publications import judged_collection
@@ -146,7 +145,6 @@ def train_model(
     """
     _check_may(caller, asked.others)
     _check_new(served, asked.name)
-    load_features()
     terms, joint, today = parse_terms(asked.features), is_joint(asked.features), date.today().isoformat()
     plan = Plan(terms, asked.name, asked.folds, asked.eliminate, date=today, joint=joint)
     with ExitStack() as stack:

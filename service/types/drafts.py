@@ -9,7 +9,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.task import Question, TaskAspect, TaskTable
 from audiosim.collection.values import retrieved_by
 from audiosim.errors import InputError
-from audiosim.ranking import SELECTION_RULES
+from audiosim.ranking.rules import SELECTION_RULE_POINT
 from audiosim.service.collections.campaigns import CampaignFile, published_models
 from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftFile, DraftSettings, Home
 from audiosim.service.collections.questions import Questions
@@ -157,7 +157,7 @@ class ChoicesOut(Wire):
     @classmethod
     def known(cls) -> "ChoicesOut":
         """All accepted names."""
-        return cls(list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULES), list(published_models()))
+        return cls(list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULE_POINT.names()), list(published_models()))
 
 
 class DraftsOut(Wire):

@@ -19,7 +19,7 @@ from audiosim.campaign.learning import Lesson, lesson_key
 from audiosim.campaign.tables import LESSONS
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.joint.model import JointEstimator
 
 FEW_NOTES = 20
@@ -51,7 +51,7 @@ class Counted(JointEstimator):
 
     def __init__(self, collection):
         pool = build_pool(collection, 5)
-        super().__init__(pool, built_in(pool, "joint")._models)
+        super().__init__(pool, make_estimator(pool, "joint")._models)
         self.lessons = []
 
     def relearned(self, grades):
@@ -91,7 +91,7 @@ def lesson_of(collection):
     pool = build_pool(collection, 5)
     grades = np.full(len(pool.pairs), np.nan)
     grades[:30] = np.arange(30.0)
-    return Lesson(0, built_in(pool, "joint"), grades)
+    return Lesson(0, make_estimator(pool, "joint"), grades)
 
 
 def test_a_lesson_rests_on_the_grades_the_documents_and_the_model(demo, tmp_path):

@@ -16,8 +16,7 @@ from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Judgment, Pair, Run, Scale
 from audiosim.errors import FormatError, InputError
-from audiosim.joint.estimators import after_judgments
-from audiosim.plugins import make_estimator
+from audiosim.joint.estimators import after_judgments, make_estimator
 
 RUNS = "a q1 d1\na q1 d2\nb q1 d2\nb q1 d3\n"
 ROWS = """query,document,grade,assessor,aspect

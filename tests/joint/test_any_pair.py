@@ -9,7 +9,7 @@ from audiosim.collection.kinds import read_pairs
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Pair
 from audiosim.errors import FormatError
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.joint.predictions import Known, portions
 from audiosim.ordinal.features import FEATURES, columns
 
@@ -56,8 +56,8 @@ def test_no_feature_of_a_retrieved_pair_changes_when_others_are_asked_for(pools,
 def test_no_prediction_of_a_retrieved_pair_changes_when_others_are_asked_for(pools, demo, model):
     alone, more = pools
     judged = dict(list(demo.grades().items())[:300])
-    before = built_in(alone, model).predict(alone.spread(judged))
-    after = built_in(more, model).predict(
+    before = make_estimator(alone, model).predict(alone.spread(judged))
+    after = make_estimator(more, model).predict(
         more.spread({pair: judged[pair] for pair in judged if pair in alone.positions})
     )
     np.testing.assert_allclose(after.expectation[: len(alone.pairs)], before.expectation, atol=1e-8)
@@ -69,10 +69,10 @@ def test_judging_a_pair_that_no_system_retrieved_is_learned_from_like_any_other(
     _, more = pools
     place = more.positions[Pair("q01", "d070")]
     assert not more.found[place]
-    estimator, grades = built_in(more, model), np.full(len(more.pairs), np.nan)
+    estimator, grades = make_estimator(more, model), np.full(len(more.pairs), np.nan)
     before = estimator.predict(grades)
     grades[place] = 90
-    fresh = built_in(more, model).predict(grades)
+    fresh = make_estimator(more, model).predict(grades)
     after = estimator.predict(grades)
     np.testing.assert_allclose(after.expectation, fresh.expectation, atol=1e-8)
     assert model == "mjud" or after.expectation[more.positions[Pair("q01", "d071")]] > before.expectation[place + 1]
@@ -83,7 +83,7 @@ def test_genre_tells_which_of_the_pairs_that_no_system_retrieved_are_relevant(po
     left = ~more.found & (np.array(more.query) != more.query.max())
     truth = more.spread(demo.grades())
     left &= ~np.isnan(truth)
-    expected = built_in(more, None).predict(np.full(len(truth), np.nan)).expectation
+    expected = make_estimator(more, None).predict(np.full(len(truth), np.nan)).expectation
     same = (more.genre == more.query_genre) & left
     assert expected[same].mean() > expected[left & ~same].mean() + 10
     assert np.std((expected - truth)[left]) < np.std(truth[left])

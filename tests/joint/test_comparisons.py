@@ -25,7 +25,7 @@ from audiosim.joint.comparisons import (
     Habits,
     guessed,
 )
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.people import TASTE, Listeners
 from audiosim.stats.normal.block_normal import BlockNormal
@@ -174,7 +174,7 @@ def test_whoever_never_contradicts_himself_may_contradict_others(opinion):
         for a, b in combinations(range(SYSTEMS), 2)
     ]
     pool = build_pool(collection([one for one in made if one.assessor != "p6"]))
-    belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
+    belief = make_estimator(pool, None).predict(np.full(len(pool.pairs), np.nan))
     held_out = Compared.of(pool, [one for one in made if one.assessor == "p6"])
     prefer, same, reject = belief.answers.chances(belief.prior, held_out).T
     assert np.all(same < 0.1)
@@ -188,7 +188,7 @@ def test_whoever_guesses_is_found_and_counts_less():
     rng = np.random.default_rng(5)
     made, _ = drawn(rng, 600)
     lots = [replace(one, answer=str(rng.choice(["a", "b", "="]))) if one.assessor == "p0" else one for one in made]
-    estimator = built_in(build_pool(collection(lots)), None)
+    estimator = make_estimator(build_pool(collection(lots)), None)
     assert isinstance(estimator, JointEstimator)
     answers = estimator.predict(np.full(SYSTEMS * QUERIES, np.nan)).answers
     model, _, sites = answers._begun

@@ -9,7 +9,7 @@ from audiosim.collection.kinds import qrels_lines
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Scale
 from audiosim.errors import InputError
-from audiosim.joint.estimators import after_grades, built_in
+from audiosim.joint.estimators import after_grades, make_estimator
 from audiosim.joint.posterior import Belief
 from audiosim.joint.predictions import completed_judgments, drawn_completions
 from audiosim.ranking.expected import estimate
@@ -18,7 +18,7 @@ from audiosim.ranking.nearest_completion import nearest_completion
 
 def believed(collection):
     pool, grades = build_pool(collection, 5), collection.grades()
-    return pool, after_grades(pool, built_in(pool, "joint"), grades).predict(pool.spread(grades))
+    return pool, after_grades(pool, make_estimator(pool, "joint"), grades).predict(pool.spread(grades))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BINARY, BROAD, FINE, Document, Run, parse_scale
 from audiosim.errors import InputError
-from audiosim.joint.estimators import built_in, estimator_of, uniform
+from audiosim.joint.contract import check_estimator
+from audiosim.joint.estimators import estimator_of, make_estimator, uniform
 from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.posterior import Belief
@@ -20,7 +21,6 @@ from audiosim.ordinal.feature import Feature
 from audiosim.ordinal.features import FEATURES
 from audiosim.ordinal.judgment import MeanOfGroup, queries
 from audiosim.ordinal.model import Model, load_model
-from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.training.examples import levels_of
 
 
@@ -35,7 +35,7 @@ def nothing_judged(pool):
 
 @pytest.mark.parametrize("name", ["joint", "uniform", "historical", "mout", "mjud", "loutput", "ljudge", "mout-fine"])
 def test_every_built_in_estimator_keeps_the_contract(pool, name):
-    check_estimator(*estimator_factory(name), pool, np.random.default_rng(1))
+    check_estimator(make_estimator, name, pool, np.random.default_rng(1))
 
 
 def test_a_pair_with_an_unknown_feature_falls_back_and_says_so(pool):
@@ -115,11 +115,11 @@ def test_the_uniform_estimator_works_on_any_scale(tiny):
 @pytest.mark.parametrize("scale", [FINE, BROAD, BINARY, parse_scale([0, 1, 5])])
 def test_the_default_model_is_joint_on_every_scale(tiny, scale):
     pool = build_pool(replace(tiny, scale=scale, judgments=()))
-    found = built_in(pool, None)
+    found = make_estimator(pool, None)
     assert isinstance(found, JointEstimator)
     assert found.name == f"joint-{scale.name}"
     np.testing.assert_array_equal(found.predict(nothing_judged(pool)).levels, levels_of(scale))
-    check_estimator(lambda pool, _: built_in(pool, None), "", pool, np.random.default_rng(0))
+    check_estimator(make_estimator, None, pool, np.random.default_rng(0))
 
 
 def test_models_of_different_levels_do_not_stand_in_for_each_other(pool):

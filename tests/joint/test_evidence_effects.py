@@ -7,7 +7,7 @@ import pytest
 
 from audiosim.collection.evidence import Evidence
 from audiosim.collection.pool import build_pool
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.joint.terms import OWN_SLOPE, SLOPE, SOUND_KIND, layout_of
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
@@ -31,7 +31,7 @@ def heard(demo, tmp_path_factory):
 
 def belief(collection, grades=None):
     pool = build_pool(collection)
-    return built_in(pool, None).predict(np.full(len(pool.pairs), np.nan) if grades is None else grades)
+    return make_estimator(pool, None).predict(np.full(len(pool.pairs), np.nan) if grades is None else grades)
 
 
 def error(collection):

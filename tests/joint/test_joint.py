@@ -17,6 +17,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Run
 from audiosim.errors import InputError
+from audiosim.joint.contract import check_estimator
 from audiosim.joint.estimators import estimator_of
 from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.levels import FREEDOM, WEIGHT, WORTHS
@@ -25,7 +26,6 @@ from audiosim.joint.people import NO_JUDGES
 from audiosim.joint.posterior import FEW
 from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import SOUND, Trend, fallbacks
-from audiosim.plugins import check_estimator
 from audiosim.ranking.linear import LinearScores
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex

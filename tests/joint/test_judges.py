@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.joint.fit import COVARIATES, PanelModels, prior_deviations, usual_deviations
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.people import (
@@ -209,7 +209,7 @@ def test_a_disagreement_is_written_on_the_scale():
 
 
 def test_a_pair_belongs_in_equal_parts_to_the_systems_that_retrieved_it(pool):
-    judged = built_in(pool, "joint").judged_rows(Panel.of(pool, [Judgment(*pool.pairs[0], 0, "ann")]))
+    judged = make_estimator(pool, "joint").judged_rows(Panel.of(pool, [Judgment(*pool.pairs[0], 0, "ann")]))
     retrieved = pool.retrieved.toarray().T
     assert {1, 2} <= set(retrieved.sum(axis=1).tolist())  # by one system alone, and by several
     for parts, found in zip(judged.parts, retrieved, strict=True):

@@ -28,7 +28,7 @@ from audiosim.joint.check import (
     of_spread,
     of_sums,
 )
-from audiosim.joint.estimators import built_in, estimator_of, uniform
+from audiosim.joint.estimators import estimator_of, make_estimator, uniform
 from audiosim.joint.levels import Levels
 from audiosim.joint.people import Panel
 from audiosim.joint.posterior import Belief
@@ -47,7 +47,7 @@ def pool():
 
 @pytest.fixture(scope="module")
 def estimator(pool):
-    return built_in(pool, "joint")
+    return make_estimator(pool, "joint")
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ def test_few_judgments_check_nothing(pool, estimator):
 def test_a_model_that_reads_judgments_is_not_checked(pool):
     truth = np.full(len(pool.pairs), 55.0)
     truth[::2] = 15.0
-    assert checked(built_in(pool, "mjud"), truth, 100, np.random.default_rng(0)).verdict == "NOT CHECKED"
+    assert checked(make_estimator(pool, "mjud"), truth, 100, np.random.default_rng(0)).verdict == "NOT CHECKED"
     assert checked(uniform(pool), truth, 100, np.random.default_rng(0)).verdict == "FAIL"
 
 

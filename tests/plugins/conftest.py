@@ -2,13 +2,7 @@
 
 import sys
 
-import numpy as np
 import pytest
-import soundfile
-
-from audiosim import package_files
-from audiosim.collection.collection import Collection
-from audiosim.collection.pool import build_pool
 
 
 @pytest.fixture
@@ -31,17 +25,3 @@ def install(tmp_path, monkeypatch):
     yield call
     for module in modules:
         sys.modules.pop(module, None)
-
-
-@pytest.fixture(scope="session")
-def demo_pool():
-    """The pool of the collection that comes with audiosim, without its judgments."""
-    return build_pool(Collection.load(package_files.folder("fixtures") / "demo"))
-
-
-@pytest.fixture
-def wav(tmp_path):
-    """Two seconds of noise on two channels."""
-    path = tmp_path / "noise.wav"
-    soundfile.write(path, np.random.default_rng(0).uniform(-0.5, 0.5, (16_000, 2)), 8000)
-    return path

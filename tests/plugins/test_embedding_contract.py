@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.plugins import check_embedding, find_embedding, known_embeddings
 from audiosim.sound.embedding import Embedding
-from audiosim.sound.embeddings import TONAL
+from audiosim.sound.embeddings import EMBEDDING_POINT, TONAL, check_embedding, find_embedding
 
 
 def spectrum(y, sr):
@@ -20,7 +19,7 @@ def check(function):
 @pytest.mark.slow
 def test_the_embedding_of_librosa_keeps_its_contract():
     assert find_embedding("tonal") is TONAL
-    assert known_embeddings()[0] == "tonal"
+    assert EMBEDDING_POINT.names()[0] == "tonal"
     check_embedding(TONAL, np.random.default_rng(0))
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.joint.contract import check_estimator
 from audiosim.joint.posterior import Belief
-from audiosim.plugins import check_estimator
 
 LEVELS = np.array([0.0, 50.0, 100.0])
 

@@ -18,7 +18,7 @@ from audiosim.measures.measure import (
     judged_ideal,
     score,
 )
-from audiosim.plugins import check_measure
+from audiosim.ranking.contract import check_measure
 
 CALLS = count()
 

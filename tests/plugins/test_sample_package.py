@@ -1,10 +1,10 @@
 """Another package, built and installed by pip, as found by the commands and the service."""
 
+import inspect
 import json
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -15,12 +15,13 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
+import typer
+from typer.main import get_command
 
+import audiosim
+from audiosim import cli
+from audiosim.collection.arguments import as_collection
 from audiosim.collection.evidence import read_vectors
-from audiosim.joint import terms as evidence_registry
-from audiosim.ordinal import features as registry
-from audiosim.plugins import load_evidence_kinds
-from audiosim.sound.index import AudioIndex
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "fixtures" / "demo"
@@ -45,31 +46,11 @@ def environment(target):
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(target), *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
-@pytest.fixture(scope="module")
-def command(environment):
-    """A module of ours run as a program: exit code, stdout, stderr."""
-
-    def call(module, *arguments):
-        ran = subprocess.run(
-            [sys.executable, "-W", "error", "-m", module, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=environment,
-        )
-        return ran.returncode, ran.stdout, ran.stderr
-
-    return call
-
-
 @pytest.fixture
 def here(run, target, monkeypatch):
     """The command in this process, with the package until the test ends, as the processes of `command` are slow."""
     monkeypatch.syspath_prepend(target)
-    load_evidence_kinds.cache_clear()
     yield run
-    load_evidence_kinds.cache_clear()
-    registry._FEATURES.pop("fTOP", None)  # registered extensions last as long as their process
-    evidence_registry._KINDS.pop("shelf", None)
     for name in [name for name in sys.modules if name.split(".")[0] == "audiosim_sample"]:
         del sys.modules[name]
 
@@ -78,15 +59,6 @@ def parsed(outcome):
     code, out, err = outcome
     assert code == 0, err
     return json.loads(out)
-
-
-@pytest.fixture(scope="module")
-def model(command, tmp_path_factory):
-    """A model trained on the package's feature."""
-    path = tmp_path_factory.mktemp("trained") / "mine.json"
-    options = ["--features", "fTOP", "--folds", "0", "--judgments", TRUTH, "-o", path, "--format", "json"]
-    assert parsed(command("audiosim", "train", DEMO, *options))["terms"] == ["fTOP"]
-    return path
 
 
 @pytest.mark.slow
@@ -162,56 +134,27 @@ def serving(environment, *arguments):
 
 
 @pytest.mark.slow
-def test_the_service_predicts_with_the_estimator_of_another_package(environment):
+def test_the_service_predicts_and_ranks_by_what_another_package_installs(environment):
     query, _, document, _ = TRUTH.read_text().split(maxsplit=3)
-    with serving(environment, DEMO, "--model", "sample", "--judgments", "none") as url:
+    names = [
+        "--model",
+        "sample",
+        "--measure",
+        "HIT(min=40)@5",
+        "--stopping-rule",
+        "winner=0.8",
+        "--selection-rule",
+        "even",
+    ]
+    with serving(environment, DEMO, *names, "--judgments", "none") as url:
         answer = httpx.post(
             f"{url}/v1/collections/demo/predictions", json={"query": [query], "document": [document]}
         ).json()
+        ranking = httpx.get(f"{url}/v1/collections/demo/ranking").json()
+    assert ranking["measure"] == "HIT(min=40)@5"
     assert answer["model"]["name"] == "sample"
     assert answer["status"] == ["predicted"]
     assert answer["expectation"] == pytest.approx([50])
-
-
-@pytest.mark.slow
-def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(here, model):
-    rows = parsed(here("predict", DEMO, "--model", model, "--judgments", "none", "--format", "json"))
-    firsts, runs = {}, list((DEMO / "runs").iterdir())
-    for path in runs:
-        for query, _, document, rank, _, _ in (line.split() for line in path.read_text().splitlines()):
-            firsts[query, document] = firsts.get((query, document), 0) + (rank == "1")
-    # Pairs ranked first by equally many systems get equal predictions, others get different ones.
-    expected = {count: set() for count in firsts.values()}
-    for row in rows:
-        expected[firsts[row["query"], row["document"]]].add(round(row["expectation"], 9))
-    assert [len(values) for values in expected.values()] == [1] * len(expected)
-    assert len(set.union(*expected.values())) == len(expected) > 1
-
-
-@pytest.mark.slow
-def test_a_model_of_another_package_s_feature_says_what_is_missing_where_that_is_not_installed(model, run):
-    code, out, err = run("predict", DEMO, "--model", model)
-    assert (code, out) == (1, "")
-    assert "unknown feature 'fTOP', expected one of fSYS, " in err
-
-
-@pytest.mark.slow
-def test_the_evidence_of_another_package_speaks_for_every_pair(here):
-    rows = parsed(here("predict", DEMO, "--judgments", "none", "--format", "json"))
-    assert all(row["evidence"].endswith(", shelf") for row in rows)
-
-
-@pytest.mark.slow
-def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, tmp_path):
-    rate_hz, tone = 8000, np.sin(np.arange(16_000) * 0.3) * np.linspace(0.1, 0.9, 16_000)
-    noise = np.random.default_rng(0).normal(0, 0.05, 16_000)
-    samples = np.round((tone + noise) * 2**14).astype(">i2")
-    head = struct.pack(">4s5I", b".snd", 24, samples.nbytes, 3, rate_hz, 1)
-    (tmp_path / "sounds").mkdir()
-    (tmp_path / "sounds" / "clip.sun").write_bytes(head + samples.tobytes())
-    found = parsed(command("audiosim", "extract", tmp_path / "sounds", "-o", tmp_path / "index", "--format", "json"))
-    assert (found["done"], found["failed"]) == (1, [])
-    assert AudioIndex.load(tmp_path / "index").recordings[0].seconds == 2.0
 
 
 @pytest.mark.slow
@@ -240,32 +183,66 @@ def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followe
 
 
 @pytest.mark.slow
-def test_all_are_checked_by_one_command(command):
-    code, out, err = command("audiosim.plugins")
-    assert (code, err) == (0, "")
-    assert out.splitlines() == [
-        "estimator sample of audiosim-sample keeps its contract",
-        "measure HIT of audiosim-sample keeps its contract",
-        "feature fTOP of audiosim-sample keeps its contract",
-        "kind of evidence shelf of audiosim-sample keeps its contract",
-        "decoder au of audiosim-sample keeps its contract",
-        "embedding rhythm of audiosim-sample keeps its contract",
-        "selection rule even of audiosim-sample keeps its contract",
-        "stopping rule winner of audiosim-sample keeps its contract",
-    ]
-
-
-@pytest.mark.slow
-def test_a_name_that_cannot_be_checked_is_one_line(command):
-    code, out, err = command("audiosim.plugins", "nobody")
-    assert (code, out) == (1, "")
-    others = "sample, HIT, fTOP, shelf, au, rhythm, even, winner"
-    assert err == f"audiosim: there is nothing named 'nobody'; other packages have installed {others}\n"
-
-
-@pytest.mark.slow
 def test_an_unknown_measure_is_told_with_those_of_other_packages(here):
     code, _, err = here("reliability", DEMO, "--measure", "MISS@5", "--judgments", TRUTH)
     assert code == 1
     known = "P, AP, RR, CG, DCG, nDCG, Q, RBP, ERR, EDCG, GAP, ADR, HIT"
     assert err.endswith(f"audiosim: unknown measure 'MISS', expected one of {known}\n")
+
+
+NAMES = {
+    "model": "sample",
+    "measure": "HIT(min=40)@5",
+    "measures": ["HIT(min=40)@5"],
+    "selection_rule": "even",
+    "stopping_rule": "winner=0.6",
+}
+# They read answers of people, several judgments of a pair, or take only weighted sums of grades.
+OTHERWISE = {"sample_study", "satisfaction", "assessor_reliability", "honesty"}
+CALLED = [
+    name
+    for name in audiosim.__all__
+    if inspect.isfunction(function := getattr(audiosim, name))
+    if set(inspect.signature(function).parameters) & set(NAMES)
+    if name not in OTHERWISE
+]
+FEWER = {
+    "worth": {"judged": [0], "splits": 1, "target": None},
+    "compare": {"a": "fusion", "b": "random"},
+    "write_report": {"path": "report.html"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CALLED)
+def test_every_function_knows_the_names_of_another_package(here, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    function = getattr(audiosim, name)
+    parameters = inspect.signature(function).parameters
+    options = NAMES | {"seed": 0} | FEWER.get(name, {})
+    function(as_collection(DEMO, TRUTH), **{key: value for key, value in options.items() if key in parameters})
+
+
+WRONG = {"model": "simple", "measure": "HITS@5", "selection_rule": "evens", "stopping_rule": "winners=0.8"}
+
+
+def options():
+    """Each command of a collection, and each of its options that takes such a name."""
+    group = get_command(cli.app)
+    context = typer.Context(group, info_name="audiosim")
+    for name in sorted({*group.list_commands(context)} - {"satisfaction", "train"}):
+        for option in group.get_command(context, name).params:
+            if option.name in WRONG:
+                yield name, option.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "option"), list(options()))
+def test_every_command_looks_for_a_name_among_those_of_another_package(here, command, option, tmp_path):
+    written = [DEMO, f"--{option.replace('_', '-')}", WRONG[option]]
+    needed = {"compare": ["fusion", "random"], "report": ["-o", tmp_path / "page.html"], "serve": ["--port", 0]}
+    judged = [] if command in {"serve", "report"} else ["--judgments", TRUTH]
+    code, _, err = here(command, *written, *judged, *needed.get(command, []))
+    assert code in {1, 2}  # 2 where the name is looked up with the options
+    installed = re.match(r"\w+", NAMES[option])[0]
+    assert re.search(rf"unknown {option.replace('_', ' ')} .*\b{installed}\b", err, re.DOTALL), err

@@ -8,9 +8,10 @@ import pytest
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import check_selection_rule, find_selection_rule
 from audiosim.ranking import SELECTION_RULES
+from audiosim.ranking.contract import check_selection_rule
 from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.rules import make_selection_rule
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 GROUP = "audiosim.selection_rules"
@@ -37,13 +38,13 @@ def expected(tiny):
 def test_audiosim_s_own_rules_keep_their_contract_and_are_found(tiny, name, measure):
     own = expected_scores(parse_measure(measure), build_pool(tiny), draws=20)
     check_selection_rule(SELECTION_RULES[name], own, np.random.default_rng(0))
-    assert find_selection_rule(name, own).name == name
+    assert make_selection_rule(name, own).name == name
 
 
 @pytest.mark.slow
 def test_an_installed_rule_is_found_and_chooses_what_is_asked(install, expected, run):
     install("made-up", LONGEST, (GROUP, "longest", "made_up:Longest"))
-    rule = find_selection_rule("longest", expected, seed=3)
+    rule = make_selection_rule("longest", expected, seed=3)
     assert (rule.name, rule.weights(None, None).tolist()) == ("longest", [4.0] * 7)
     check_selection_rule(type(rule), expected, np.random.default_rng(0))
     code, out, err = run("next", DEMO, "--selection-rule", "longest", "-n", "2", "--seed", "1", "--format", "csv")
@@ -54,14 +55,14 @@ def test_an_installed_rule_is_found_and_chooses_what_is_asked(install, expected,
 
 def test_audiosim_s_own_rule_comes_before_an_installed_one_which_is_not_even_loaded(install, expected):
     install("made-up", "raise SystemError", (GROUP, "random", "made_up:Longest"))
-    assert find_selection_rule("random", expected).name == "random"
+    assert make_selection_rule("random", expected).name == "random"
 
 
 def test_an_unknown_rule_is_refused_with_all_names_there_are(install, expected):
     install("made-up", LONGEST, (GROUP, "longest", "made_up:Longest"))
     known = "differences, unsettled, scores, doubts, drawn, variances, random, pooled, longest"
     with pytest.raises(InputError, match=f"^unknown selection rule 'luck', expected one of {known}$"):
-        find_selection_rule("luck", expected)
+        make_selection_rule("luck", expected)
 
 
 @pytest.mark.parametrize(

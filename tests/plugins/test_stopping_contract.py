@@ -9,8 +9,8 @@ import pytest
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import check_stopping_rule, find_stopping_rule
 from audiosim.ranking import STOPPING_RULES, StoppingDefinition, parse_stopping_rule
+from audiosim.ranking.contract import check_stopping_rule
 from audiosim.ranking.expected import expected_scores
 
 CALLS = count()
@@ -33,7 +33,7 @@ def small(tiny):
 @pytest.mark.parametrize("name", list(STOPPING_RULES))
 def test_audiosim_s_own_stopping_rules_keep_the_contract(expected, name):
     check_stopping_rule(STOPPING_RULES[name], expected, rng())
-    assert find_stopping_rule(STOPPING_RULES[name].example) == parse_stopping_rule(STOPPING_RULES[name].example)
+    assert parse_stopping_rule(STOPPING_RULES[name].example) == parse_stopping_rule(STOPPING_RULES[name].example)
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,6 @@ def test_an_installed_stopping_rule_is_found_by_its_name(install, small):
         "TWICE = StoppingDefinition('twice', lambda _, target: Judgments(int(2 * target)), 'twice=3')\n"
     )
     install("made-up", code, ("audiosim.stopping_rules", "twice", "made_up:TWICE"))
-    assert str(find_stopping_rule("twice=4")) == "judgments=8"
+    assert str(parse_stopping_rule("twice=4")) == "judgments=8"
     with pytest.raises(InputError, match="^unknown stopping rule 'thrice=4', expected confidence=0.95, "):
-        find_stopping_rule("thrice=4")
+        parse_stopping_rule("thrice=4")

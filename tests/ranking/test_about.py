@@ -12,7 +12,7 @@ from scipy import stats
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, Run
 from audiosim.errors import InputError
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.satisfaction import published_mapping
 from audiosim.ranking import Selection
@@ -83,7 +83,7 @@ def test_between_queries_of_correlated_gains_is_that_of_drawn_ones(demo, judged)
     pool, measure = build_pool(demo, 5), parse_measure("CG@5")
     grades = pool.spread(demo.grades())
     grades[np.random.default_rng(1).permutation(len(grades))[judged:]] = np.nan
-    belief, expected = built_in(pool, "joint").predict(grades), LinearScores(measure, pool)
+    belief, expected = make_estimator(pool, "joint").predict(grades), LinearScores(measure, pool)
     found = expected.between_queries(belief, expected.scores(belief))
     draws, weights = 20_000, expected.weights.toarray()
     scores = np.zeros((len(pool.queries), len(pool.systems), draws))
@@ -103,7 +103,7 @@ def test_between_queries_of_a_ratio_is_that_of_simulation(demo, written, model):
     pool, measure = build_pool(demo, 5), parse_measure(written)
     grades = pool.spread(demo.grades())
     grades[200:] = np.nan
-    belief = built_in(pool, model).predict(grades)
+    belief = make_estimator(pool, model).predict(grades)
     exact, drawn = expected_scores(measure, pool), SampledScores(measure, pool, 400)
     found, true = (one.between_queries(belief, one.scores(belief)) for one in (exact, drawn))
     np.testing.assert_allclose(found, true, rtol=0, atol=0.08 * true.max())
@@ -115,7 +115,7 @@ def test_shares_of_users_vary_over_queries_as_drawn_ones_do(demo, model):
     pool, measure = build_pool(demo, 5), parse_measure("CG@5")
     grades = pool.spread(demo.grades())
     grades[300:] = np.nan
-    belief, mapping = built_in(pool, model).predict(grades), published_mapping(measure, pool.scale.name)
+    belief, mapping = make_estimator(pool, model).predict(grades), published_mapping(measure, pool.scale.name)
     linear, drawn = LinearScores(measure, pool), SampledScores(measure, pool, 1000)
     found, true = (one.between_queries(belief, one.satisfied(belief, mapping), mapping) for one in (linear, drawn))
     np.testing.assert_allclose(found, true, rtol=0, atol=0.08 * true.max())
@@ -159,7 +159,7 @@ def two_systems(collection, a, b, about):
     pool = build_pool(collection, 5)
     grades = pool.spread(collection.grades())
     expected = expected_scores(parse_measure("CG@5"), pool)
-    return two_systems_of_pool(expected, built_in(pool, "uniform"), grades, (a, b), 0.95, about=as_about(about))
+    return two_systems_of_pool(expected, make_estimator(pool, "uniform"), grades, (a, b), 0.95, about=as_about(about))
 
 
 @pytest.mark.slow
@@ -190,7 +190,7 @@ def test_a_stopping_rule_may_be_about_queries_of_this_kind(demo):
     rule = parse_stopping_rule("confidence(about=queries)=0.999")
     assert str(rule) == "confidence(about=queries)=0.999"
     pool = build_pool(demo, 5)
-    judged = Selection.start(pool, parse_measure("CG@5"), built_in(pool, "uniform"), demo.judgments)
+    judged = Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, "uniform"), demo.judgments)
     assert not rule.reached(judged)
     assert parse_stopping_rule("confidence=0.999").reached(judged)
     assert rule.level(judged) == pytest.approx(judged.stated(OF_THIS_KIND).confidence)
@@ -311,10 +311,10 @@ def test_a_loop_told_one_by_one_says_what_an_estimate_of_all_says(demo):
     pool, what = build_pool(demo, 5), parse_measure("CG@5")
     inside = [one for one in found.judgments if one.pair in pool.positions]
     said = [inside[place] for place in np.random.default_rng(1).permutation(len(inside))[:40]]
-    selection = Selection.start(pool, what, built_in(pool, None))
+    selection = Selection.start(pool, what, make_estimator(pool, None))
     for one in said:
         selection = selection.tell(one)
-    whole = Selection.start(pool, what, built_in(pool, None), said)
+    whole = Selection.start(pool, what, make_estimator(pool, None), said)
     for about in (THESE, About("these", "listeners")):
         ours, theirs = selection.stated(about), whole.stated(about)
         np.testing.assert_allclose(ours.scores.mean, theirs.scores.mean, rtol=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audiosim.collection.pool import build_pool
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.expected import expected_scores, rank_belief, rankings_by_query
 from audiosim.ranking.sampled import SampledScores
@@ -61,7 +61,7 @@ def demo_belief(demo, measure, model):
     pool = build_pool(demo, measure.cutoff)
     grades = pool.spread(demo.grades())
     grades[np.random.default_rng(1).permutation(len(grades))[60:]] = np.nan
-    estimator = built_in(pool, model)
+    estimator = make_estimator(pool, model)
     return pool, estimator, estimator.predict(grades)
 
 
@@ -113,7 +113,7 @@ def test_a_failed_check_widens_the_intervals_of_each_query_too(demo):
     pool = build_pool(demo, 5)
     grades = np.full(len(pool.pairs), np.nan)
     grades[:200] = 100.0
-    estimator = built_in(pool, "uniform")
+    estimator = make_estimator(pool, "uniform")
     expected, belief = expected_scores(measure, pool), estimator.predict(grades)
     ranking = rank_belief(expected, estimator, belief)
     assert ranking.check.verdict == "FAIL"

@@ -7,7 +7,7 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.sampled import within_levels
@@ -19,7 +19,7 @@ def test_grades_of_a_level_are_drawn_as_often_as_they_were_given_and_judged_ones
     pool = build_pool(replace(tiny, scale=FINE, judgments=()))
     grades = np.full(len(pool.pairs), np.nan)
     grades[:4] = [40.0, 40.0, 43.0, 77.0]
-    belief = built_in(pool, "joint").predict(grades)
+    belief = make_estimator(pool, "joint").predict(grades)
     drawn = np.full((DRAWS, 2), 45.0)
     drawn[:, 1] = 40.0  # as judged
     found = within_levels(belief, FINE, np.array([5, 0]), drawn, np.random.default_rng(0))
@@ -36,7 +36,7 @@ def test_grades_of_the_upper_levels_are_counted_where_they_are(tiny):
     pool = build_pool(replace(tiny, scale=FINE, judgments=()))
     grades = np.full(len(pool.pairs), np.nan)
     grades[:3] = [97.0, 97.0, 100.0]
-    belief = built_in(pool, "joint").predict(grades)
+    belief = make_estimator(pool, "joint").predict(grades)
     found = within_levels(belief, FINE, np.array([5]), np.full((DRAWS, 1), 95.0), np.random.default_rng(0))
     values, counts = np.unique(found, return_counts=True)
     assert values.tolist() == list(range(90, 101))
@@ -47,7 +47,7 @@ def test_grades_of_the_upper_levels_are_counted_where_they_are(tiny):
 
 def test_where_the_model_has_every_grade_of_the_scale_nothing_moves(tiny):
     pool = build_pool(replace(tiny, scale=BROAD, judgments=()))
-    belief = built_in(pool, "uniform").predict(np.full(len(pool.pairs), np.nan))
+    belief = make_estimator(pool, "uniform").predict(np.full(len(pool.pairs), np.nan))
     drawn = np.array([[0.0, 1.0, 2.0]])
     assert within_levels(belief, BROAD, np.arange(3), drawn, np.random.default_rng(0)) is drawn
 
@@ -61,7 +61,7 @@ def test_expected_adr_is_that_of_all_judgments(mirex2011, judged):
     order = np.random.default_rng(1).permutation(len(truth))[:judged]
     seen = np.full(len(truth), np.nan)
     seen[order] = truth[order]
-    estimator = built_in(pool, "joint")
+    estimator = make_estimator(pool, "joint")
     belief = (estimator.relearned(seen) if judged else estimator).predict(seen)
     expected = expected_scores(parse_measure("ADR@5"), pool, draws=60)
     found, true = expected.scores(belief), expected.scores(belief.certain(truth)).mean

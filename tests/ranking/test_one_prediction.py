@@ -10,7 +10,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Pair, Run, Scale
 from audiosim.functions import judged_so_far, predict
-from audiosim.joint.estimators import after_judgments, built_in
+from audiosim.joint.estimators import after_judgments, make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.expected import estimate, expected_scores
 
@@ -74,7 +74,7 @@ def test_probabilities_have_the_mean_of_the_gain_in_every_measure(seed, share, m
     collection = drawn(seed, share)
     pool = build_pool(collection)
     belief = judged_so_far(
-        after_judgments(pool, built_in(pool, model), collection.judgments), collection, pool
+        after_judgments(pool, make_estimator(pool, model), collection.judgments), collection, pool
     ).stated_belief
     open_ = ~belief.judged
     mean = belief.probabilities @ belief.level_grades
@@ -102,7 +102,7 @@ def test_drawn_grades_have_the_mean_and_the_levels_that_are_stated():
 
 def _belief(collection):
     pool = build_pool(collection)
-    return built_in(pool, "joint").predict(pool.spread(collection.grades()))
+    return make_estimator(pool, "joint").predict(pool.spread(collection.grades()))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment, Run
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.scores import scores
 from audiosim.ranking.expected import estimate, expected_scores, rank_belief, rankings_by_query
@@ -51,7 +51,7 @@ def test_intervals_of_scores_and_differences_stay_where_grades_can_bring_them(me
     collection = drawn_collection(seed, unjudged=seed)
     possible = worlds(collection, measure)
     pool = build_pool(collection, 3)
-    belief = built_in(pool, "uniform").predict(pool.spread(collection.grades()))
+    belief = make_estimator(pool, "uniform").predict(pool.spread(collection.grades()))
     low, high = reach_by_query(parse_measure(measure), pool, belief)
     assert np.all(low <= possible.min(axis=0) + 1e-12)
     assert np.all(possible.max(axis=0) <= high + 1e-12)
@@ -78,7 +78,7 @@ def test_a_system_with_one_result_of_five_has_at_most_a_fifth(demo):
     _, high = estimate(collection, measure="CG@5").interval()
     assert high[0] <= 0.2 < high[1:].min()
     pool = build_pool(collection, 5)
-    expected, estimator = expected_scores(parse_measure("CG@5"), pool), built_in(pool, None)
+    expected, estimator = expected_scores(parse_measure("CG@5"), pool), make_estimator(pool, None)
     belief = estimator.predict(pool.spread({}))
     for _, alone in rankings_by_query(expected, belief, rank_belief(expected, estimator, belief), pool.systems):
         assert alone.interval()[1][0] <= 0.2

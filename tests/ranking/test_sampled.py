@@ -10,7 +10,7 @@ from scipy import stats
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Run, Scale
 from audiosim.errors import InputError
-from audiosim.joint.estimators import built_in, uniform
+from audiosim.joint.estimators import make_estimator, uniform
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Definition, Measure, parse_measure
 from audiosim.ranking.sampled import DRAWS, SampledScores
@@ -197,7 +197,7 @@ def means_by_hand(runs, pool, belief, definition, measure, least, draws=200_000)
 @pytest.mark.parametrize("least", [40, 75])
 def test_correlated_grades_are_relevant_together_as_often_as_normal_variables(tiny, definitions, name, least):
     pool, measure = build_pool(tiny), parse_measure(f"{name}(min={least})@2")
-    belief = built_in(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+    belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
     mean = means_by_hand(tiny.runs, pool, belief, definitions[name], measure, least)
     assert np.all((mean > 0.05) & (mean < 0.999))
     found = SampledScores(measure, pool).scores(belief)
@@ -207,7 +207,7 @@ def test_correlated_grades_are_relevant_together_as_often_as_normal_variables(ti
 @pytest.mark.parametrize("name", ["P", "AP", "RR"])
 def test_a_measure_to_which_every_level_of_a_model_is_relevant_asks_for_a_minimum(tiny, name):
     pool = build_pool(tiny)
-    belief = built_in(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
+    belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
     assert (pool.scale.levels[0], belief.levels[0]) == (0, 5)
     for written in (f"{name}@2", f"{name}(min=5)@2"):
         message = (

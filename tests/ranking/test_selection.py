@@ -14,10 +14,10 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Pair, Run
 from audiosim.errors import InputError
-from audiosim.joint.estimators import uniform
+from audiosim.joint.contract import check_estimator
+from audiosim.joint.estimators import make_estimator, uniform
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import check_estimator, make_estimator
 from audiosim.ranking import SELECTION_RULES, Selection, confidences
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.stopping import ORDER, Assurance, Judgments

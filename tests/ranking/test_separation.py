@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.stats import t as student
 
 from audiosim.collection.pool import build_pool
-from audiosim.joint.estimators import after_grades, built_in
+from audiosim.joint.estimators import after_grades, make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.about import THESE
 from audiosim.ranking.expected import expected_scores, rank, rank_belief
@@ -24,7 +24,7 @@ def judged(demo):
     rng = np.random.default_rng(0)
     chosen = sorted(rng.permutation(len(pool.pairs))[: len(pool.pairs) // 3].tolist())
     known = {pool.pairs[place]: float(rng.choice([10.0, 40.0, 70.0])) for place in chosen}
-    estimator = after_grades(pool, built_in(pool, "joint"), known)
+    estimator = after_grades(pool, make_estimator(pool, "joint"), known)
     grades = pool.spread(known)
     return expected_scores(parse_measure("CG@5"), pool), estimator, grades, estimator.predict(grades)
 
@@ -104,7 +104,7 @@ def test_nothing_is_looked_ahead_where_variances_are_not_to_be_believed_or_all_i
     whole = np.where(np.isnan(grades), 50.0, grades)
     assert verdicts_of_pool(expected, estimator, whole).nearest is None
     pool = expected.pool
-    assert verdicts_of_pool(expected, built_in(pool, "mout"), grades).nearest is None
+    assert verdicts_of_pool(expected, make_estimator(pool, "mout"), grades).nearest is None
     drawn = expected_scores(parse_measure("AP(min=40)@5"), pool, draws=20)
     assert verdicts_of_pool(drawn, estimator, grades).nearest is None
     assert Verdicts(rank_belief(expected, estimator, belief)).to_dict()["nearest"] is None

@@ -10,7 +10,7 @@ from scipy import stats
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment, Run
 from audiosim.errors import InputError
-from audiosim.joint.estimators import built_in, uniform
+from audiosim.joint.estimators import make_estimator, uniform
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection, StoppingRule, parse_stopping_rule
 from audiosim.ranking.expected import expected_scores
@@ -188,7 +188,7 @@ def test_satisfied_users_are_the_mean_over_queries_of_the_published_cubic(draw_c
     parsed = parse_measure(measure)
     pool = build_pool(collection, parsed.cutoff)
     judgments = [Judgment(*pair, grade=float(40 + 3 * i % 50)) for i, pair in enumerate(pool.pairs[:judged])]
-    chosen = Selection.start(pool, parsed, built_in(pool, model), judgments)
+    chosen = Selection.start(pool, parsed, make_estimator(pool, model), judgments)
     drawn = shares_of(chosen, Polynomial(PUBLISHED[measure]), 50_000, np.random.default_rng(0))
     found = satisfied_users(chosen).scores
     np.testing.assert_allclose(found.mean, drawn.mean(axis=0), atol=1e-3)
@@ -273,7 +273,9 @@ def test_a_small_error_of_a_measure_with_an_ideal_is_refused_of_independent_gain
     assert not Error(0.05).reached(selection)
     assert not Error(0.02, corrected=False).reached(selection)
     joint = Selection.start(
-        selection.pool, expected_scores(selection.measure, selection.pool, draws=20), built_in(selection.pool, "joint")
+        selection.pool,
+        expected_scores(selection.measure, selection.pool, draws=20),
+        make_estimator(selection.pool, "joint"),
     )
     assert not Error(0.02).reached(joint)
 
@@ -409,7 +411,7 @@ def test_a_stopping_rule_out_of_its_range_cannot_be_made(make, message):
 def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
     # The scores' variances are right: E|x| = sqrt(2 / pi) times the deviation, without a learned correction.
     pool = build_pool(tiny)
-    start = Selection.start(pool, parse_measure(f"CG@{pool.cutoff}"), built_in(pool, "joint"))
+    start = Selection.start(pool, parse_measure(f"CG@{pool.cutoff}"), make_estimator(pool, "joint"))
     deviation = np.sqrt(start.ranking.scores.variance.mean())
     drawn = np.abs(np.random.default_rng(0).normal(0, deviation, 1_000_000)).mean()
     assert Error(0.05).level(start) == pytest.approx(drawn, rel=0.005)
@@ -447,7 +449,7 @@ def test_of_correlated_gains_a_goal_goes_by_deviations_that_few_judgments_widen(
     pool = build_pool(collection)
     grades = np.random.default_rng(1).choice(collection.scale.levels, count)
     judged = [Judgment(*pair, grade=float(grade)) for pair, grade in zip(pool.pairs, grades, strict=False)]
-    start = Selection.start(pool, parse_measure("CG@5"), built_in(pool, "joint"), judged)
+    start = Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, "joint"), judged)
     wider = [
         stats.t.cdf(abs(mean) / np.sqrt(variance * (1 + 50 / count)), len(pool.queries) - 1)
         for mean, variance in differences(start)

@@ -9,7 +9,7 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError, ServiceError
-from audiosim.plugins import make_estimator
+from audiosim.joint.estimators import make_estimator
 from service.access.tokens import TokenStore
 from service.client import Client
 from service.estimator import remote

@@ -10,9 +10,9 @@ import audiosim
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, judgments_in
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment
+from audiosim.joint.estimators import make_estimator
 from audiosim.joint.model import JointEstimator
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import make_estimator
 from audiosim.ranking import Selection
 from audiosim.ranking.separation import with_next
 from audiosim.ranking.stopping import parse_stopping_rule

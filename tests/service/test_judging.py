@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audiosim.collection.pool import build_pool
-from audiosim.plugins import make_estimator
+from audiosim.joint.estimators import make_estimator
 from service.collections.aliases import renamed
 
 SMALL = "/v1/collections/small"

@@ -15,7 +15,7 @@ from scipy import stats
 
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment
-from audiosim.plugins import make_estimator
+from audiosim.joint.estimators import make_estimator
 from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.simulation.plan import effort_from
 from service.access.tokens import TokenStore

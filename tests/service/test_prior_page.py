@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audiosim.collection.pool import build_pool
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.linear import LinearScores
@@ -30,7 +30,7 @@ def client():
 @pytest.mark.slow
 def test_a_client_of_some_lines_gets_the_confidence_of_the_library_after_each_judgment(client, demo):
     pool, measure = build_pool(demo, 5), parse_measure("CG@5")
-    estimator, truth = built_in(pool, "joint"), demo.grades()
+    estimator, truth = make_estimator(pool, "joint"), demo.grades()
     start = Selection.start(pool, measure, estimator, learns=False, checks=False)
     pairs, mean, covariance = client["read"](BytesIO(encode_prior(start.belief, pool.pairs)))
     assert pairs == list(pool.pairs)
@@ -48,7 +48,7 @@ def test_a_client_of_some_lines_gets_the_confidence_of_the_library_after_each_ju
 
 def test_the_page_names_every_array(demo):
     pool = build_pool(demo, 5)
-    body = encode_prior(built_in(pool, "joint").predict(np.full(len(pool.pairs), np.nan)), pool.pairs)
+    body = encode_prior(make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan)), pool.pairs)
     with np.load(BytesIO(body)) as file:
         missing = [name for name in file.files if f"`{name}`" not in PAGE.read_text("utf-8")]
     assert missing == []

@@ -16,8 +16,9 @@ import pytest
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Pair, Run
 from audiosim.errors import InputError, ServiceError
+from audiosim.joint.contract import check_estimator
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.ranking import Selection, parse_stopping_rule
 from audiosim.simulation import replay
 from audiosim.simulation.remaining import drawn_grades
@@ -52,7 +53,7 @@ def check_same_replay(there, here):
 @pytest.mark.parametrize("model", ["mjud", "mout", "uniform", "joint"])
 def test_the_remote_estimator_keeps_the_contract(server, small, model):
     text = f"remote:{server.url}?model={model}"
-    check_estimator(*estimator_factory(text), build_pool(small), np.random.default_rng(1))
+    check_estimator(make_estimator, text, build_pool(small), np.random.default_rng(1))
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from audiosim.campaign import Campaign, CampaignSettings, Lesson, MemoryStore
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import ServiceError
-from audiosim.plugins import make_estimator
+from audiosim.joint.estimators import make_estimator
 from audiosim.results.value import cached_property
 from service.process.learning import WORTHWHILE, Errand, Errands, _environment, receive, wrap
 

@@ -9,7 +9,7 @@ from scipy import stats
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, Run, Scale
-from audiosim.joint.estimators import built_in
+from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.simulation import Design, synthetic_collection
@@ -85,7 +85,7 @@ def test_taste_is_the_variance_within_pairs_of_an_analysis_of_variance(made):
 @pytest.mark.slow
 def test_noise_is_the_variance_of_differences_whose_grades_are_drawn_anew(made):
     pool = build_pool(made)
-    selection = Selection.start(pool, parse_measure("CG@5"), built_in(pool, "uniform"))
+    selection = Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, "uniform"))
     slopes = selection.expected.slopes(selection.belief).toarray()
     drawn = slopes @ np.random.default_rng(0).normal(0, 0.1, (len(pool.pairs), 40_000))
     first, second = np.triu_indices(len(slopes), 1)

@@ -13,10 +13,9 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Judgment, Run
 from audiosim.errors import InputError
-from audiosim.joint.estimators import uniform
+from audiosim.joint.estimators import make_estimator, uniform
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import make_estimator
 from audiosim.ranking import Selection
 from audiosim.ranking.stopping import ORDER, Assurance, Judgments
 from audiosim.simulation import Design, replay, synthetic_collection

@@ -10,9 +10,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Run
 from audiosim.errors import InputError
-from audiosim.joint.estimators import uniform
+from audiosim.joint.estimators import make_estimator, uniform
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins import make_estimator
 from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores, rank
 from audiosim.ranking.stopping import ORDER, AnyOf, Assurance, Error, Judgments

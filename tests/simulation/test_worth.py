@@ -8,9 +8,7 @@ import pytest
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BINARY, BROAD
 from audiosim.errors import InputError
-from audiosim.joint import terms as evidence_registry
 from audiosim.joint.estimators import estimator_of
-from audiosim.joint.terms import EvidenceKind, Regressors
 from audiosim.simulation.worth import worth
 
 
@@ -72,22 +70,6 @@ def test_a_judge_is_worth_much_and_random_numbers_nothing(informed):
     assert pieces["judge"].known == pieces["lot"].known == 1
     assert pieces["judge"].saved > abs(pieces["lot"].saved)
     assert list(found.to_frame()["evidence"]) == ["judge", "lot"]
-
-
-@pytest.mark.slow
-def test_a_kind_of_evidence_of_another_package_is_withheld_too(demo, monkeypatch):
-    truth = demo.grades()
-
-    def leak(pool, _):
-        known = np.array([[truth.get(pair, np.nan)] for pair in pool.pairs])
-        values = (known - np.nanmean(known)) / np.nanstd(known)
-        there = ~np.isnan(known)
-        return Regressors(("leak",), there, np.where(there, values, 0), np.ones(1), np.array([[0.01]]))
-
-    monkeypatch.setitem(evidence_registry._KINDS, "leak", EvidenceKind("leak", "the grade itself", leak))
-    found = {piece.evidence: piece for piece in worth(demo, judged=[0], splits=1, target=None).pieces}
-    assert found["leak"].rmse_low > 0.05
-    assert found["leak"].rmse > found["genre"].rmse
 
 
 def test_a_collection_whose_evidence_cannot_be_valued_is_refused(demo):

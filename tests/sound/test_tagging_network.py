@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audiosim.errors import InputError, MissingPackageError
-from audiosim.plugins import check_embedding, find_embedding
+from audiosim.sound.embeddings import check_embedding, find_embedding
 from audiosim.sound.musicnn import (
     INSTALL,
     MUSICNN,

@@ -10,9 +10,10 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, parse_scale
 from audiosim.errors import InputError
+from audiosim.joint.contract import check_estimator
+from audiosim.joint.estimators import make_estimator
 from audiosim.ordinal.features import columns, design
 from audiosim.ordinal.model import load_model, save_model
-from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
 from audiosim.sound.parameters import Parameters
@@ -541,7 +542,7 @@ def test_a_custom_scale_is_trained_by_its_own_levels_and_carries_its_own_fallbac
     save_model(model, tmp_path / "own.json")
     pool = build_pool(collection)
     assert load_model(tmp_path / "own.json") == model
-    check_estimator(*estimator_factory(str(tmp_path / "own.json")), pool, np.random.default_rng(1))
+    check_estimator(make_estimator, str(tmp_path / "own.json"), pool, np.random.default_rng(1))
     with pytest.raises(InputError, match=r"model own has the level 2, which is not on the scale \(0 1 5\)"):
         make_estimator(
             build_pool(replace(collection, scale=parse_scale([0, 1, 5]), judgments=())), str(tmp_path / "own.json")

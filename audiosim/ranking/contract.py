@@ -1,16 +1,6 @@
-"""Contract of measures, as checks that name violations in words.
+"""Contracts of measures, selection rules and stopping rules: one function each, for the tests of a plugin.
 
-A score is a finite number for each ranking, on any scale; grades may lie between its levels, as expected grades do. A
-measure takes the arguments of `audiosim.measures.measure.score` and does not modify them. Rankings get the same scores
-together as separately, with any number of axes before the last. Ranks without a document (NaN) at the end of a list
-change nothing, and neither do the zeros after the last judged document. An empty list scores 0. With default
-parameters, a list with the highest grade at every rank scores more than 0, and all scores are from 0 to 1, since
-intervals are cut to that range. Other parameters, such as form=original, may give scores outside.
-
-A measure declared as a weighted sum of gains scores exactly that sum for all grades. If a measure names another one as
-its form on two levels, both have the same scores there, in their user-oriented forms.
-
-A score may fall when a grade rises: a better grade also raises the ideal, so a relative score may fall.
+Each raises an InputError that names the violation in words.
 """
 
 import math
@@ -20,12 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.collection.values import BINARY, BROAD, FINE, Scale
-from audiosim.errors import InputError
+from audiosim.collection.values import BINARY, BROAD, FINE, Judgment, Scale
+from audiosim.errors import AudiosimError, InputError
+from audiosim.joint.estimators import uniform
 from audiosim.measures.lists import discounted, gain_of, share_of
 from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue, as_defined, score
 from audiosim.measures.satisfaction import user_form
+from audiosim.ranking.expected import ExpectedScores, rank
 from audiosim.ranking.linear import weights_of_ranks
+from audiosim.ranking.rules import SelectionRule, SelectionRuleFactory, made_rule
+from audiosim.ranking.selection import Selection
+from audiosim.ranking.stopping import StoppingDefinition, StoppingRule
 from audiosim.stats.arrays import Array
 from audiosim.text import one_line
 
@@ -39,8 +34,21 @@ SCALES = (FINE, BROAD, BINARY, Scale("uneven", (0.0, 0.5, 1.0, 3.0)))
 def check_measure(definition: Definition, rng: np.random.Generator) -> None:
     """Check a measure against its contract; an InputError names the violation.
 
+    A score is a finite number for each ranking, on any scale; grades may lie between its levels, as expected grades do.
+    A measure takes the arguments of `audiosim.measures.measure.score` and does not modify them. Rankings get the same
+    scores together as separately, with any number of axes before the last. Ranks without a document (NaN) at the end of
+    a list change nothing, and neither do the zeros after the last judged document. An empty list scores 0. With default
+    parameters, a list with the highest grade at every rank scores more than 0, and all scores are from 0 to 1, since
+    intervals are cut to that range. Other parameters, such as form=original, may give scores outside.
+
+    A measure declared as a weighted sum of gains scores exactly that sum for all grades. If a measure names another one
+    as its form on two levels, both have the same scores there, in their user-oriented forms.
+
+    A score may fall when a grade rises: a better grade also raises the ideal, so a relative score may fall.
+
     definition  the installed definition
     rng         generator for trial grades and parameters
+
     """
     for measure in _choices(definition, rng):
         _check_pickles(measure)
@@ -206,3 +214,95 @@ class _Checked:
         if np.any(wrong):
             there, here = expected[wrong].flat[0], found[wrong].flat[0]
             raise InputError(f"{self._label}: {rule}, got {here:g} instead of {there:g}")
+
+
+def check_selection_rule(factory: SelectionRuleFactory, expected: ExpectedScores, rng: np.random.Generator) -> None:
+    """Check a selection rule against its contract; an InputError names the violation.
+
+    A rule gives every pair of the pool a weight, the value of its judgment: a finite number, 0 or more. The same belief
+    and ranking give the same weights, regardless of other requests. A rule is called again after every batch of
+    judgments, and never within one.
+
+    factory   the installed factory
+    expected  expected scores by any measure, in a pool of at least two pairs
+    rng       generator for trial judgments
+
+    """
+    rule = made_rule(factory, expected, 0)
+    pool = expected.pool
+    grades = np.full(len(pool.pairs), np.nan)
+    first = _weights(rule, expected, grades).copy()
+    some = rng.permutation(len(grades))[: max(1, len(grades) // 2)]
+    grades[some] = rng.choice(pool.scale.levels, len(some))
+    _weights(rule, expected, grades)
+    if not np.array_equal(first, _weights(rule, expected, np.full(len(grades), np.nan))):
+        raise InputError(f"selection rule {rule.name}: the same judgments give different weights after other requests")
+
+
+def _weights(tried: SelectionRule, expected: ExpectedScores, grades: Array) -> Array:
+    belief = uniform(expected.pool).predict(grades)
+    ranking = rank(expected, "uniform", expected.scores(belief), int(belief.judged.sum()))
+    try:
+        weights: object = tried.weights(belief, ranking)
+    except Exception as error:
+        raise InputError(f"selection rule {tried.name}: weights raises {one_line(error)}") from error
+    if not isinstance(weights, np.ndarray) or weights.shape != grades.shape:
+        found = getattr(weights, "shape", type(weights).__name__)
+        raise InputError(f"selection rule {tried.name}: weights must be an array of {len(grades)}, got {found}")
+    if weights.dtype.kind not in "fiu":
+        raise InputError(f"selection rule {tried.name}: weights must be an array of numbers, got {weights.dtype}")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise InputError(f"selection rule {tried.name}: weights must be finite and 0 or more")
+    return weights
+
+
+def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores, rng: np.random.Generator) -> None:
+    """Check a kind of stopping rule against its contract; an InputError names the violation.
+
+    A text is parsed to a rule, and the rule's text is parsed to an equal one. For a judging loop with none, some and
+    all pairs judged, a rule gives a finite level, and True if enough is judged; the same state gives the same answer,
+    regardless of other requests.
+
+    definition  the installed definition
+    expected    expected scores by any measure, in a pool of at least two pairs
+    rng         generator for trial judgments
+
+    """
+    rule = _parsed(definition, definition.example)
+    if _parsed(definition, str(rule)) != rule:
+        raise InputError(f"stopping rule {definition.name}: {rule} must be parsed as an equal rule")
+    pool, pairs = expected.pool, expected.pool.pairs
+    grades = rng.choice(pool.scale.levels, len(pairs)).tolist()
+    judgments = [Judgment(*pair, grade) for pair, grade in zip(pairs, grades, strict=True)]
+    counts = (0, len(pairs) // 2, len(pairs))
+    states = [Selection.start(pool, expected, uniform(pool), judgments[:count]) for count in counts]
+    before = [_asked(rule, definition.name, state) for state in states]
+    if before != [_asked(rule, definition.name, state) for state in states]:
+        raise InputError(f"stopping rule {definition.name}: the same judgments give a different answer the second time")
+
+
+def _parsed(definition: StoppingDefinition, text: str) -> StoppingRule:
+    try:
+        rule: object = definition.rule(text)
+    except AudiosimError:
+        raise
+    except Exception as error:
+        raise InputError(f"stopping rule {definition.name}: {text} raises {one_line(error)}") from error
+    if not isinstance(rule, StoppingRule):
+        raise InputError(f"stopping rule {definition.name} must have level and reached, got {type(rule).__name__}")
+    return rule
+
+
+def _asked(tried: StoppingRule, name: str, state: Selection) -> tuple[float, bool]:
+    try:
+        level: object = tried.level(state)
+        reached: object = tried.reached(state)
+    except AudiosimError:
+        raise
+    except Exception as error:
+        raise InputError(f"stopping rule {name}: raises {one_line(error)}") from error
+    if not isinstance(level, float | int | np.floating | np.integer) or not np.isfinite(level):
+        raise InputError(f"stopping rule {name}: level must be a finite number, got {level!r}")
+    if not isinstance(reached, bool | np.bool_):
+        raise InputError(f"stopping rule {name}: reached must be True or False, got {reached!r}")
+    return float(level), bool(reached)
