@@ -10,7 +10,6 @@ from scipy.stats import chi2, multivariate_normal
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
-from audiosim.joint.levels import FREEDOM
 from audiosim.joint.model import JointEstimator
 from audiosim.ordinal.model import ALWAYS, METADATA, SOUND, load_model, save_model
 from audiosim.simulation import Design, Effects, synthetic_collection
@@ -117,8 +116,8 @@ def test_what_is_predicted_from_some_judgments_is_as_far_off_as_it_says(collecti
     off = [(prediction.expectation - truth)[~shown] for prediction in (joint, alone)]
     assert np.mean(off[0] ** 2) < 0.75 * np.mean(off[1] ** 2)
     by_grade, by_gain = squared(joint, truth, ~shown)
-    # The heavier tails of single grades have a quarter more variance than the gains, from which these grades come.
-    assert by_grade * FREEDOM / (FREEDOM - 2) == pytest.approx(1, abs=0.13)
+    # The variance of a grade is its gain's, from which these grades come.
+    assert by_grade == pytest.approx(1, abs=0.13)
     assert by_gain == pytest.approx(1, abs=0.13)
 
 
