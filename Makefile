@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once, for two cores. Tests in general wait for servers and pages half of the time, fast tests rarely.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration mutants reproduce validation links nightly soak drawing release workflows clean
+.PHONY: help answers audit demo test test-fast test-lowest check container docs format bench calibration mutants reproduce validation links nightly soak drawing release workflows clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -19,6 +19,7 @@ help:
 	@echo "make container  the Dockerfile's own commands without a container runtime, as a fresh user on a read-only root"
 	@echo "make check      format, lint, types, names and the layers of docs/architecture.md; format: apply automatic fixes"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
+	@echo "make answers    148 recorded answers of commands and the service: what a change changes, in two minutes; needs ../shared/data"
 	@echo "make calibration  are statements true on collections outside the training data? half an hour of processor time; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the external links of the site still work? reports a missing network"
@@ -80,6 +81,9 @@ $(VENV)/audit/bin/pip-audit:
 format: $(VENV)/installed-for-tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+answers: $(VENV)/installed
+	@test -d ../shared/data || { echo "skipped: ../shared/data is not there"; exit 0; }; $(PYTHON) tests/answers/check.py --audiosim $(BIN)/audiosim
 
 calibration: $(VENV)/installed
 	$(BIN)/python benchmarks/calibration.py --parts 50 --jobs 2 --check
