@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
 from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.conditioning import condition_block
 from audiosim.stats.normal.loadings import Loadings, MixedRows
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
@@ -488,3 +489,38 @@ def test_many_blocks_mixed_one_after_the_other_are_the_closed_form_in_every_earl
     assert isinstance(states[90].sparse_loadings.changed[states[0].block[every[0]]], MixedRows)
     at_once = states[0].condition_all(every, values)
     np.testing.assert_allclose(at_once.mean, states[90].mean, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("written_out", [0, 10**9])
+@pytest.mark.parametrize("noise", [0.3, 0.0])
+def test_noisy_values_condition_the_same_with_rows_written_out_and_as_factors(monkeypatch, written_out, noise):
+    """Against the closed form C - C H' (H C H' + R)^-1 H C; without noise some unknowns become certain."""
+    monkeypatch.setattr("audiosim.stats.normal.conditioning.WRITTEN_OUT", written_out)
+    rng, blocks = np.random.default_rng(3), (np.arange(4), np.arange(4, 9))
+    rows = rng.standard_normal((9, 3)) * (rng.random((9, 3)) < 0.7)
+    root = [rng.standard_normal((len(own), len(own) + 2)) for own in blocks]
+    within, shared, mean = [of @ of.T for of in root], np.diag([1.0, 0.5, 2.0]), rng.standard_normal(9)
+    start = BlockNormal(mean, blocks, within, Loadings(sparse.csr_array(rows), blocks, {}), shared)
+    whole = rows @ shared @ rows.T
+    values, seen, picked = [], {}, []
+    for number, own in enumerate(blocks):
+        whole[np.ix_(own, own)] += within[number]
+        some = own[:2]
+        picked += some.tolist()
+        values.append(off := rng.standard_normal(2))
+        seen[number] = condition_block(
+            within[number],
+            rows[own],
+            within[number][:2],
+            within[number][:2, :2] + noise * np.eye(2),
+            rows[some],
+            off,
+        )
+    found = start.given(seen)
+    gain = np.linalg.solve(whole[np.ix_(picked, picked)] + noise * np.eye(4), whole[picked]).T
+    np.testing.assert_allclose(found.mean, mean + gain @ np.concatenate(values), rtol=0, atol=1e-9)
+    expected = whole - gain @ whole[picked]
+    np.testing.assert_allclose(found.among(np.arange(9)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.variance, np.diagonal(expected), rtol=0, atol=1e-9)
+    weights = sparse.csr_array(rng.standard_normal((2, 9)))
+    np.testing.assert_allclose(found.project(weights).covariance, weights @ expected @ weights.T, rtol=0, atol=1e-9)

@@ -21,7 +21,7 @@ from audiosim.stats.normal.conditioning import (
     summed_precision,
     with_known,
 )
-from audiosim.stats.normal.loadings import Changed, Loadings
+from audiosim.stats.normal.loadings import Changed, Loadings, MixedRows
 from audiosim.stats.normal.multivariate import Moments, Sparse
 from audiosim.stats.normal.projection import (
     EffectsGiven,
@@ -274,19 +274,31 @@ class BlockNormal:
         """
         left: dict[int, _Block] = {}
         for block, one in seen.items():
-            certain = np.diagonal(one.within) <= ROUNDING * np.diagonal(self.within[block])
-            left[block] = one.within, one.loadings
-            if certain.any():
-                own = np.where(certain[:, None], 0, one.loadings)
-                left[block] = cleared(one.within.copy(), np.flatnonzero(certain)), own
+            certain = np.flatnonzero(np.diagonal(one.within) <= ROUNDING * np.diagonal(self.within[block]))
+            left[block] = one.within, self._rows(block, one.loadings, certain)
+            if len(certain):
+                left[block] = cleared(one.within.copy(), certain), left[block][1]
         known = self._effects_given(seen)
         moved = known.shared @ known.precision[:, -1]
-        mean = self.mean + self.sparse_loadings.times(moved)
+        shifts = self.sparse_loadings.times(moved)
+        mean = self.mean + shifts
         for block, one in seen.items():
             # With the loadings before `cleared` sets some to 0: unknowns that become certain move with the effects.
-            rows = self.blocks[block]
-            mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
+            rows, own = self.blocks[block], one.loadings
+            change = own.applied(shifts[rows], own.known @ moved) if isinstance(own, MixedRows) else own @ moved
+            mean[rows] = self.mean[rows] + one.shift + change
         return self._after(mean, known.shared, left)
+
+    def _rows(self, block: int, rows: Changed, certain: Integers) -> Changed:
+        """Conditioned rows of a block, 0 at certain places (c,)."""
+        if isinstance(rows, MixedRows):
+            rows = replace(rows, certain=certain) if len(certain) else rows  # the same object finds kept results
+            # Factors are those of the original rows.
+            return rows.of(self.loadings[block]) if block in self.sparse_loadings.changed else rows
+        if len(certain):
+            rows = rows.copy()
+            rows[certain] = 0
+        return rows
 
     @cached_property
     def _last_given(self) -> list[EffectsGiven]:

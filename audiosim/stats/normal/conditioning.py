@@ -8,8 +8,10 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dtrtrs
 
 from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.loadings import Changed, MixedRows
 from audiosim.stats.normal.roots import ROUNDING, known_root
 
+WRITTEN_OUT = 2**14  # numbers; with a hundred people the rows of one query are more, and those of a state 40 MB
 ROWS_AT_ONCE = 4_096  # known values with precisions that are added in one product
 
 
@@ -18,24 +20,32 @@ class ConditionedBlock:
     """Block conditioned on k values, and the information these hold on the shared effects.
 
     within     (m, m) conditional K_b
-    loadings   (m, p) conditional rows of Z
+    loadings   conditional rows of Z: (m, p), or as factors if that would be more than WRITTEN_OUT numbers
     shift      (m,) change of the means, given shared effects of 0
-    whitened   (k, p + 1) loadings and distances from the mean of the values, divided by the Cholesky factor of their
-               covariance: its square is the precision of the shared effects, and precision times mean
-    gain       (m, k) regression of the unknowns on the values
+    known      (k, p) loadings of the values, divided by the Cholesky factor of their covariance
+    distance   (k,) distances of the values from their means, divided likewise
     """
 
     within: Array
-    loadings: Array
+    loadings: Changed
     shift: Array
-    whitened: Array
-    gain: Array
+    known: Array
+    distance: Array
+
+    @property
+    def whitened(self) -> Array:
+        """(k, p + 1) loadings and distances of the values, divided.
+
+        Its square is the precision of the shared effects, and precision times mean.
+        """
+        return np.column_stack([self.known, self.distance])
 
     @property
     def precision(self) -> Array:
         """(p, p + 1) precision of the shared effects, then one column: precision times mean."""
         # Not kept: with hundreds of effects it takes a hundred times the memory of its root.
-        return np.asarray(self.whitened[:, :-1].T @ self.whitened)
+        whitened = self.whitened
+        return np.asarray(whitened[:, :-1].T @ whitened)
 
 
 def condition_block(
@@ -56,8 +66,14 @@ def condition_block(
     gain = cho_solve(factor, across).T
     covariance = within - gain @ across
     whitened = solve_triangular(factor[0], np.column_stack([seen_loadings, off]), lower=True)
-    left = loadings - gain @ seen_loadings
-    return ConditionedBlock((covariance + covariance.T) / 2, left, gain @ off, whitened, gain)
+    known, distance = np.ascontiguousarray(whitened[:, :-1]), whitened[:, -1].copy()
+    if loadings.size > WRITTEN_OUT:
+        # By the divided loadings, which are kept in any case.
+        half = solve_triangular(factor[0], across, lower=True)
+        left: Changed = MixedRows(np.ascontiguousarray(half.T), known, np.empty(0, dtype=np.int64))
+    else:
+        left = loadings - gain @ seen_loadings
+    return ConditionedBlock((covariance + covariance.T) / 2, left, gain @ off, known, distance)
 
 
 def by_number(numbers: Integers) -> list[Integers]:
