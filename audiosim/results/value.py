@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Packages of each extra, by import name; `all` includes sound, plots and frames.
 EXTRAS = {
-    "sound": ("librosa", "mutagen"),  # also installs LLVM; without it, arrays replace machine code
+    "sound": ("librosa", "mutagen"),  # librosa brings numba; without it, arrays replace compiled loops
     "plots": ("matplotlib",),
     "frames": ("pandas",),
     "hover": ("matplotlib", "altair", "vl_convert"),

@@ -72,7 +72,7 @@ class ClosenessMemory:
 
         keys  digests of the recordings' rows
         rows  function that gives some of these rows
-        many  True to use machine code; see `jensen_shannon_divergence`
+        many  True to use compiled loops; see `jensen_shannon_divergence`
         """
         missing = list({key: place for place, key in enumerate(keys) if key not in self._far}.values())
         block, fresh = max(1, DIVERGENCES // max(1, len(self._rows))), dict[Digest, Singles]()
@@ -197,7 +197,7 @@ class Neighbourhood:
         self._many: bool | None = None
 
     def expect(self, places: Integers) -> None:
-        """Announce all recordings that will be requested: if many are new, machine code is worth compiling."""
+        """Announce all recordings that will be requested: if many are new, compiled loops pay."""
         self._many = self.memory.missing(self._digests(places)) >= jensen_shannon.MANY or None
 
     def proximity(self, one: int, others: Integers) -> Array:

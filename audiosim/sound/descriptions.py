@@ -25,7 +25,7 @@ from audiosim.sound.index import AudioIndex, Neighbour
 from audiosim.sound.jensen_shannon import jensen_shannon_divergence
 from audiosim.sound.parameters import MFCC, Parameters
 from audiosim.sound.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
-from audiosim.sound.search import HUGE, SAMPLE, SHORTLIST, TOGETHER, Divergence, drawn_references
+from audiosim.sound.search import SAMPLE, SHORTLIST, TOGETHER, Divergence, drawn_references
 from audiosim.sound.store import ENTRIES
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.text import did_you_mean
@@ -214,8 +214,7 @@ class ByGaussians:
         return self.searched.limited
 
     def divergence(self, rows: Integers, columns: Integers) -> Array:
-        d, many = self.searched.parameters.dimension, len(self.searched) >= HUGE or None
-        return jensen_shannon_divergence(self._table(rows), self._table(columns), d, many)
+        return jensen_shannon_divergence(self._table(rows), self._table(columns), self.searched.parameters.dimension)
 
     def _table(self, places: Integers) -> Singles:
         table = self.searched.rows(places)

@@ -5,7 +5,7 @@ recordings in a temporary file, so that memory does not grow with length.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
@@ -14,14 +14,12 @@ from weakref import finalize
 import numpy as np
 
 from audiosim.errors import InputError, SoundError
-from audiosim.kernels.framing import FrameTransform
-from audiosim.kernels.spectrum import spectrum
 from audiosim.results.value import cached_property
 from audiosim.sound.channel import Samples
 from audiosim.sound.decode import SILENT, Signal
 from audiosim.sound.filters import filter_banks
 from audiosim.sound.parameters import CONTRAST, LOWEST_OCTAVE_HZ, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
-from audiosim.sound.spectrum import RANGE_DB, decibels_of, floored, mfcc
+from audiosim.sound.spectrum import RANGE_DB, FrameTransform, decibels_of, floored, mfcc, spectrum
 from audiosim.stats.arrays import Array, Integers
 
 # Descriptors of the mel bands, and where a recording's band ends.
@@ -70,45 +68,34 @@ def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | Non
     return np.column_stack([flatness, flux, *centroids]).astype(float)
 
 
-class BandLimit:
-    """Highest audible frequency of a recording, measured from its frames block by block.
+def band_limit_hz(blocks: Callable[[], Iterable[Samples]], loudest: np.float32, parameters: Parameters) -> float | None:
+    """Frequency above which almost nothing is heard in a recording; None if it fills its band.
 
+    blocks   the frames of the recording, some (frames, bands) levels in dB at a time, from the first at each call
     loudest  highest level of the recording
+
+    Sound from a source with a lower sampling rate leaves the highest bands empty, at the floor 80 dB below the
+    loudest. All other levels then stand above that floor by the loudness of the frame, which hides all other
+    differences. The limit is the centre of the highest band that is above the floor by 6 dB in a twentieth of the
+    frames, less those below it that fall by more than 3 dB in four bands.
     """
-
-    def __init__(self, loudest: np.float32) -> None:
-        self._loudest, self._frames = loudest, 0
-        self._heard: Integers | int = 0
-        self._power: Samples | np.float32 = np.float32(0)
-
-    def add(self, levels: Samples) -> None:
-        """The next frames, (frames, bands) in dB."""
-        self._frames += len(levels)
-        self._heard = self._heard + np.count_nonzero(levels > self._loudest - np.float32(HEARD_DB), axis=0)
-        power = np.exp((levels - self._loudest) * np.float32(np.log(10) / 10))
-        self._power = self._power + power.sum(axis=0)
-
-    def limit_hz(self, parameters: Parameters) -> float | None:
-        """Frequency above which almost nothing is heard; None if the recording fills its band.
-
-        Sound from a source with a lower sampling rate leaves the highest bands empty, at the floor 80 dB below the
-        loudest. All other levels then stand above that floor by the loudness of the frame, which hides all other
-        differences. The limit is the centre of the highest band that is above the floor by 6 dB in a twentieth of the
-        frames, less those below it that fall by more than 3 dB in four bands.
-        """
-        bands = parameters.bands
-        if bands < 1 / TOP:
-            return None
-        share = np.asarray(self._heard / self._frames)
-        if share[bands - int(bands * TOP) :].max() > HEARD:
-            return None
-        heard = np.flatnonzero(share > HEARD)
-        mean = 10 * np.log10(self._power / self._frames)
-        last = int(heard[-1]) if len(heard) else 0
-        while last > STEEP_BANDS and mean[last - STEEP_BANDS] - mean[last] > STEEP_DB:
-            last -= 1
-        limit = float(filter_banks(parameters).centres_hz[last])
-        return limit if limit >= LOWEST_HZ else None
+    bands = parameters.bands
+    if bands < 1 / TOP:
+        return None
+    counts = [(len(levels), np.count_nonzero(levels > loudest - np.float32(HEARD_DB), axis=0)) for levels in blocks()]
+    frames = sum(number for number, _ in counts)
+    share = np.sum([heard for _, heard in counts], axis=0) / frames
+    if share[bands - int(bands * TOP) :].max() > HEARD:
+        return None
+    heard = np.flatnonzero(share > HEARD)
+    per_db = np.float32(np.log(10) / 10)
+    power = np.sum([np.exp((floored(levels, loudest) - loudest) * per_db).sum(axis=0) for levels in blocks()], axis=0)
+    mean = 10 * np.log10(power / frames)
+    last = int(heard[-1]) if len(heard) else 0
+    while last > STEEP_BANDS and mean[last - STEEP_BANDS] - mean[last] > STEEP_DB:
+        last -= 1
+    limit = float(filter_banks(parameters).centres_hz[last])
+    return limit if limit >= LOWEST_HZ else None
 
 
 def mirrored_bins(limit_hz: float, parameters: Parameters) -> Integers:
@@ -133,7 +120,7 @@ def contrast(extremes: Samples, highest: Samples) -> Array:
 
         10 log10 peak - 10 log10 valley
 
-    extremes  (frames, 14) peaks and valleys, see `spectrum_by_arrays`; both have a floor 80 dB below
+    extremes  (frames, 14) peaks and valleys, see `spectrum`; both have a floor 80 dB below
               their highest, and at 1e-10
     highest   (2,) highest of the peaks and of the valleys of the recording
 
@@ -196,7 +183,7 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
 
     Frames are centred, with zeros beyond the ends. Computation is in single precision, the result in double; each
     descriptor is within 1e-3 of librosa's. Silence gives the floor, which is finite. Plain MFCC agree with librosa's
-    for any sound. With other descriptors, the empty part of a band-limited recording (see `BandLimit.limit_hz`) is
+    for any sound. With other descriptors, the empty part of a band-limited recording (see `band_limit_hz`) is
     replaced by the mirror image of the part below, so that it can be compared with others.
     """
     if signal.rate_hz != parameters.rate_hz:
@@ -254,7 +241,8 @@ class FrameBlocks:
             return
         self._count += len(samples)
         self._ends = [min(self._ends[0], float(samples.min())), max(self._ends[1], float(samples.max()))]
-        self._sum += float(samples.sum(dtype=float))
+        if self._ends[1] - self._ends[0] < 2 * SILENT:  # else the mean is not needed, and costs as much as all the rest
+            self._sum += float(samples.sum(dtype=float))
         self._waiting.append(samples)
         # Frames that overlap samples still to come are held back.
         while self._count // self.parameters.hop - self._around - self._spectra.frames >= self._block:
@@ -297,11 +285,9 @@ class FrameBlocks:
 
     @cached_property
     def heard_to_hz(self) -> float | None:
-        """Frequency at which the band ends; None if it is not known to end. See `BandLimit.limit_hz`."""
-        hearing = BandLimit(self._spectra.loudest)
-        for levels, _ in self._spectra.blocks():
-            hearing.add(floored(levels, self._spectra.loudest))
-        return hearing.limit_hz(self.parameters)
+        """Frequency at which the band ends; None if it is not known to end. See `band_limit_hz`."""
+        kept = self._spectra
+        return band_limit_hz(lambda: (levels for levels, _ in kept.blocks()), kept.loudest, self.parameters)
 
     def values(self) -> Iterator[Array]:
         """The frames, a block (n, d) at a time."""
@@ -334,28 +320,39 @@ class _Kept:
     def __init__(self, parameters: Parameters) -> None:
         self._bands, self.frames, self._sizes = parameters.bands, 0, list[tuple[int, int]]()
         self.loudest, self.highest = np.float32(-np.inf), np.zeros(2, np.float32)
-        self._file = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - open for as long as the spectra are needed
+        self._held = list[tuple[Samples, Samples]]()  # the last blocks; those before are in the file
+        self._file = SpooledTemporaryFile()  # noqa: SIM115 - open for as long as the spectra are needed
         finalize(self, self._file.close)
 
     def add(self, mel: Samples, extremes: Samples) -> None:
-        """Add the next frames; `mel` is mel power."""
-        levels = decibels_of(np.ascontiguousarray(mel))
+        """Add the next frames; `mel` is mel power, and is overwritten."""
+        levels = decibels_of(mel)
         self.loudest = np.maximum(self.loudest, levels.max())
         if extremes.shape[1]:
             self.highest = np.maximum(self.highest, highest_of(extremes))
+        self.frames += len(levels)
+        self._held.append((levels, extremes))
+        if sum(levels.nbytes + extremes.nbytes for levels, extremes in self._held) > IN_MEMORY:
+            self._write()
+
+    def _write(self) -> None:
+        """Move the blocks in memory to the file."""
         try:
-            self._file.write(levels.data)
-            self._file.write(np.ascontiguousarray(extremes).data)
+            self._file.rollover()
+            for levels, extremes in self._held:
+                self._file.write(np.ascontiguousarray(levels).data)
+                self._file.write(np.ascontiguousarray(extremes).data)
         except OSError as error:
             raise SoundError(f"does not fit into temporary files ({error.strerror}), expected enough space") from None
-        self.frames += len(levels)
-        self._sizes.append((len(levels), extremes.shape[1]))
+        self._sizes += [(len(levels), extremes.shape[1]) for levels, extremes in self._held]
+        self._held = []
 
     def blocks(self) -> Iterator[tuple[Samples, Samples]]:
         """The blocks as they were added; each call starts from the first."""
         self._file.seek(0)
         for frames, columns in self._sizes:
             yield self._read(frames, self._bands), self._read(frames, columns)
+        yield from self._held
 
     def _read(self, frames: int, columns: int) -> Samples:
         array = np.empty((frames, columns), np.float32)

@@ -1,8 +1,11 @@
 """A Jensen-Shannon divergence of Gaussians, which needs a determinant for every pair."""
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 import numpy as np
 
-from audiosim.kernels.elimination import log_determinants_of_mixtures
 from audiosim.sound.gaussians import Singles, from_rows, upper_triangle
 from audiosim.stats.arrays import Array
 from audiosim.stats.threads import spread_on_threads
@@ -11,9 +14,14 @@ from audiosim.stats.threads import spread_on_threads
 # columns, because the corners of strips are wasted.
 COLUMNS = 384
 TOGETHER_ANEW = 128  # pairs that are re-evaluated together
-MANY = 50_000  # number of pairs from which machine code is used
+MANY = 1_000_000  # number of pairs from which loading numba, and compiling once per machine, costs less than it saves
+PAIRS = 512  # pairs eliminated together by arrays: fewer need more calls, more do not stay in cache
+PIVOTS = 7  # pivots multiplied before a logarithm is taken; a product of more could overflow or underflow
+SIDE_BY_SIDE = 64  # pairs in the innermost loop of the compiled elimination
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
 SPARE = 1e-8  # divergence below which a pair is always evaluated again
+
+Elimination = Callable[[Array, Array, int], Array]
 
 
 def jensen_shannon_divergence(
@@ -26,13 +34,13 @@ def jensen_shannon_divergence(
     first      (r, width) rows of Gaussians, see `to_rows`
     second     (c, width) likewise; None: the same, which takes half the time
     dimension  d
-    many       True to use machine code, which takes a tenth of a second to compile; None: from 50,000 pairs on
+    many       True to use compiled loops if numba is installed; None: from a million pairs on
 
     (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where second is None. C is the covariance of
     the equal mixture of the two, so this is the entropy of the mixture's Gaussian less the mean entropy of both: an
     upper bound of the Jensen-Shannon divergence.
 
-    ln det C comes from `log_determinants_of_mixtures`, ln det S is read from the rows. If rounding could cost more than
+    ln det C comes from `_log_determinants`, ln det S is read from the rows. If rounding could cost more than
     a relative 1e-4, ln det S too is computed in double precision. Lin (1991), doi:10.1109/18.61115; for the Gaussians
     of music in musly, Schnitzer (2014), as "timbre".
     """
@@ -40,14 +48,16 @@ def jensen_shannon_divergence(
         return jensen_shannon_divergence(second, first, dimension, many).T
     others = first if second is None else second
     result, own = np.empty((len(first), len(others))), _halves(first, dimension, 1)
-    by_machine = len(first) * len(others) >= MANY if many is None else many
-
+    eliminated: Elimination = _log_determinants
+    if many or (many is None and len(first) * len(others) >= MANY):
+        eliminated = _by_loops() or _log_determinants
     columns = COLUMNS if second is not None else max(1, COLUMNS // 3)
 
     def fill(left: int) -> None:
         strip = others[left : left + columns]
         mine = slice(len(first) if second is not None else min(len(first), left + len(strip)))
-        mixed = log_determinants_of_mixtures(own[mine], _halves(strip, dimension, -1).T, dimension, by_machine)
+        theirs = np.ascontiguousarray(_halves(strip, dimension, -1).T)
+        mixed = eliminated(own[mine], theirs, dimension + 1)
         result[mine, left : left + len(strip)] = _divergences(mixed, first[mine], strip, dimension)
 
     spread_on_threads(fill, range(0, len(others), columns)[::-1])
@@ -64,10 +74,13 @@ def _halves(rows: Singles, dimension: int, sign: int) -> Array:
 
 
 def bordered(means: Array, upper: Array) -> Array:
-    """(n, (d + 1)(d + 2) / 2) bordered triangles of n Gaussians.
+    """(n, (d + 1)(d + 2) / 2) bordered triangles of n Gaussians: upper triangles, row by row, of
 
-    means  (n, d)
-    upper  (n, d (d + 1) / 2) triangles of the matrices
+        A   h
+           -1/2
+
+    means  (n, d) h
+    upper  (n, d (d + 1) / 2) triangles of the matrices A
     """
     d = means.shape[1]
     i, j = upper_triangle(d + 1)
@@ -75,6 +88,103 @@ def bordered(means: Array, upper: Array) -> Array:
     result[:, j < d] = upper
     result[:, (i < d) & (j == d)] = means
     return result
+
+
+def _log_determinants(mine: Array, theirs: Array, size: int) -> Array:
+    """(r, c) ln det (A_i + B_j + (a_i - b_j)(a_i - b_j)'); not finite where rounding makes a pivot 0 or negative.
+
+    mine    (r, p) bordered triangles of a and A
+    theirs  (p, c) bordered triangles of -b and B, one per column
+    size    d + 1
+
+    The sum of the bordered matrices has the determinant -det(A + B) (1 + v' (A + B)^-1 v) with v = a - b, which is
+    -det(A + B + v v'). The last pivot of its elimination is -1 - v' (A + B)^-1 v: both terms have the same sign, so
+    nothing cancels, however far apart the means are. A pair costs one addition and one elimination; each step acts on
+    many pairs at once.
+    """
+    count = theirs.shape[1]
+    result, together = np.empty((len(mine), count)), max(1, PAIRS // max(1, count))
+    for top in range(0, len(mine), together):
+        own = mine[top : top + together].T
+        mixed = (own[:, :, None] + theirs[:, None, :]).reshape(len(theirs), -1)
+        result[top : top + together] = _eliminated(mixed, size).reshape(-1, count)
+    return result
+
+
+def _eliminated(mixed: Array, size: int) -> Array:
+    """(b,) ln det of bordered triangles, one per column; they are overwritten."""
+    rows, factors = np.empty((2, size, size, mixed.shape[1]))
+    pivots, start = np.empty((size, mixed.shape[1])), 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for k in range(size):
+            row = mixed[start : start + size - k]
+            start += size - k
+            if k:
+                row -= np.einsum("mb,mjb->jb", factors[:k, k], rows[:k, k:])
+            pivots[k], rows[k, k:] = row[0], row
+            np.divide(row[1:], row[0], out=factors[k, k + 1 :])
+        determinants: Array = np.log(pivots[:-1]).sum(axis=0) + np.log(-pivots[-1])
+    return determinants
+
+
+@cache
+def _by_loops() -> Elimination | None:
+    """`_log_determinants` by compiled loops, in half to a third of the time; None without numba or leave to compile.
+
+    Compiling takes a second and is kept where numba can write, beside this module or in the user's cache folder.
+    """
+    try:
+        from numba import njit
+    except (ImportError, OSError):  # OSError: memory may not be made executable (SELinux, MemoryDenyWriteExecute)
+        return None
+
+    def compiled(keep: bool) -> Any:
+        signature = "void(float64[:, ::1], float64[:, ::1], int64, float64[:, ::1])"
+        return njit(signature, cache=keep, nogil=True, error_model="numpy", fastmath={"contract"})(_eliminate)
+
+    try:
+        loops = compiled(True)
+    except (RuntimeError, OSError):  # there is no folder to keep it in, or no space
+        loops = compiled(False)
+
+    def eliminated(mine: Array, theirs: Array, size: int) -> Array:
+        products = np.empty((len(mine), theirs.shape[1]))
+        loops(mine, theirs, size, products)
+        return products
+
+    return eliminated
+
+
+def _eliminate(mine: Array, theirs: Array, size: int, result: Array) -> None:
+    """Write `_log_determinants` into (r, c), by loops for numba: a plain elimination of the pairs of some columns."""
+    work = np.empty((len(theirs), SIDE_BY_SIDE))
+    factor, product, total = np.empty(SIDE_BY_SIDE), np.empty(SIDE_BY_SIDE), np.empty(SIDE_BY_SIDE)
+    for left in range(0, theirs.shape[1], SIDE_BY_SIDE):
+        lanes = min(SIDE_BY_SIDE, theirs.shape[1] - left)
+        for i in range(len(mine)):
+            for at in range(len(theirs)):
+                for lane in range(lanes):
+                    work[at, lane] = mine[i, at] + theirs[at, left + lane]
+            row, total[:], product[:] = 0, 0.0, 1.0
+            for k in range(size):
+                last, below = k == size - 1, row + size - k
+                for lane in range(lanes):
+                    pivot = -work[row, lane] if last else work[row, lane]
+                    product[lane] *= pivot if pivot > 0 else np.nan
+                if last or k % PIVOTS == PIVOTS - 1:
+                    for lane in range(lanes):
+                        total[lane] += np.log(product[lane])
+                        product[lane] = 1
+                for m in range(1, size - k):
+                    for lane in range(lanes):
+                        factor[lane] = work[row + m, lane] / work[row, lane]
+                    for j in range(m, size - k):
+                        for lane in range(lanes):
+                            work[below, lane] -= factor[lane] * work[row + j, lane]
+                        below += 1
+                row += size - k
+            for lane in range(lanes):
+                result[i, left + lane] = total[lane]
 
 
 def _divergences(mixed: Array, rows: Singles, others: Singles, dimension: int) -> Array:

@@ -18,7 +18,6 @@ Divergence = Literal["kl", "js"]
 
 SAMPLE = 1000  # references of mutual proximity; in an index with no more recordings than this, everything is compared
 SHORTLIST = 100  # nearest recordings by Kullback-Leibler that are ranked again in a larger index
-HUGE = 200_000  # number of recordings from which compiling machine code for divergences pays
 TOGETHER = 128  # queries with shortlists that are compared with the references together
 SEED = 2012
 
@@ -128,7 +127,7 @@ def _by_proximity(
         profiles = kullback_leibler.kullback_leibler_divergence(field.packed, candidates, references).astype(float)
     else:
         from_queries, profiles = (
-            jensen_shannon.jensen_shannon_divergence(some, rows[references], d, len(rows) >= HUGE or None)
+            jensen_shannon.jensen_shannon_divergence(some, rows[references], d)
             for some in (block.rows, rows[candidates])
         )
     for query, part in enumerate(_parts(found, len(exact))):

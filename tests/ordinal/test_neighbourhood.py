@@ -11,7 +11,6 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Pair, Run
 from audiosim.joint.estimators import estimator_of
 from audiosim.joint.terms import prepare_closeness
-from audiosim.kernels import elimination
 from audiosim.ordinal.sound import closeness, keep_closeness, likeness, query_proximity
 from audiosim.sound import closeness as neighbourhood
 from audiosim.sound import jensen_shannon
@@ -76,17 +75,17 @@ def test_another_process_finds_what_was_computed_and_computes_nothing(collection
     assert counted == []
 
 
-def test_many_are_computed_by_machine_code_to_the_same_end(collection, monkeypatch):
+def test_many_are_computed_by_compiled_loops_to_the_same_end(collection, monkeypatch):
     slowly = heard(collection, monkeypatch)
     (collection.sounds / neighbourhood.FILE).unlink()
-    asked, plain = [], elimination._by_code
-    monkeypatch.setattr(elimination, "_by_code", lambda *given: asked.append(1) or plain(*given))
+    asked, plain = [], jensen_shannon._by_loops
+    monkeypatch.setattr(jensen_shannon, "_by_loops", lambda: asked.append(1) or plain())
     monkeypatch.setattr(jensen_shannon, "MANY", 400)
     fast = heard(collection, monkeypatch)
     assert asked
     for one, other in zip(slowly, fast, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
-    asked.clear()  # neither cached data nor one more recording is a reason for machine code
+    asked.clear()  # neither cached data nor one more recording is a reason for compiled loops
     pool = build_pool(collection, also=[Pair("d00", "d25")])
     closeness(pool, np.flatnonzero(pool.query == 0))
     assert not asked

@@ -516,16 +516,6 @@ def test_of_a_large_index_the_rows_that_a_search_reads_are_checked_and_no_others
 
 
 @pytest.mark.slow
-def test_a_huge_index_answers_the_same(large, monkeypatch):
-    folder, expected = large
-    monkeypatch.setattr(search_module, "HUGE", 10)
-    found = AudioIndex.load(folder).neighbours(None, 4)
-    for name, near in expected.neighbours(None, 4).items():
-        assert [one.identifier for one in found[name]] == [one.identifier for one in near]
-        assert [one.proximity for one in found[name]] == [one.proximity for one in near]
-
-
-@pytest.mark.slow
 def test_an_index_that_cannot_be_written_to_is_packed_in_memory(large):
     folder, expected = large
     (folder / packing.SIDES).mkdir()  # prevents writing, even for root

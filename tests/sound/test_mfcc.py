@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audiosim.errors import InputError
-from audiosim.kernels.spectrum import powers
 from audiosim.sound import frames as described
 from audiosim.sound.decode import Signal, read
 from audiosim.sound.parameters import PLAIN, Parameters
+from audiosim.sound.spectrum import powers
 
 librosa = pytest.importorskip("librosa")
 

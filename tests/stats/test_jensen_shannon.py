@@ -1,11 +1,13 @@
 """The divergences are compared with numpy's determinants, pair by pair, and with an integral of the densities."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from audiosim.kernels.elimination import log_determinants_of_mixtures
 from audiosim.sound import jensen_shannon
 from audiosim.sound.gaussians import from_rows, to_rows
 from audiosim.sound.jensen_shannon import bordered, jensen_shannon_divergence
@@ -79,7 +81,7 @@ def test_there_may_be_none(random_gaussians):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("d", "decades", "spread"), [(1, 1, 1), (7, 0.2, 0.1), (20, 1, 3), (31, 2, 100)])
-def test_machine_code_finds_the_same(random_gaussians, monkeypatch, d, decades, spread):
+def test_compiled_loops_find_the_same(random_gaussians, monkeypatch, d, decades, spread):
     rows = to_rows(*random_gaussians(np.random.default_rng(7), 150, d, decades, spread))
     expected, off_diagonal = jensen_shannon_divergence(rows, None, d), ~np.eye(150, dtype=bool)
     monkeypatch.setattr(jensen_shannon, "MANY", 1)
@@ -109,21 +111,62 @@ def far_pair(m, s, n, t):
     return (both + np.log1p(v @ np.linalg.solve(middle, v)) - (first + second) / 2) / 2
 
 
-@pytest.mark.parametrize("many", [False, True])
-def test_determinants_of_mixtures_are_those_of_numpy(many):
+ELIMINATIONS = {"arrays": lambda: jensen_shannon._log_determinants, "loops": jensen_shannon._by_loops}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ELIMINATIONS)
+def test_determinants_of_mixtures_are_those_of_numpy(kind):
     rng = np.random.default_rng(9)
     roots, means = rng.standard_normal((70, 9, 20)), rng.standard_normal((70, 9))
     covariances = roots @ np.swapaxes(roots, 1, 2)
     upper = covariances[:, *np.triu_indices(9)]
     mine, theirs = bordered(means[:3], upper[:3]), bordered(-means[1:], upper[1:])
-    found = log_determinants_of_mixtures(mine, theirs.T, 9, many)
+    found = ELIMINATIONS[kind]()(mine, np.ascontiguousarray(theirs.T), 10)
     off_diagonal = means[:3, None] - means[None, 1:]
     whole = covariances[:3, None] + covariances[None, 1:] + off_diagonal[..., :, None] * off_diagonal[..., None, :]
     np.testing.assert_allclose(found, np.linalg.slogdet(whole)[1], rtol=1e-12)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("many", [False, True])
-def test_the_determinant_of_what_is_not_positive_definite_is_unknown(many):
+@pytest.mark.parametrize("kind", ELIMINATIONS)
+def test_the_determinant_of_what_is_not_positive_definite_is_unknown(kind):
     mine, theirs = bordered(np.zeros((1, 2)), np.array([[-1.0, 0, -1]])), bordered(np.zeros((1, 2)), np.zeros((1, 3)))
-    assert np.isnan(log_determinants_of_mixtures(mine, theirs.T, 2, many)).all()
+    assert np.isnan(ELIMINATIONS[kind]()(mine, np.ascontiguousarray(theirs.T), 3)).all()
+
+
+WITHOUT = """
+import sys
+class Blocker:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "numba":
+            raise ImportError("blocked")
+sys.meta_path.insert(0, Blocker())
+"""
+# prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN): memory that can be written can never become executable.
+HARDENED = "import ctypes, sys\nif ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):\n    sys.exit(77)\n"
+# Stands for an installation and a home that are both read-only.
+UNWRITABLE = "from numba.core.caching import CacheImpl\nCacheImpl._locator_classes = []\n"
+COMPARE = """
+import numpy as np
+from audiosim.sound.gaussians import to_rows
+from audiosim.sound.jensen_shannon import _by_loops, jensen_shannon_divergence
+rows = to_rows(np.arange(12.0).reshape(4, 3), np.stack([np.eye(3)] * 4))
+found, expected = (jensen_shannon_divergence(rows, None, 3, many) for many in (True, False))
+assert np.allclose(found, expected, rtol=1e-12), found
+print(_by_loops() is not None)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("before", "by_loops"), [(WITHOUT, False), (HARDENED, False), (UNWRITABLE, True)])
+def test_where_loops_cannot_be_compiled_arrays_find_the_same_and_where_they_cannot_be_kept_they_are_compiled(
+    before, by_loops
+):
+    pytest.importorskip("numba")
+    if before == HARDENED and sys.platform != "linux":
+        pytest.skip("memory is protected so on Linux")
+    ended = subprocess.run([sys.executable, "-c", before + COMPARE], capture_output=True, text=True)
+    if ended.returncode == 77:
+        pytest.skip("the kernel cannot forbid executable memory")
+    assert (ended.returncode, ended.stdout) == (0, f"{by_loops}\n"), ended.stderr
