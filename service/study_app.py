@@ -43,6 +43,7 @@ from audiosim.service.http.problems import refusal
 from audiosim.service.operations.pages import send_file, shipped
 from audiosim.service.operations.sounds import sound_response, unplaced
 from audiosim.service.process.time_limit import Server
+from audiosim.service.types.base import decode
 
 LOG = logging.getLogger("service")
 Wire = TypeVar("Wire")
@@ -250,10 +251,7 @@ async def _body(request: Request, kind: type[Wire]) -> Wire:
                     raise HTTPException(413, f"a body may have {BODY_BYTES} bytes at most")
     except TimeoutError:
         raise HTTPException(408, f"the body did not arrive within {BODY_S:g} s") from None
-    try:
-        return msgspec.json.decode(bytes(whole), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HTTPException(422, str(error)) from None
+    return decode(bytes(whole), kind)
 
 
 def run_study(
