@@ -20,12 +20,12 @@ from threadpoolctl import threadpool_limits
 from verdicts import campaigns, stopped, with_caution
 
 from audiosim.ranking.stopping import CAUTION, ORDER, Assurance
-from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, played
+from audiosim.simulation.remaining import ENOUGH, OFF, drawn_grades, interval_of, played
 from audiosim.simulation.trials import selections
 
 TARGETS = (0.9, 0.95)
 MOMENTS = (0, 50, 100, 200)
-DRAWN = 6  # campaigns continued for each prediction
+DRAWN = ENOUGH  # campaigns continued for each prediction
 OFFS = tuple(np.arange(0, 1.55, 0.05).round(2).tolist())
 HELD = 0.8
 Row = Mapping[str, Any]

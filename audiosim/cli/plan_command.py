@@ -8,8 +8,8 @@ from audiosim.cli import options
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import as_measure
 from audiosim.report.rank import effort_view
-from audiosim.simulation.plan import SIMULATED_CAMPAIGNS
 from audiosim.simulation.plan import plan as plan_effort
+from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS
 from audiosim.stats.threads import one_thread
 
 
@@ -25,7 +25,7 @@ def plan(
         float | None,
         typer.Option(help="Seconds per judgment. Default: the pace of the judgments so far, or 30.", min=0.1),
     ] = None,
-    batch: Annotated[int, typer.Option(help="Number of pairs handed out at a time.", min=1)] = 20,
+    batch: Annotated[int, typer.Option(help="Number of pairs handed out at a time.", min=1)] = BATCH,
     campaigns: Annotated[
         int, typer.Option(help="Number of campaigns to simulate, with grades drawn from the predictions.", min=1)
     ] = SIMULATED_CAMPAIGNS,

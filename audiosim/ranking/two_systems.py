@@ -239,7 +239,7 @@ class TwoSystems:
             return f"{self.a} and {self.b} are equal on {self.ranking.about.words}."
         between = f"difference {self.expectation:+.3f}, {100 * self.level:g} % interval {low:+.3f} to {high:+.3f}"
         if self.verdict == "not told apart":
-            more = "" if self.more is None else f" {more_judgments(self.more).capitalize()} would probably tell."
+            more = "" if self.more is None else f" To tell would probably take {more_judgments(self.more)}."
             between += f", confidence {self.confidence:.3f}"
             return f"{self.a} and {self.b} cannot be told apart on {self.ranking.about.words}: {between}.{more}"
         between += f", confidence {self.confidence:.3f}"

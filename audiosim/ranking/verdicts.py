@@ -90,7 +90,7 @@ class Separation:
     judgments: int
 
     def __str__(self) -> str:
-        return f"{more_judgments(self.judgments)} would probably separate {self.a} and {self.b}"
+        return f"To separate {self.a} and {self.b} alone would probably take {more_judgments(self.judgments)}."
 
     def to_dict(self) -> dict[str, Any]:
         """The separation as plain values, ready for JSON."""
@@ -227,16 +227,15 @@ class Verdicts:
             return f"{names[0]} is the only system."
         at = f"on {self.ranking.about.words}, at a family-wise {100 * self.level:g} %"
         pairs, separated = len(self.ranking.pairs[0]), self.better.sum()
-        nearest = "" if self.nearest is None else f"; {self.nearest}"
-        nearest += self._equals
+        end = f"{self._equals}." if self.nearest is None else f"{self._equals}. {self.nearest}"
         if not separated:
-            return f"No two of the {len(names)} systems can be told apart {at}{nearest}."
+            return f"No two of the {len(names)} systems can be told apart {at}{end}"
         leaders = self._tied[0]
         tied = max((group for group in self._tied if not set(group) & set(leaders)), key=len, default=())
         said = self._leading([names[system] for system in leaders])
         if len(tied) > 1:
             said += f"; {listed([names[system] for system in tied])} cannot be told apart"
-        return f"{said}; {separated} of {pairs} pairs of systems can be told apart {at}{nearest}."
+        return f"{said}; {separated} of {pairs} pairs of systems can be told apart {at}{end}"
 
     @property
     def _equals(self) -> str:

@@ -160,8 +160,9 @@ def effort_view(found: "Effort") -> RenderableType:
         said = f"{rule} takes more than {low:,} judgments: no simulated campaign met it within the time limit."
     else:
         with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
+        sure = f"80 % interval {low:,} to {high:,}" if found.reliable else "too few campaigns for an interval"
         said = (
-            f"{rule} takes about {found.judgments:,} more judgments (80 % interval {low:,} to {high:,}), "
+            f"{rule} takes about {found.judgments:,} more judgments ({sure}), "
             f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
         )
     basis = (

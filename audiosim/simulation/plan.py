@@ -4,16 +4,16 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from functools import cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from audiosim.campaign.timing import Pace, pace
-from audiosim.cluster.turns import HERE, Workers
+from audiosim.cluster.turns import Workers
 from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
@@ -29,7 +29,7 @@ from audiosim.ranking.reach import mean_reach
 from audiosim.ranking.stopping import as_stopping_rule
 from audiosim.results.value import frame_of, in_notebook
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
-from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
+from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS, Forecast, drawn_grades, forecast
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments
 
@@ -167,7 +167,6 @@ def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator
 
 
 Maker = Callable[[Pool], RelevanceEstimator]
-SIMULATED_CAMPAIGNS = 10
 FASTEST = 1.0  # fewest seconds of a judgment by a person; simulating programs are faster
 SECONDS = 30.0  # time for a judgment if the pace is unknown: half of each of two 30 s clips
 SETTLED = 0.95
@@ -175,54 +174,26 @@ POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a p
 MANY = 10_000
 
 
-@dataclass(frozen=True, eq=False)
-class Effort:
-    """Effort for a goal, from simulated continuations with grades drawn from the belief.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Effort(Forecast):
+    """Effort for a goal: the forecast of its judgments, hours, and what will remain open.
 
-    stopping_rule  rule in its notation
-    judged    number of pairs judged already
-    counts    further judgments of the simulated campaigns that reached their end, rising
-    cut       judgments of the campaign interrupted when time was up; None if there was time for all
     seconds   time per judgment and assessor
     listeners number of people judging at the same time
     unsettled pairs of systems with a confidence below SETTLED at the goal, in at least half of the campaigns: a,
               b, confidence (mean at the goal) and queries (number of queries of this kind that would separate them, if
               all were judged: power 80 %, paired t at 5 %; None for over 10,000)
     otherwise numbers of separated pairs of systems as it is, with more queries, a deeper cutoff, second opinions
-    off       standard deviation of log(judgments needed in replays / judgments predicted)
-    unmet     number of campaigns that did not meet the goal with everything judged: the goal needs more queries
     about     subject of the goal
     beside    confidence about the present judges and about listeners at large, now and after further judgments
     """
 
-    stopping_rule: str
-    judged: int
-    counts: tuple[int, ...]
-    cut: int | None
     seconds: float
     listeners: int
-    unsettled: tuple[dict[str, Any], ...]
+    unsettled: tuple[dict[str, Any], ...] = ()
     otherwise: tuple[DesignChoice, ...] = ()
-    off: float = OFF
-    unmet: int = 0
     about: About = THESE
     beside: tuple[FurtherJudging, ...] = ()
-
-    def quantile(self, share: float) -> float | None:
-        """Quantile of the campaigns' judgments at a share, interpolated; None if none was finished."""
-        return float(np.quantile(self.counts, share)) if self.counts else None
-
-    @property
-    def judgments(self) -> int | None:
-        """Median of the further judgments; None if no campaign was finished."""
-        middle = self.quantile(0.5)
-        return None if middle is None else round(middle)
-
-    @property
-    def interval(self) -> tuple[int | None, int | None]:
-        """Interval of the further judgments, see `interval_of`; if none was finished, from the number reached."""
-        found = interval_of(self.counts, self.off)
-        return (self.cut, None) if found is None else found
 
     @property
     def hours(self) -> float | None:
@@ -253,8 +224,9 @@ class Effort:
         low, high = self.interval
         if self.judgments is None:
             return f"{self.stopping_rule}: more than {low} further judgments, {self.judged} judged"
+        sure = f" (80 % {low} to {high})" if self.reliable else ""
         return (
-            f"{self.stopping_rule}: {self.judgments} further judgments (80 % {low} to {high}), {self.hours:.1f} hours, "
+            f"{self.stopping_rule}: {self.judgments} further judgments{sure}, {self.hours:.1f} hours, "
             f"{len(self.unsettled)} pairs of systems still open then"
         )
 
@@ -294,7 +266,7 @@ def plan(
     measure: str | Measure = "CG",
     *,
     stopping_rule: str | float | StoppingRule = SETTLED,
-    batch: int = 20,
+    batch: int = BATCH,
     campaigns: int = SIMULATED_CAMPAIGNS,
     seconds: float | None = None,
     listeners: int = 1,
@@ -318,7 +290,7 @@ def plan(
     listeners  number of people judging at the same time, at least 1
     distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
     about      queries that the goal is about: "these", or "queries" of this kind
-    seed       seed of all draws, or a generator
+    seed       seed of the simulated campaigns, or a generator
     time_limit  seconds after which no further judgment is simulated
     judgments  as for `estimate`
     jobs       number of processes
@@ -331,87 +303,52 @@ def plan(
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
     stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
-    selection = Selection.start(
-        pool, measure, make(pool), collection.judgments, batch, learns=False, distribution=distribution,
-        about=as_about(about),
-    )  # fmt: skip
     seconds = seconds_per_judgment(collection) if seconds is None else seconds
+    _check_effort(seconds, listeners)
+    selection = Selection.start(
+        pool, measure, make(pool), collection.judgments, learns=False, distribution=distribution, about=as_about(about)
+    )
     deeper = make if model is None or isinstance(model, str | os.PathLike) or callable(model) else None
-    return effort_from(
-        collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper,
-        rng=np.random.default_rng(seed), proceed=until, workers=Workers(jobs, scheduler),
-    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    found = forecast(selection, stop, rng, campaigns, batch, until, Workers(jobs, scheduler))
+    return effort_from(found, collection, selection, seconds=seconds, listeners=listeners, deeper=deeper)
 
 
 def effort_from(
+    found: Forecast,
     collection: Collection,
     selection: Selection,
-    stopping_rule: StoppingRule,
     *,
-    campaigns: int,
     seconds: float,
     listeners: int,
     deeper: Maker | None,
-    rng: np.random.Generator,
-    proceed: Callable[[], bool],
-    workers: Workers = HERE,
 ) -> Effort:
-    """Predict the effort that a stopping rule will take in a judging loop from its present state; rest as in `plan`.
+    """Effort of a forecast for a judging loop; rest as in `plan`.
 
     collection  collection with the judgments so far
-    proceed     function called before each judgment: True if there is time for it; must pickle for several processes
+    selection   the loop in the state of the forecast
     deeper      function that makes the model for the pool of a deeper cutoff; None to leave that out
     """
-    for name, value in (("campaigns", campaigns), ("listeners", listeners)):
-        if value < 1:
-            raise InputError(f"the number of {name} must be at least 1, got {value}")
+    _check_effort(seconds, listeners)
+    rng, measure, count = np.random.default_rng(0), selection.measure, len(found.worlds)
+    beside = further_judging(selection, rng)
+    further = None if deeper is None else _deeper(collection, measure, deeper, count, rng)
+    return Effort(
+        **{part.name: getattr(found, part.name) for part in fields(found)},
+        seconds=seconds,
+        listeners=listeners,
+        unsettled=_unsettled(selection.pool.systems, found.confidences, found.worlds),
+        otherwise=alternatives(collection, selection.in_thought, found.worlds, further),
+        about=selection.about,
+        beside=beside,
+    )
+
+
+def _check_effort(seconds: float, listeners: int) -> None:
+    if listeners < 1:
+        raise InputError(f"the number of listeners must be at least 1, got {listeners}")
     if not 0 < seconds < math.inf:
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
-    beside = further_judging(selection, np.random.default_rng(0))
-    pool, measure, selection = selection.pool, selection.measure, selection.in_thought
-    drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
-    counts, confidences, worlds = [], [], []
-    cut, unmet = None, 0
-    plays = workers.each(_Campaigns(selection, drawn, stopping_rule, proceed), campaigns)
-    for grades, ended in zip(drawn, plays, strict=False):  # the first unfinished one is the last
-        worlds.append(scores_of(pool, measure, grades))
-        if not ended.finished:
-            cut = ended.judged
-            break
-        counts.append(ended.judged)
-        unmet += not ended.reached
-        confidences.append(ended.confidences)
-    unsettled = _unsettled(pool.systems, confidences, worlds)
-    further = None if deeper is None else _deeper(collection, measure, deeper, len(worlds), rng)
-    otherwise, off = alternatives(collection, selection, worlds, further), off_of(selection, stopping_rule)
-    counts = sorted(counts)
-    return Effort(
-        str(stopping_rule), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off, unmet,
-        selection.about, beside,
-    )  # fmt: skip
-
-
-class _Ended(NamedTuple):
-    """Simulated campaign: its judgments, True if it ended in time, and its result."""
-
-    judged: int
-    finished: bool
-    reached: bool
-    confidences: Array
-
-
-@dataclass(frozen=True, slots=True)
-class _Campaigns:
-    """Plays the campaign with a number, with the grades drawn for that number."""
-
-    selection: Selection
-    grades: tuple[Array, ...]
-    stop: StoppingRule
-    proceed: Callable[[], bool]
-
-    def __call__(self, number: int) -> _Ended:
-        end, count, finished = played(self.selection, self.grades[number], self.stop, self.proceed)
-        return _Ended(count, finished, self.stop.reached(end), _confidences(end))
 
 
 def _deeper(
@@ -448,15 +385,6 @@ def usual_seconds(judging: Pace) -> float:
     return SECONDS if median is None or median < FASTEST else median
 
 
-def _confidences(selection: Selection) -> Array:
-    """(p,) confidence in the order of each pair of systems, in the order of `combinations`."""
-    ranking = selection.ranking
-    square = np.ones((len(ranking.systems),) * 2)
-    better, worse = ranking.pairs
-    square[better, worse] = square[worse, better] = ranking.confidences
-    return square[np.triu_indices(len(square), 1)]
-
-
 def queries_needed(scores: Array) -> Array:
     """(p,) queries that a paired t-test needs for each pair of systems, by their scores (s, q); inf if these are equal.
 
@@ -467,7 +395,9 @@ def queries_needed(scores: Array) -> Array:
         return np.where(mean == 0, np.inf, (POWERED * error / mean) ** 2 * scores.shape[1])
 
 
-def _unsettled(systems: tuple[str, ...], confidences: list[Array], worlds: list[Array]) -> tuple[dict[str, Any], ...]:
+def _unsettled(
+    systems: tuple[str, ...], confidences: Sequence[Array], worlds: Sequence[Array]
+) -> tuple[dict[str, Any], ...]:
     if not confidences:
         return ()
     at_stop, queries = np.array(confidences), np.median([queries_needed(scores) for scores in worlds], axis=0)

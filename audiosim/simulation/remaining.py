@@ -1,20 +1,25 @@
-"""Predicted number of judgments still needed for a goal, by simulation from the model."""
+"""Forecast of the judgments still needed for a goal, by simulation from the model: the only one, shown everywhere."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from audiosim.cluster.turns import HERE, Workers
 from audiosim.errors import InputError
 from audiosim.joint.posterior import FEW, Belief
 from audiosim.ranking import Selection, StoppingRule
-from audiosim.ranking.stopping import Judgments, as_stopping_rule
+from audiosim.ranking.stopping import Judgments
+from audiosim.simulation.alternatives import scores_of
 from audiosim.stats.arrays import Array, Integers
 
-REMAINING_DRAWS = 20
+SIMULATED_CAMPAIGNS = 10
+BATCH = 20  # fewest pairs that a simulated campaign hands out at a time
+
 STEP = 4  # a long campaign judges 1/STEP of its judgments so far in one step
 # In pools with more pairs than LARGE a step is as many as so far; from LONG judgments on, 1/LONG_STEP of them. With
 # 17,236 pairs, in 20 campaigns, counts for confidences of 0.84, 0.9 and 0.95 moved by 2.6 % (standard error 1.6),
@@ -23,24 +28,28 @@ STEP = 4  # a long campaign judges 1/STEP of its judgments so far in one step
 LARGE = 10_000
 LONG, LONG_STEP = 1_000, 2
 INSIDE = 0.8  # share of the campaigns inside the reported interval
+ENOUGH = 8  # fewest campaigns whose interval holds INSIDE: one more falls between the least and the greatest of n with
+# probability (n - 1) / (n + 1), and OFF makes up for the missing .02
 OFF = 0.3  # standard deviation of log(judgments needed in replays / predicted): benchmarks/plans.py
 ROUNDING = 1e-9
 
 
 def interval_of(counts: Sequence[int], off: float) -> tuple[int, int] | None:
-    """Central INSIDE of the further judgments that a campaign takes; None if none was finished.
+    """Interval that holds the further judgments of a campaign with probability INSIDE.
 
         exp(log m -+ sqrt((log m - log q)^2 + (z off)^2)) - 1
 
     counts  further judgments of the simulated campaigns
     off     see `off_of`
 
-    with m the median plus one, q the quantile on that side plus one, and z the normal quantile. The counts vary with
-    the drawn grades; real campaigns deviate further, by `off`.
+    with m the median plus one, q the quantile on that side plus one, and z the normal quantile. Quantiles are at
+    i / (n + 1) for the i-th of n counts: as many of further counts lie below it on average. The counts vary with the
+    drawn grades; real campaigns deviate further, by `off`. None for fewer counts than ENOUGH, unless `off` is 0.
     """
-    if not counts:
+    if len(counts) < (ENOUGH if off else 1):
         return None
-    low, middle, high = np.quantile(counts, [(1 - INSIDE) / 2, 0.5, (1 + INSIDE) / 2]).tolist()
+    shares = [(1 - INSIDE) / 2, 0.5, (1 + INSIDE) / 2]
+    low, middle, high = np.quantile(counts, shares, method="weibull").tolist()
     reach = float(ndtri((1 + INSIDE) / 2)) * off
     below, above = (math.hypot(math.log((middle + 1) / (end + 1)), reach) for end in (low, high))
     least, most = (middle + 1) * math.exp(-below) - 1, (middle + 1) * math.exp(above) - 1
@@ -52,61 +61,125 @@ def off_of(selection: Selection, stop: StoppingRule) -> float:
     return 0.0 if isinstance(stop, Judgments) or selection.reached(stop) else OFF
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
-    """Numbers of further judgments in simulated continuations of a campaign, with grades drawn from the model.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Forecast:
+    """Further judgments until a goal, from simulated continuations of a campaign with grades drawn from its belief.
 
-    counts  further judgments of the campaigns that reached their end, rising
-    cut     judgments of the campaign interrupted when time was up; None if there was time for all
+    stopping_rule  the goal, in its notation
+    judged    number of pairs judged already
+    counts    further judgments of the simulated campaigns that reached their end, rising
+    cut       judgments of the campaign interrupted when time was up; None if there was time for all
+    off       standard deviation of log(judgments needed in replays / judgments predicted)
+    unmet     number of campaigns that did not meet the goal with everything judged: the goal needs more queries
+    worlds    (s, q) scores of the systems in each campaign, also in the interrupted one
+    confidences  (p,) confidence in the order of each pair of systems at the end of each finished campaign
     """
 
-    counts: tuple[int, ...]
+    stopping_rule: str
+    judged: int
+    counts: tuple[int, ...] = ()
     cut: int | None = None
-
-    def quantile(self, share: float) -> int | None:
-        """Smallest count that at least this share of the campaigns did not exceed; None if none was finished.
-
-        share  share of the campaigns, in (0, 1]
-        """
-        if not 0 < share <= 1:
-            raise InputError(f"a share of campaigns must be in (0, 1], got {share:g}")
-        return self.counts[math.ceil(share * len(self.counts)) - 1] if self.counts else None
+    off: float = OFF
+    unmet: int = 0
+    worlds: tuple[Array, ...] = field(default=(), repr=False)
+    confidences: tuple[Array, ...] = field(default=(), repr=False)
 
     @property
-    def more_than(self) -> int | None:
-        """Lower bound of the judgments if no campaign was finished; otherwise None."""
-        return None if self.counts else self.cut
+    def judgments(self) -> int | None:
+        """Median of the further judgments; None if no campaign was finished."""
+        return round(float(np.median(self.counts))) if self.counts else None
+
+    @property
+    def interval(self) -> tuple[int | None, int | None]:
+        """Interval of the further judgments, see `interval_of`; with too few campaigns, the least of them and None."""
+        seen = (*self.counts, *(() if self.cut is None else (self.cut,)))
+        return interval_of(self.counts, self.off) or (min(seen, default=None), None)
+
+    @property
+    def reliable(self) -> bool:
+        """True if there is an interval that holds what it claims."""
+        return self.interval[1] is not None
 
 
-def remaining(
+def forecast(
     selection: Selection,
-    stopping_rule: float | StoppingRule,
+    stopping_rule: StoppingRule,
     rng: np.random.Generator,
-    draws: int = REMAINING_DRAWS,
+    campaigns: int = SIMULATED_CAMPAIGNS,
+    batch: int = BATCH,
     proceed: Callable[[], bool] = lambda: True,
-) -> Remaining:
+    workers: Workers = HERE,
+) -> Forecast:
     """Simulate the rest of a campaign several times, with grades drawn from its model.
 
     Each time the grades of all unjudged pairs are drawn from the present belief. Pairs are then selected and judged as
-    in the campaign itself, until the goal is met or no further judgment has any value.
+    in the campaign itself, until the goal is met or no further judgment has any value. The model does not learn from
+    these grades.
 
-    stopping_rule  the stopping rule, or a mean confidence
-    draws          number of campaigns
-    proceed        called before each judgment: True if there is time for it
+    rng        one seed gives one forecast of a state
+    campaigns  number of campaigns, at least 1
+    batch      fewest pairs handed out at a time: after each batch the model predicts again
+    proceed    called before each judgment: True if there is time for it; must pickle for several processes
 
     The prediction is only as good as the model's probabilities. If the model treats pairs as independent although
     grades of one artist or query are correlated, it is most reliable for near goals.
     """
-    if draws < 1:
-        raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
-    counts: list[int] = []
-    selection = selection.in_thought
-    for _ in range(draws):
-        _, count, finished = played(selection, drawn_grades(selection.belief, rng), stopping_rule, proceed)
-        if not finished:
-            return Remaining(tuple(sorted(counts)), count)
-        counts.append(count)
-    return Remaining(tuple(sorted(counts)))
+    if campaigns < 1:
+        raise InputError(f"the number of campaigns must be at least 1, got {campaigns}")
+    off = off_of(selection, stopping_rule)
+    # A belief that came judgment by judgment has the same moments, but another root: its draws would differ.
+    selection = selection.anew(selection.estimator, selection.graded, selection.panel, selection.comparisons).in_thought
+    selection = selection.in_batches(max(batch, selection.batch))
+    drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
+    ends, cut = [], None
+    for end in workers.each(_Campaigns(selection, drawn, stopping_rule, proceed), campaigns):
+        if not end.finished:
+            cut = end.judged
+            break
+        ends.append(end)
+    seen = drawn[: len(ends) + (cut is not None)]
+    return Forecast(
+        stopping_rule=str(stopping_rule),
+        judged=selection.judged,
+        counts=tuple(sorted(end.judged for end in ends)),
+        cut=cut,
+        off=off,
+        unmet=sum(not end.reached for end in ends),
+        worlds=tuple(scores_of(selection.pool, selection.measure, grades) for grades in seen),
+        confidences=tuple(end.confidences for end in ends),
+    )
+
+
+class _Ended(NamedTuple):
+    """Simulated campaign: its judgments, True if it ended in time, True if it met the goal, and its confidences."""
+
+    judged: int
+    finished: bool
+    reached: bool
+    confidences: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Campaigns:
+    """Plays the campaign with a number, with the grades drawn for that number."""
+
+    selection: Selection
+    grades: tuple[Array, ...]
+    stop: StoppingRule
+    proceed: Callable[[], bool]
+
+    def __call__(self, number: int) -> _Ended:
+        end, count, finished = played(self.selection, self.grades[number], self.stop, self.proceed)
+        return _Ended(count, finished, self.stop.reached(end), _confidences(end))
+
+
+def _confidences(selection: Selection) -> Array:
+    """(p,) confidence in the order of each pair of systems, in the order of `combinations`."""
+    ranking = selection.ranking
+    square = np.ones((len(ranking.systems),) * 2)
+    better, worse = ranking.pairs
+    square[better, worse] = square[worse, better] = ranking.confidences
+    return square[np.triu_indices(len(square), 1)]
 
 
 def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
@@ -118,7 +191,7 @@ def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
 
 
 def played(
-    selection: Selection, grades: Array, stop: float | StoppingRule, proceed: Callable[[], bool]
+    selection: Selection, grades: Array, stop: StoppingRule, proceed: Callable[[], bool]
 ) -> tuple[Selection, int, bool]:
     """Campaign simulated to its goal: its end, the number of judgments made, and True if they were enough.
 
@@ -129,7 +202,7 @@ def played(
     pools as many as so far, and 1/LONG_STEP of them from LONG on. This predicts long campaigns as well as single
     judgments would, and many times faster. Bisection finds the point within a step at which the goal is met.
     """
-    count, stop, large = 0, as_stopping_rule(stop), len(selection.pool.pairs) > LARGE
+    count, large = 0, len(selection.pool.pairs) > LARGE
     selection = selection.for_many if selection.batch > FEW else selection
     while not selection.reached(stop):
         several = count // STEP > max(FEW, selection.batch) or selection.batch > FEW

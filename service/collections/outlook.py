@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from threading import Lock
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,12 @@ from audiosim.joint.moments import last_moment
 from audiosim.joint.people import Panel
 from audiosim.people.agreement import Leaning, leanings
 from audiosim.ranking import Selection
-from audiosim.ranking.stopping import StoppingRule
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.collections.predictions import Remembering
 from audiosim.service.collections.quotas import answers_among, answers_kept
 from audiosim.service.collections.served import ServedCollection
-from audiosim.simulation.plan import SIMULATED_CAMPAIGNS, Effort, effort_from, usual_seconds
-from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, off_of, remaining
+from audiosim.simulation.plan import Effort, effort_from, usual_seconds
+from audiosim.simulation.remaining import Forecast, forecast
 
 # History of a campaign: the confidence at moments of its log, and the moment at which its stopping rule was met.
 
@@ -283,16 +282,11 @@ def _settled(then: Verdicts, now: Verdicts) -> tuple[tuple[Settled, ...], tuple[
     return found[0], found[1]
 
 
-Found = TypeVar("Found")
 HISTORY_S = 0.05
 BESIDE_S = 1.0  # per background round of computing a course
 LOOKED_AT_S = 60.0  # after a request; in this time a course is continued, and an older estimate may be returned
-FIRST_LOOK = 2  # campaigns simulated while a request waits
-REMAINING_S = 2.0
-PLAN_S = 20.0
+FORECAST_S = 20.0
 SLICE_S = 0.005
-COARSE = 10
-PLANNED_BATCH = 20  # as in `audiosim plan`
 
 
 class Leisure:
@@ -321,93 +315,77 @@ class Looked(NamedTuple):
     number    of the last event counted
     model     name of the estimator
     unjudged  pairs of the pool without a judgment
-    off       error of predictions of the judgments still needed, as in `interval_of`
     """
 
     number: int
     model: str
     unjudged: int
-    off: float
 
     @classmethod
-    def of(cls, current: CampaignState, stop: StoppingRule) -> "Looked":
+    def of(cls, current: CampaignState) -> "Looked":
         """The figures of a state."""
         number, now, _ = current
-        return cls(number, now.estimator.name, len(now.pool.pairs) - now.judged, off_of(now, stop))
+        return cls(number, now.estimator.name, len(now.pool.pairs) - now.judged)
 
 
-class Lookahead(Generic[Found]):
-    """Slow result computed from a campaign's state while judging goes on.
+class Lookahead:
+    """Forecast of a campaign, made in the background while judging goes on.
 
-    A request within a minute of the last one gets the last result at once, and the next is computed in the background.
-    Any other request waits for a result about the current state, as the last may be old: a preliminary one, of
-    FIRST_LOOK campaigns. All campaigns are simulated in the background.
+    A request gets the last forecast at once: that of the current state, or, within a minute of the last request, of an
+    earlier one. It never waits; until there is such a forecast, it gets none. The draws depend on the campaign's seed
+    alone, so that a forecast moves only with the judgments.
 
-    make     computes it from a state, with a largest number of campaigns, and with checks for time left
-    most     number of campaigns to simulate
-    seconds  time limit for a thread's work on it
     working  held during the work
     """
 
-    def __init__(
-        self,
-        one: ServedCollection,
-        make: Callable[[CampaignState, Callable[[], bool], int], Found],
-        most: int,
-        seconds: float,
-        working: Lock,
-    ) -> None:
-        self._one, self._make, self._most, self._seconds = one, make, most, seconds
-        self.preliminary = False  # True if the last result is preliminary
-        self._last: tuple[Looked, Found] | None = None
+    def __init__(self, one: ServedCollection, working: Lock) -> None:
+        self._one = one
+        self._last: tuple[Looked, Forecast] | None = None
         self._looked_at = -math.inf
-        self._answers = self._followed = 0  # immediate answers, and how many of them a new result has followed
-        self._working = working  # not needed to return the last result
+        self._answers = self._followed = 0  # requests, and how many of them a new forecast has followed
+        self._working = working  # not needed to return the last forecast
 
-    def at_hand(self) -> tuple[Looked, Found] | None:
-        """The last result and its state; None if the request has to wait. `go_on` continues the work."""
-        if time.monotonic() >= self._looked_at + LOOKED_AT_S:
-            return None
+    def at_hand(self) -> tuple[Looked, Forecast] | None:
+        """The last forecast and its state; None without a recent one. `go_on` makes the next."""
+        recent = time.monotonic() < self._looked_at + LOOKED_AT_S
         self._looked_at = time.monotonic()
         self._answers += 1
-        return self._last
+        return self._last if recent or self._is_current(self._one.campaign.current_state) else None
 
-    def worked_out(self, seconds: float | None = None) -> tuple[Looked, Found]:
-        """The result for the current state, computed once per state; it may be preliminary."""
-        found = self._work_out(Leisure(self._seconds if seconds is None else seconds), FIRST_LOOK)
-        self._looked_at = time.monotonic()
-        self._answers += self.preliminary
-        return found
+    def worked_out(self, proceed: Callable[[], bool] | None = None) -> tuple[Looked, Forecast]:
+        """The forecast of the current state, made once for each state.
+
+        proceed  called before each judgment: True if there is time for it; None: FORECAST_S of work
+        """
+        with self._working:
+            self._one.campaign.refresh()
+            current, judging = self._one.campaign.current_state, self._one.judging
+            if self._last is None or not self._is_current(current):
+                rng = np.random.default_rng(judging.settings.seed)
+                proceed = proceed or Leisure(FORECAST_S)
+                found = forecast(current.selection, judging.stopping_rule, rng, proceed=proceed)
+                self._last = Looked.of(current), found
+            return self._last
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
-        """Compute the next result if the last one was returned to a request.
+        """Make the forecast of the current state if a request came since the last one.
 
         proceed  called repeatedly; True to continue
         """
         answers = self._answers
         if answers > self._followed:
-            leisure = Leisure(self._seconds)
-            self._work_out(lambda: proceed() and leisure(), self._most)
+            leisure = Leisure(FORECAST_S)
+            self.worked_out(lambda: proceed() and leisure())
             self._followed = answers  # only after success: a failure is retried
 
-    def _work_out(self, proceed: Callable[[], bool], campaigns: int) -> tuple[Looked, Found]:
-        with self._working:
-            self._one.campaign.refresh()
-            current, preliminary = self._one.campaign.current_state, campaigns < self._most
-            known = self._last is not None and self._last[0].number == current.number
-            if not known or self.preliminary > preliminary:
-                looked = Looked.of(current, self._one.judging.stopping_rule)
-                self._last = looked, self._make(current, proceed, campaigns)
-                self.preliminary = preliminary
-            assert self._last is not None
-            return self._last
+    def _is_current(self, current: CampaignState) -> bool:
+        return self._last is not None and self._last[0].number == current.number
 
 
 class Outlook:
     """Outlook of a campaign: its course so far, and the effort left.
 
-    remaining  the model's estimate of the judgments until the stopping rule is met
-    plan       effort of one listener until the stopping rule is met
+    remaining  forecast of the judgments until the stopping rule is met
     """
 
     def __init__(self, one: ServedCollection) -> None:
@@ -416,8 +394,9 @@ class Outlook:
         self._history = History(one, MOMENTS, working)
         self._looked_at = -math.inf
         self._selection_at = lru_cache(maxsize=1)(self._history.selection_at)
-        self.remaining = Lookahead(one, self._remaining, REMAINING_DRAWS, REMAINING_S, working)
-        self.plan = Lookahead(one, self._plan, SIMULATED_CAMPAIGNS, PLAN_S, working)
+        self.remaining = Lookahead(one, working)
+        self._working = working
+        self._planned: tuple[Looked, Effort] | None = None
 
     def is_of(self, one: ServedCollection | None) -> bool:
         """True if it belongs to this very collection, not to one served before."""
@@ -442,32 +421,27 @@ class Outlook:
             leisure = Leisure(BESIDE_S)
             self._history.course(lambda: proceed() and leisure())
 
-    def _remaining(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Remaining:
-        """The model's estimate of the judgments until the stopping rule is met.
+    def plan(self) -> tuple[Looked, Effort] | None:
+        """Effort of one listener for the last forecast, as in `audiosim plan`; None without one."""
+        at_hand, current = self.remaining.at_hand(), self._one.campaign.current_state
+        if at_hand is None:
+            return None
+        looked, found = at_hand
+        if looked.number == current.number and (self._planned is None or self._planned[0] is not looked):
+            with self._working:
+                self._planned = looked, self._effort(current, found)
+        return self._planned
 
-        Simulations predict again after ten judgments, or after a whole batch if that is longer. This is much faster
-        than after each judgment, and ends a few judgments late. The model does not learn from the simulated judgments.
-        """
-        rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
-        chosen = current.selection.in_batches(max(COARSE, current.selection.batch))
-        return remaining(chosen, self._one.judging.stopping_rule, rng, campaigns, proceed)
-
-    def _plan(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Effort:
-        """Effort of one listener to reach the goal, as in `audiosim plan`."""
+    def _effort(self, current: CampaignState, found: Forecast) -> Effort:
         one, campaign = self._one, self._one.campaign
-        rng = np.random.default_rng([one.judging.settings.seed, current.number])
         _, judgments = campaign.snapshot()
-        chosen = current.selection.in_batches(max(PLANNED_BATCH, current.selection.batch))
         return effort_from(
+            found,
             replace(one.collection, judgments=judgments),
-            chosen,
-            one.judging.stopping_rule,
-            campaigns=campaigns,
+            current.selection,
             seconds=usual_seconds(campaign.pace()),
             listeners=1,
             deeper=lambda pool: one.predictor(None, pool.cutoff).estimator.plain,
-            rng=rng,
-            proceed=proceed,
         )
 
     def leanings(self) -> tuple[int, dict[str, Leaning]]:

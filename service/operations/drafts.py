@@ -41,7 +41,7 @@ router = chapter("creating", include_in_schema=False)
 
 # One change, check or plan at a time; the others wait without holding a thread.
 TURNS = CapacityLimiter(1)
-PLAN_S, CAMPAIGNS = 20.0, 6
+PLAN_S = 20.0
 NO_HOME = "this service has no folder for new collections: start it with --home DIR"
 NOT_OPENED = "not opened yet"
 ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may get this name
@@ -190,7 +190,6 @@ def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) ->
             own.model or served.default_model,
             measure,
             stopping_rule=asked.stopping_rule,
-            campaigns=CAMPAIGNS,
             listeners=asked.listeners,
             time_limit=PLAN_S,
         )

@@ -1,7 +1,6 @@
 """An organiser's view beside the ranking: a campaign's history, remaining effort, assessors and invitations."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
@@ -15,7 +14,7 @@ from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from audiosim.service.access.links import NAME
 from audiosim.service.access.tokens import Token, TokenStore
-from audiosim.service.collections.outlook import Lookahead, Looked, Outlooks
+from audiosim.service.collections.outlook import Outlooks
 from audiosim.service.http.exchange import CollectionDep, chapter
 from audiosim.service.operations.judging import BeforeQuery, CountQuery
 from audiosim.service.operations.sessions import AccessDep
@@ -45,7 +44,7 @@ SinceQuery = Annotated[
 ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="listeners who judge at the same time")]
 router = chapter("organising")
 
-# One estimate of several seconds at a time; most waiting requests find their result cached.
+# One at a time of what takes seconds; most waiting requests find their result cached.
 HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
 
 
@@ -71,28 +70,26 @@ async def show_changes(
 
 
 @router.get("/collections/{collection}/remaining")
-async def show_remaining(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> RemainingOut:
-    """Predict the number of further judgments until the stopping rule is met, with an interval.
+def show_remaining(one: CollectionDep, outlooks: OutlooksDep) -> RemainingOut:
+    """Forecast the number of further judgments until the stopping rule is met, with an interval.
 
-    A request within a minute of the last one gets the last estimate at once, with its `state`, while the next is
-    computed.
+    The answer is the last forecast, with its `state`, while the next is computed; `preliminary` without figures until
+    there is one.
     """
-    current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).remaining)
-    return RemainingOut.from_domain(one, current, found, preliminary)
+    return RemainingOut.from_domain(one, outlooks.of(one).remaining.at_hand())
 
 
 @router.get("/collections/{collection}/plan")
 async def show_plan(
     request: Request, one: CollectionDep, outlooks: OutlooksDep, listeners: ListenersQuery = 1
 ) -> PlanOut:
-    """Predict the judgments until the stopping rule is met, the systems that stay tied, and the gain by other designs.
+    """Forecast the judgments until the stopping rule is met, the systems that stay tied, and the gain by other designs.
 
-    This is the answer of `audiosim plan`. It takes a while, because campaigns are simulated with grades drawn from the
-    model. A request within a minute of the last one gets the last plan at once, with its `state`, while the next is
-    computed.
+    This is the answer of `audiosim plan`, with the judgments of `remaining`, and `preliminary` without figures until
+    there is a forecast.
     """
-    current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).plan)
-    return PlanOut.from_domain(one, current, replace(found, listeners=listeners), preliminary)
+    planned = await _in_turn(ESTIMATES, request, outlooks.of(one).plan)
+    return PlanOut.from_domain(one, planned, listeners)
 
 
 @router.get("/collections/{collection}/assessors")
@@ -164,17 +161,6 @@ def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalI
     tokens.revoke(asked.name)
     access.reload()
     return InvitationsOut(True, _invited(tokens, collection))
-
-
-async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[Looked, Found, bool]:
-    """The cached result, else the one computed in its turn; and True if it is preliminary."""
-    estimate = await to_thread.run_sync(find)
-    preliminary = estimate.preliminary  # first, so that a result finished meanwhile is called preliminary once more
-    at_hand = estimate.at_hand()
-    if at_hand is None:
-        at_hand = await _in_turn(ESTIMATES, request, estimate.worked_out)
-        preliminary = estimate.preliminary
-    return *at_hand, preliminary
 
 
 async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], Found]) -> Found:

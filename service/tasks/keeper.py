@@ -166,9 +166,8 @@ class Keeper:
     def _estimate(self) -> float:
         began = time.monotonic()
         for name, outlook in self._outlooks.current(self._collections.open):
-            for what, estimate in (("remaining", outlook.remaining), ("plan", outlook.plan)):
-                with self._estimating.attempt(name, what):
-                    estimate.go_on(lambda: not self._estimating.stopping.is_set())
+            with self._estimating.attempt(name):
+                outlook.remaining.go_on(lambda: not self._estimating.stopping.is_set())
         return max(POLL_S, time.monotonic() - began)  # no request waits for this
 
     def _teach(self) -> float:

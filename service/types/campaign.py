@@ -1,6 +1,7 @@
 """The wire types of organising: a campaign's history, its remaining effort, and invitations."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -28,8 +29,8 @@ from audiosim.service.collections.served import ServedCollection
 from audiosim.service.types.base import Strict, Wire
 from audiosim.service.types.judging import RecordOut, addresses_of
 from audiosim.simulation.alternatives import DesignChoice
-from audiosim.simulation.plan import Effort
-from audiosim.simulation.remaining import Remaining, interval_of
+from audiosim.simulation.plan import Effort, usual_seconds
+from audiosim.simulation.remaining import Forecast
 from audiosim.stats.arrays import Array, Integers
 
 # The wire types of states: a campaign's results so far, for organisers and programs.
@@ -510,14 +511,14 @@ class ChangesOut(Wire):
 
 
 class RemainingOut(Wire):
-    """Number of pairs still to be judged until the stopping rule is met, as predicted by the model.
+    """Forecast of the number of pairs still to be judged until the stopping rule is met.
 
     It is the median of `draws` campaigns simulated to their end with grades drawn from the model; `low` and
     `high` bound an 80 % interval, widened by the errors that replays of real campaigns showed.
 
-    `more_than` is a lower bound, given if no simulated campaign ended in time; the other figures are then null.
-    `unjudged` pairs are left in the pool. Judgments by a second assessor are not included. A `preliminary` answer rests
-    on few campaigns; a later request gets one from more.
+    `more_than` is a lower bound, given if too few simulated campaigns ended in time; `median`, `low` and `high` are
+    then null. `unjudged` pairs are left in the pool. Judgments by a second assessor are not included. A `preliminary`
+    answer has no figures, because the forecast is still being computed.
     """
 
     collection: str
@@ -533,20 +534,22 @@ class RemainingOut(Wire):
     preliminary: bool
 
     @classmethod
-    def from_domain(cls, one: ServedCollection, looked: Looked, found: Remaining, preliminary: bool) -> "RemainingOut":
-        low, high = interval_of(found.counts, looked.off) or (None, None)
+    def from_domain(cls, one: ServedCollection, at_hand: tuple[Looked, Forecast] | None) -> "RemainingOut":
+        looked, found = at_hand or (Looked.of(one.campaign.current_state), None)
+        reliable = found is not None and found.reliable
+        low, high = (None, None) if found is None else found.interval
         return cls(
             collection=one.collection.identifier,
             state=looked.number,
             goal=str(one.judging.stopping_rule),
             model=looked.model,
-            draws=len(found.counts),
-            median=found.quantile(0.5),
-            low=low,
+            draws=0 if found is None else len(found.counts),
+            median=found.judgments if found is not None and reliable else None,
+            low=low if reliable else None,
             high=high,
-            more_than=found.more_than,
+            more_than=None if reliable else low,
             unjudged=looked.unjudged,
-            preliminary=preliminary,
+            preliminary=found is None,
         )
 
 
@@ -580,10 +583,10 @@ class FurtherOut(Wire):
 class PlanOut(Wire):
     """Effort until the stopping rule is met, as `audiosim plan` reports it: further `judgments`, with an 80 % interval.
 
-    `hours` is the time of each of the `listeners` at `seconds_per_judgment`. If no simulated campaign ended in time,
-    `low` is the number of judgments reached by one, and `judgments`, `high` and `hours` are null. `unmet` is the number
-    of campaigns in which every pair was judged without meeting the rule. A `preliminary` plan rests on few campaigns; a
-    later request gets one from more.
+    `hours` is the time of each of the `listeners` at `seconds_per_judgment`. If too few simulated campaigns ended in
+    time, `low` is a lower bound of the judgments, and `judgments`, `high` and `hours` are null. `unmet` is the number
+    of campaigns in which every pair was judged without meeting the rule. A `preliminary` plan has no figures, because
+    the forecast is still being computed.
     """
 
     collection: str
@@ -606,9 +609,17 @@ class PlanOut(Wire):
     preliminary: bool
 
     @classmethod
-    def from_domain(cls, one: ServedCollection, looked: Looked, found: Effort, preliminary: bool) -> "PlanOut":
-        about = {"collection": one.collection.identifier, "state": looked.number, "preliminary": preliminary}
-        return msgspec.convert(about | {"model": looked.model} | found.to_dict(), cls)
+    def from_domain(cls, one: ServedCollection, planned: tuple[Looked, Effort] | None, listeners: int) -> "PlanOut":
+        state, goal = one.campaign.current_state, str(one.judging.stopping_rule)
+        judged, about = state.selection.judged, state.selection.about
+        pace = usual_seconds(one.campaign.pace())
+        none = Effort(stopping_rule=goal, judged=judged, seconds=pace, listeners=1, about=about)
+        looked, found = planned or (Looked.of(state), none)
+        if not found.reliable:
+            found = replace(found, counts=(), cut=found.interval[0])
+        said = replace(found, listeners=listeners).to_dict() | {"model": looked.model, "state": looked.number}
+        said |= {"collection": one.collection.identifier, "preliminary": planned is None}
+        return msgspec.convert(said, cls)
 
 
 class ShareOut(Wire):

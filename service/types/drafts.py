@@ -279,7 +279,7 @@ class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class ConsequencesOut(Wire):
     """Judgments and hours until a stopping rule is met, and the pairs of systems still open then; see `audiosim plan`.
 
-    `low` and `high` bound an 80 % interval; null if no simulated campaign ended in time.
+    `low` and `high` bound an 80 % interval. If too few simulated campaigns ended in time, `low` is a lower bound.
     """
 
     stopping_rule: str

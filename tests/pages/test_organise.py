@@ -537,7 +537,7 @@ def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaig
     campaign.judge("ann", 12, 90)
     campaign.judge("bob", 1, cannot="silent")
     page = shown(browse(campaign.page, reduced_motion="reduce"))
-    expect(page.locator("#remaining")).not_to_have_text("…")
+    expect(page.locator("#remaining")).not_to_have_text("estimating…")
     open_tab(page, "Invite")
     page.fill("#invite-name", "Zoë")
     page.click("#invite button")
@@ -637,7 +637,7 @@ def write_in(page, chart, size, family):
 def test_labels_of_charts_keep_clear_of_each_other_in_any_font(browse, campaign):
     campaign.judge("ann", 12, 90)
     page = shown(browse(campaign.page))
-    expect(page.locator("#remaining")).not_to_have_text("…")
+    expect(page.locator("#remaining")).not_to_have_text("estimating…")
     for chart, tab in (("#course", "Ranking"), ("#axis", "Ranking"), ("#scores", "Progress")):
         open_tab(page, tab)
         for width, (size, family) in product((1280, 360), FONTS):
@@ -701,7 +701,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
         assert page.evaluate("document.documentElement.scrollWidth") == width
     page.get_by_label("Fold systems that may have the same rank").uncheck()
     page.set_viewport_size(DESK)
-    expect(page.locator("#remaining")).not_to_have_text("…")
+    expect(page.locator("#remaining")).not_to_have_text("estimating…")
     places = [float(x) for x in re.findall(r"[ML]([\d.]+) ", page.get_attribute("#course path", "d"))]
     assert places == sorted(places)
     # The true course: up, then down again. Moments are computed between requests.
@@ -847,7 +847,7 @@ def test_where_there_is_nothing_to_order_the_page_shows_dashes_and_no_false_zero
         page.goto(running.url + campaign.page)
         page.wait_for_selector("#live:text-is('Live')")
         expect(page.locator("#confidence")).to_have_text("–")
-        wait_until(page, lambda: page.inner_text("#remaining") not in ("", "…"))
+        wait_until(page, lambda: page.inner_text("#remaining") not in ("", "estimating…"))
         assert page.locator("#course path").count() == 0
         assert "NaN" not in page.content()
         assert problems == []

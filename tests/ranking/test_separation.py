@@ -80,7 +80,7 @@ def test_verdicts_name_the_two_systems_that_are_nearest_to_being_told_apart(judg
     said = verdicts.to_dict()
     assert said["nearest"] == {"a": nearest.a, "b": nearest.b, "judgments": nearest.judgments}
     assert said["sentence"].endswith(
-        f"; {nearest.judgments} more judgments would probably separate {nearest.a} and {nearest.b}."
+        f". To separate {nearest.a} and {nearest.b} alone would probably take {nearest.judgments} more judgments."
     )
     assert sum(row["top"] for row in said["systems"]) == pytest.approx(said["top_k"]) == 4
 
@@ -94,7 +94,7 @@ def test_two_systems_that_are_not_told_apart_are_told_what_would(judged):
     found = two_systems_of_pool(expected, estimator, grades, (b, a), 0.95, about=THESE)
     critical = student.ppf(0.95, ranking.freedom)
     assert found.more == judgments_to_separate(expected, belief, ranking, close, critical)
-    assert found.sentence.endswith(f"{found.more} more judgments would probably tell.")
+    assert found.sentence.endswith(f"To tell would probably take {found.more} more judgments.")
     assert found.expectation == pytest.approx(-float(ranking.differences[0][close]))
 
 

@@ -19,7 +19,7 @@ from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.simulation.collections import Design, synthetic_collection
 from service.collections.campaigns import Judging
-from service.collections.outlook import FIRST_LOOK, History, Outlook
+from service.collections.outlook import History, Outlook
 from service.collections.predictions import Remembering
 from service.collections.served import ServedCollection
 
@@ -240,7 +240,7 @@ def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long,
     monkeypatch.setattr("audiosim.joint.moments.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
-    assert Outlook(one).remaining.worked_out(seconds=60)[1].counts == (20,) * FIRST_LOOK
+    assert Outlook(one).remaining.worked_out(lambda: True)[1].counts == (20,) * 10
     selection = replace(one.campaign.selection, learns=True)
     *before, last = map(selection.pool.positions.__getitem__, selection.ask(15))
     for place in before:

@@ -15,13 +15,13 @@ from scipy import stats
 
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment
-from audiosim.joint.estimators import make_estimator
 from audiosim.ranking.stopping import parse_stopping_rule
-from audiosim.simulation.plan import effort_from
+from audiosim.simulation.plan import plan
 from service.access.tokens import TokenStore
 from service.collections.campaigns import Judging
-from service.collections.outlook import FIRST_LOOK, History, Leisure, Outlook, Outlooks
+from service.collections.outlook import History, Leisure, Outlook, Outlooks
 from service.collections.served import ServedCollection
+from service.types.campaign import PlanOut, RemainingOut
 
 COARSE = "/v1/collections/coarse"
 
@@ -129,35 +129,48 @@ def test_judgments_that_a_collection_came_with_are_its_beginning(small):
 def test_what_remains_is_worked_out_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
     current, found = outlook.remaining.worked_out()
-    assert (current.number, found.counts) == (0, (20,) * FIRST_LOOK)
-    assert outlook.remaining.preliminary
+    assert (current.number, found.counts) == (0, (20,) * 10)
     assert outlook.remaining.worked_out()[1] is found
-    outlook.remaining.go_on(lambda: True)
-    current, found = outlook.remaining.worked_out()
-    assert (current.number, found.counts) == (0, (20,) * 20)
-    assert not outlook.remaining.preliminary
     judge(one, 3, np.random.default_rng(5))
     current, found = outlook.remaining.worked_out()
-    assert (current.number, found.counts) == (3, (17,) * FIRST_LOOK)
-    assert outlook.remaining.preliminary
+    assert (current.number, found.counts) == (3, (17,) * 10)
 
 
 def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
-    _, found = Outlook(open_campaign(coarse)).remaining.worked_out(seconds=0)
-    assert (found.counts, found.more_than) == ((), 0)
+    outlook = Outlook(one := open_campaign(coarse))
+    outlook.remaining.worked_out(lambda: False)
+    left = RemainingOut.from_domain(one, outlook.remaining.at_hand())
+    assert (left.median, left.low, left.high, left.more_than, left.preliminary) == (None, None, None, 0, False)
+    effort = PlanOut.from_domain(one, outlook.plan(), 3)
+    assert (effort.judgments, effort.low, effort.high, effort.hours, effort.preliminary) == (None, 0, None, None, False)
+
+
+def test_there_are_no_figures_while_the_forecast_is_being_made(coarse):
+    outlook = Outlook(one := open_campaign(coarse))
+    left = RemainingOut.from_domain(one, outlook.remaining.at_hand())
+    assert (left.median, left.low, left.high, left.more_than, left.preliminary) == (None, None, None, None, True)
+    effort = PlanOut.from_domain(one, outlook.plan(), 1)
+    assert (effort.judgments, effort.low, effort.high, effort.hours, effort.preliminary) == (
+        None,
+        None,
+        None,
+        None,
+        True,
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["remaining", "plan"])
-def test_the_last_estimate_is_at_hand_while_the_next_is_worked_out_beside_the_requests(coarse, what):
-    estimate = getattr(Outlook(one := open_campaign(coarse, "judgments=20")), what)
-    assert estimate.at_hand() is None  # the first estimate takes time
-    estimate.worked_out()
-    estimate.go_on(lambda: True)  # the first estimate draws few campaigns
+def test_the_last_forecast_is_at_hand_while_the_next_is_worked_out_beside_the_requests(coarse):
+    outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
+    estimate = outlook.remaining
+    assert estimate.at_hand() is None  # no request waits
+    assert outlook.plan() is None
+    estimate.go_on(lambda: True)
     first = estimate.worked_out()
     judge(one, 3, np.random.default_rng(5))
-    estimate.go_on(lambda: True)  # no older estimate was shown to anybody
+    estimate.go_on(lambda: True)  # nobody has asked since
     assert estimate.at_hand() is first
+    assert outlook.plan() is None  # it needs a forecast of the present state
     told = []
 
     def ask_meanwhile():
@@ -168,13 +181,16 @@ def test_the_last_estimate_is_at_hand_while_the_next_is_worked_out_beside_the_re
     assert told
     assert all(one is first for one in told)
     current, found = estimate.at_hand()
-    assert (current.number, found.counts) == (3, (17,) * len(first[1].counts))
+    assert (current.number, found.counts) == (3, (17,) * 10)
+    assert outlook.plan()[1].counts == found.counts
 
 
-def test_what_nobody_has_asked_for_in_a_while_is_waited_for_again(coarse, monkeypatch):
-    estimate = Outlook(open_campaign(coarse, "judgments=20")).remaining
-    estimate.worked_out()
+def test_an_old_forecast_is_not_told_to_those_who_come_back_later(coarse, monkeypatch):
+    estimate = Outlook(one := open_campaign(coarse, "judgments=20")).remaining
+    first = estimate.worked_out()
     monkeypatch.setattr("service.collections.outlook.LOOKED_AT_S", 0.0)
+    assert estimate.at_hand() is first  # still of this state
+    judge(one, 3, np.random.default_rng(5))
     assert estimate.at_hand() is None
 
 
@@ -206,23 +222,23 @@ def raise_that_it_is_gone():
 
 
 @pytest.mark.slow
-def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
-    outlook = Outlook(one := open_campaign(coarse, "confidence=0.8"))
+@pytest.mark.parametrize("model", ["uniform", "joint"])
+def test_page_plan_and_library_have_one_forecast_that_moves_only_with_the_judgments(coarse, model):
+    one = open_campaign(coarse, "confidence=0.8", model)
     judge(one, 4, np.random.default_rng(6))
-    assert len(outlook.plan.worked_out()[1].counts) == FIRST_LOOK
-    outlook.plan.go_on(lambda: True)
-    _, found = outlook.plan.worked_out()
-    number, judgments = one.campaign.snapshot()
-    selection = replace(one.campaign.selection, batch=20)
-    expected = effort_from(
-        replace(coarse, judgments=judgments), selection, one.judging.stopping_rule, campaigns=10,
-        seconds=found.seconds, listeners=1, deeper=lambda pool: make_estimator(pool, "uniform"),
-        rng=np.random.default_rng([0, number]), proceed=lambda: True,
-    )  # fmt: skip
-    assert found.to_dict() == expected.to_dict()
-    current, again = outlook.plan.worked_out()
-    assert current.number == number
-    assert again is found
+    _, judgments = one.campaign.snapshot()
+    outlook, again = Outlook(one), Outlook(one)
+    for each in (outlook, again):
+        each.remaining.worked_out()
+    current, found = outlook.plan()
+    expected = plan(replace(coarse, judgments=judgments), model, stopping_rule="confidence=0.8")
+    assert (found.counts, found.judgments, found.interval) == (expected.counts, expected.judgments, expected.interval)
+    assert found.unmet == expected.unmet
+    assert again.plan()[1].to_dict() == found.to_dict()
+    assert outlook.plan()[1] is found
+    assert current.number == one.campaign.current_state.number
+    left = RemainingOut.from_domain(one, outlook.remaining.at_hand())
+    assert (left.median, left.low, left.high) == (expected.judgments, *expected.interval)
 
 
 def test_a_collection_has_one_outlook_until_it_is_served_anew(coarse):
@@ -315,10 +331,10 @@ def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     assert history["moments"][-1]["confidence"] == pytest.approx(campaign["confidence"], rel=1e-12)
     assert history["state"] == campaign["state"]
     left = settled(http, f"{COARSE}/remaining")
-    assert [left[name] for name in ("draws", "low", "median", "high", "more_than")] == [20, 0, 0, 0, None]
+    assert [left[name] for name in ("draws", "low", "median", "high", "more_than")] == [10, 0, 0, 0, None]
     assert left["unjudged"] == len(build_pool(coarse).pairs) - 7
-    plan = settled(http, f"{COARSE}/plan", listeners=2)
-    assert [plan[name] for name in ("goal", "judged", "judgments", "low", "high", "hours")] == [
+    effort = settled(http, f"{COARSE}/plan", listeners=2)
+    assert [effort[name] for name in ("goal", "judged", "judgments", "low", "high", "hours")] == [
         "judgments=6",
         7,
         0,
@@ -326,8 +342,8 @@ def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
         0,
         0,
     ]
-    assert (plan["listeners"], plan["campaigns"], plan["state"]) == (2, 10, campaign["state"])
-    assert plan["otherwise"][0]["judgments"] == len(build_pool(coarse).pairs)
+    assert (effort["listeners"], effort["campaigns"], effort["state"]) == (2, 10, campaign["state"])
+    assert effort["otherwise"][0]["judgments"] == len(build_pool(coarse).pairs)
     assert http.get(f"{COARSE}/plan", params={"listeners": 0}).status_code == 422
     people = http.get(f"{COARSE}/judges", params={"machines": "false"}).json()
     assert [(one["judge"], one["judgments"]) for one in people["judges"]] == [("ann", 4), ("bob", 3)]

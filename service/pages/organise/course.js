@@ -3,7 +3,7 @@
 import { byId, element } from "../page.js";
 import { count, percent, target, when, whole } from "../text.js";
 import { axes, frameOf, labelled, leading, path, roomFor, rulerOf } from "./chart.js";
-import { dot, line } from "./svg.js";
+import { dot, line, svg } from "./svg.js";
 
 const RIGHT_PX = 14;
 const MOST_AHEAD = 4; // largest room for the future, as a multiple of the past's
@@ -31,20 +31,24 @@ export function courseChart() {
  */
 export function courseOf(history, campaign, remaining) {
   const now = { judged: campaign.judged, confidence: campaign.confidence, time: null };
-  const fresh = remaining && remaining.state === campaign.state && remaining.median !== null ? remaining : null;
+  const told = remaining && remaining.median !== null ? { ...remaining, from: campaign.pool - remaining.unjudged } : null;
   const before = history.complete && history.state === campaign.state ? history.moments.slice(0, -1) : history.moments;
   const known = ({ confidence }) => confidence !== null;
   const moments = leading([...before, now]).filter(known);
   const met = history.met && known(history.met) && history.met.judged <= now.judged ? history.met : null; // otherwise it was withdrawn
-  return { moments, met, target: target(history.goal), remaining: fresh, pool: campaign.pool };
+  return { moments, met, target: target(history.goal), remaining: told, pool: campaign.pool };
 }
 
-function describe({ moments, met, target: goal, remaining }) {
+function describe(course) {
+  const { moments, met, target: goal, remaining } = course;
   const last = moments.at(-1);
   const from = `${percent(moments[0].confidence)} at ${count(moments[0].judged, "judged pair")}`;
   const parts = [moments.length > 1 ? `From ${from} to ${percent(last.confidence)} at ${whole(last.judged)}.` : `${from}.`];
   if (goal !== null) parts.push(`The goal is ${percent(goal, 0)}${met ? `, first met at ${whole(met.judged)}` : ""}.`);
-  if (goal !== null && remaining?.high) parts.push("The mark on the goal line shows where the model expects to meet it (80 % interval).");
+  if (goal !== null && remaining?.high) {
+    const [low, middle, high] = expectedAt(remaining);
+    parts.push(`The model expects to meet it at ${whole(middle)} judged pairs (80 % interval: ${whole(low)}–${whole(high)}), as marked on the goal line${high > ending(course) ? "; the arrow leads beyond the chart" : ""}.`);
+  }
   byId("course-about").textContent = parts.join(" ");
 }
 
@@ -72,15 +76,21 @@ function drawing(course, chart) {
   return [...axes(frame, inPercent, measure), ...marks.drawn, path(points, { class: "line" }), dot(now, 4.5, { class: "dot" }), ...labelled([nowLabel, ...marks.labels], frame, measure)];
 }
 
+/** A head of an arrow that leads to the right. */
+const arrow = ([x, y]) => svg("path", { d: `M${x} ${y}l-7 -4.5v9z`, class: "expected-arrow" });
+
 const inPercent = (at) => `${Math.round(at * 100)} %`;
 
 const around = (at, sides) => sides.map((side) => [at, side]);
+
+/** Judged pairs when the goal is expected to be met: ends of the interval, with the median between them. */
+const expectedAt = ({ from, low, median, high }) => [low, median, high].map((more) => from + more);
 
 function ending({ moments, target: goal, remaining, pool }) {
   const first = moments[0].judged;
   const now = Math.max(moments.at(-1).judged, first + 10);
   if (goal === null || !remaining) return now;
-  return Math.max(now, Math.min(pool, now + remaining.high, now + Math.max(now - first, 25) * MOST_AHEAD));
+  return Math.max(now, Math.min(pool, remaining.from + remaining.high, now + Math.max(now - first, 25) * MOST_AHEAD));
 }
 
 function goalMarks({ target: goal, met, remaining, moments }, frame) {
@@ -95,11 +105,14 @@ function goalMarks({ target: goal, met, remaining, moments }, frame) {
     labels.push({ said: `met at ${whole(met.judged)}`, kind: "met-label", spots: around([at[0], base - 2], ["above right", "above left"]) });
   }
   if (remaining?.high) {
-    const now = moments.at(-1).judged;
-    const [from, middle, to] = [remaining.low, remaining.median, remaining.high].map((more) => x(Math.min(last, now + more)));
-    drawn.push(line([from, height], [to, height], { class: "expected" }), ...[from, to].map((end) => line([end, height - 5], [end, height + 5], { class: "expected" })));
-    if (now + remaining.median <= last) drawn.push(dot([middle, height], 4.5, { class: "expected-dot" }));
-    labels.push({ said: "expected", kind: "expected-label", spots: around([middle, height], ["below right", "below left", "above right", "above left"]) });
+    const [from, middle, to] = expectedAt(remaining);
+    const ends = [x(Math.min(last, from)), x(Math.min(last, to))];
+    drawn.push(line([ends[0], height], [to > last ? right + 6 : ends[1], height], { class: "expected" }));
+    for (const [place, at] of [from, to].entries()) if (at <= last) drawn.push(line([ends[place], height - 5], [ends[place], height + 5], { class: "expected" }));
+    if (to > last) drawn.push(arrow([right + 12, height]));
+    if (middle <= last) drawn.push(dot([x(middle), height], 4.5, { class: "expected-dot" }));
+    const said = middle <= last ? "expected" : `expected at ${whole(middle)}`;
+    labels.push({ said, kind: "expected-label", spots: around([x(Math.min(last, middle)), height], ["below right", "below left", "above right", "above left"]) });
   }
   return { drawn, labels };
 }

@@ -64,11 +64,11 @@ function nextSteps({ campaign, ranking, remaining }) {
 
 /** Remaining work, for one person and for the present assessors. */
 function left({ pace, goal }, remaining, people) {
-  if (!remaining) return "Estimating how many judgments are left…";
-  if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "pair")} left until the goal (${goal.goal}).`;
+  if (!remaining || remaining.preliminary) return "Keep judging: estimating how many judgments the goal takes…";
+  if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "more judgment")} to the goal (${goal.goal}).`;
   const hours = pace.per_hour ? (remaining.median / pace.per_hour) * 3600 : null;
   const each = people > 1 ? ` (${duration(hours / people)} for each of ${people} assessors)` : "";
-  return `Keep judging: about ${count(remaining.median, "pair")} to go${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}.`;
+  return `Keep judging: about ${count(remaining.median, "more judgment")} to the goal (${goal.goal})${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}.`;
 }
 
 function closest({ pairs }) {

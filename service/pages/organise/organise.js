@@ -39,14 +39,15 @@ const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["C
 const LIVE = { live: ["Live", "good"], reconnecting: ["Reconnecting…", "warn"] };
 const REST_MS = 2000; // between two rounds of requests; the content of an event is shown at once
 const HISTORY_MS = 6000; // between two requests for the history, which is long; the latest moment is known without it
-const ESTIMATE_MS = 10_000; // between two estimates of the remaining judgments, which take the service seconds
-const NEXT_MS = 4000; // until the next request, if the last estimate was from fewer judgments
+const ESTIMATE_MS = 10_000; // between two forecasts of the remaining judgments, which take the service seconds
+const NEXT_MS = 2000; // until the next request, while a forecast is being computed
 
 const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reached: null, state: null };
 const drawCourse = courseChart();
 const drawScores = scoresChart();
 const showLog = eventLog(`${PATH}/log`);
 const showImports = fileImports(PATH);
+const showPlan = planning(PATH);
 const showPublications = publishing(PATH, () => refresh());
 const showModel = choosingModel(PATH, () => {
   refresh();
@@ -138,6 +139,9 @@ const OF_TABS = {
     showChanges().catch(showTrouble);
     showProgress(await get(`${PATH}/progress`));
   },
+  plan: async () => {
+    showPlan().catch(showTrouble); // it may wait for a forecast
+  },
   publish: () => showPublications(),
   log: async () => {
     await showLog();
@@ -158,10 +162,10 @@ const recall = rounds(async () => {
 }, HISTORY_MS);
 
 const estimate = rounds(async () => {
-  known.remaining = await get(`${PATH}/remaining`, { patienceMs: 60_000 });
+  known.remaining = await get(`${PATH}/remaining`);
   showCourse();
   if (!known.remaining.preliminary && (!known.campaign || known.remaining.state >= known.campaign.state)) return ESTIMATE_MS;
-  estimate(); // the answer is the last estimate, while the next is being computed
+  estimate(); // the answer is the last forecast, while the next is being computed
   return NEXT_MS;
 }, ESTIMATE_MS);
 
@@ -243,27 +247,22 @@ function counting({ goal, judged, confidence }) {
   return `; ${percent(goal.level)} after the small-sample correction`;
 }
 
+/** The forecast of the judgments to the goal; nothing until its interval is as good as it claims. */
 function showRemaining() {
   const left = known.remaining;
-  if (!left) {
-    byId("remaining").textContent = "…";
-    return;
-  }
-  const before = left.state < known.campaign.state ? `; as of ${count(known.campaign.pool - left.unjudged, "judged pair")}` : "";
-  const hours = known.campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / known.campaign.pace.per_hour) * 3600)} of listening` : "";
-  if (known.campaign.judged >= known.campaign.pool) {
-    byId("remaining").textContent = "0";
-    byId("remaining-range").textContent = "nothing is left to judge";
-  } else if (left.median === null) {
-    byId("remaining").textContent = `more than ${whole(left.more_than)}`;
-    byId("remaining-range").textContent = "the simulation ran out of time";
-  } else if (left.high === 0) {
-    byId("remaining").textContent = "0";
-    byId("remaining-range").textContent = "the goal is met";
-  } else {
-    byId("remaining").textContent = `about ${whole(left.median)}`;
-    byId("remaining-range").textContent = `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${before}`;
-  }
+  const { campaign } = known;
+  const [figure, more] = left && !left.preliminary ? forecastOf(left, campaign) : ["estimating…", ""];
+  byId("remaining").textContent = figure;
+  byId("remaining-range").textContent = more;
+}
+
+function forecastOf(left, campaign) {
+  if (campaign.judged >= campaign.pool) return ["0", "nothing is left to judge"];
+  if (left.median === null) return [`more than ${whole(left.more_than)}`, "the simulation ran out of time"];
+  if (left.high === 0) return ["0", "the goal is met"];
+  const before = left.state < campaign.state ? `; as of ${count(campaign.pool - left.unjudged, "judged pair")}` : "";
+  const hours = campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / campaign.pace.per_hour) * 3600)} of listening` : "";
+  return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${before}`];
 }
 
 function showEntrance(...reason) {
@@ -295,7 +294,6 @@ function start(caller) {
   invitations(`${PATH}/invitations`);
   openLinks(PATH);
   resultLinks(`${PATH}/links`);
-  planning(PATH);
   pictureDialog(PATH);
   recentChanges(PATH, showTrouble);
   leadFurther({ name: linkTo, before: choice });

@@ -1,43 +1,56 @@
-// The plan, computed on request: judgments to the goal, ties that judging will not settle, and alternatives.
+// The plan, made on request and kept up to date while shown: judgments to the goal, ties that judging will not settle, and alternatives.
 
 import { get, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, duration, longName, percent, whole } from "../text.js";
 
 const PATIENCE_MS = 180_000; // the service simulates campaigns, which takes a while
-const NEXT_MS = 3000; // until the next request, if the last plan was from fewer judgments
+const NEXT_MS = 2000; // until the next request, while a forecast is being computed
 const LOOKS = 40;
 
-/** Wire the form, which plans a collection for a number of listeners. */
+/** Wire the form, which plans a collection for a number of listeners; returns a function that renews a shown plan. */
 export function planning(path) {
+  const listeners = byId("plan-listeners", HTMLInputElement);
+  const make = byId("plan-make", HTMLButtonElement);
   byId("plan-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    byId("plan-make", HTMLButtonElement).disabled = true;
+    make.disabled = true;
     byId("plan-trouble").hidden = true;
-    byId("plan-said").textContent = "Simulating campaigns: a few seconds, up to a minute for a large collection…";
+    byId("plan-said").textContent = "Estimating…";
     try {
-      await showLatest(path, `${path}/plan?listeners=${encodeURIComponent(byId("plan-listeners", HTMLInputElement).value)}`);
+      await showLatest(path, listeners.value);
       announce("Plan ready");
     } catch (error) {
       byId("plan-said").textContent = "";
       byId("plan-trouble").textContent = `No plan: ${error.message}.`;
       byId("plan-trouble").hidden = false;
     } finally {
-      byId("plan-make", HTMLButtonElement).disabled = false;
+      make.disabled = false;
     }
   });
+  let renewing = false;
+  return async () => {
+    if (renewing || make.disabled || byId("plan-found").hidden || !listeners.validity.valid) return;
+    renewing = true;
+    try {
+      await showLatest(path, listeners.value);
+    } finally {
+      renewing = false;
+    }
+  };
 }
 
 /** Show the present plan, and ask again until there is one from the present state or a later one. */
-async function showLatest(path, asked) {
+async function showLatest(path, listeners) {
+  const asked = `${path}/plan?listeners=${encodeURIComponent(listeners)}`;
   const { state } = await get(`${path}/campaign`);
   let plan = await get(asked, { patienceMs: PATIENCE_MS });
   for (let look = 0; (plan.state < state || plan.preliminary) && look < LOOKS; look++) {
-    show(plan, plan.preliminary ? "; more campaigns are being simulated" : "; a newer plan is being worked out");
+    if (!plan.preliminary) show(plan, "; a newer plan is being worked out");
     await wait(NEXT_MS);
     plan = await get(asked, { patienceMs: PATIENCE_MS });
   }
-  show(plan);
+  if (!plan.preliminary) show(plan);
 }
 
 function show(plan, more = "") {
