@@ -75,7 +75,7 @@ def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_o
     assert own.sum() > 5
     # The first judgment on a scale unknown to the model shows how high grades are in general, and most for these pairs.
     assert moved[own].min() > 0
-    assert moved[own].mean() > 1.2 * moved[pool.query != pool.query[place]].mean() > 0
+    assert moved[own].mean() > 1.1 * moved[pool.query != pool.query[place]].mean() > 0
     # A pair's own judgment does not move its own probabilities.
     assert after["probabilities"][place] == pytest.approx(before["probabilities"][place], rel=1e-9)
 
@@ -202,7 +202,7 @@ def test_what_a_campaign_taught_does_not_count_for_other_judgments(long, check_c
     collection, _, campaign, _ = long
     predictor, pool = served(long).predictor(), build_pool(collection)
     assert np.sum(predictor.own.belief.judged) == 105
-    check_close(predictor.own.expectation.tolist(), _expected(campaign.selection.belief).tolist())
+    check_close(_expected(predictor.own.belief).tolist(), _expected(campaign.selection.belief).tolist())
     known = {pool.pairs[0]: 80.0, pool.pairs[7]: 10.0}
     given = predictor.given(known).belief
     plain = make_estimator(pool, "joint").predict(pool.spread(known))

@@ -93,7 +93,7 @@ function ending({ moments, target: goal, remaining, pool }) {
   return Math.max(now, Math.min(pool, remaining.from + remaining.high, now + Math.max(now - first, 25) * MOST_AHEAD));
 }
 
-function goalMarks({ target: goal, met, remaining, moments }, frame) {
+function goalMarks({ target: goal, met, remaining }, frame) {
   const { x, y, left, right, base, last } = frame;
   const height = y(goal);
   const drawn = [line([left, height], [right, height], { class: "target" })];

@@ -139,7 +139,7 @@ const OF_TABS = {
     showChanges().catch(showTrouble);
     showProgress(await get(`${PATH}/progress`));
   },
-  plan: async () => {
+  plan: () => {
     showPlan().catch(showTrouble); // it may wait for a forecast
   },
   publish: () => showPublications(),
