@@ -441,13 +441,16 @@ class Draft:
         write_texts({self.folder / SETTINGS: msgspec.json.encode(settings)})
 
     @contextmanager
-    def assembled(self) -> Iterator[tuple[Collection, Path]]:
-        """The assembled collection and its folder, until the end of the `with`."""
+    def assembled(self, kept: bool = False) -> Iterator[tuple[Collection, Path]]:
+        """The assembled collection and its folder, until the end of the `with`.
+
+        kept  copy the files instead of linking to them: a link out of a served folder is no sound of it
+        """
         with _beside(self.folder) as aside:
             folder = aside / self.name
             folder.mkdir()
             for path in self.paths():
-                _link(path, folder / path.relative_to(self.folder))
+                _taken(path, folder / path.relative_to(self.folder), kept)
             with named_from(aside, self.name, ""):
                 size = sum(path.stat().st_size for path in self.paths())
                 found = within(reading_s(size), lambda: self._loaded(folder))
@@ -515,12 +518,14 @@ def _beside(folder: Path) -> Iterator[Path]:
         yield Path(made)
 
 
-def _link(path: Path, target: Path) -> None:
+def _taken(path: Path, target: Path, copied: bool) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.link(path, target)
-    except OSError:  # a file system without links
-        shutil.copyfile(path, target)
+        (shutil.copyfile if copied else os.link)(path, target)
+    except OSError:
+        if copied:
+            raise
+        shutil.copyfile(path, target)  # a file system without links
 
 
 class Home:
@@ -590,7 +595,7 @@ class Home:
         prove  called first, with the collection and its folder; an error leaves everything unchanged
         serve  called with the folder in its new place; an error moves it back
         """
-        with self._turn, draft.assembled() as (found, assembled):
+        with self._turn, draft.assembled(kept=True) as (found, assembled):
             prove(found, assembled)
             target = self.folder / draft.name
             if target.exists():

@@ -8,7 +8,6 @@ Identifiers are numbered by hashes of the names, so assessors' browsers learn ne
 """
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -213,7 +212,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
             for path in found:
                 place = made / SOUNDS / path.relative_to(folder)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                link_or_copy(path, place)
+                shutil.copyfile(path, place)  # a hard link would lead out of the collection: refused when it is played
             made.mkdir(exist_ok=True)
             with named_from(Path(aside), target.name, ""):
                 write_generated(made, RecordingFolders.of(made), None, texts)
@@ -226,14 +225,6 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
 
 def _is_text(name: str) -> bool:
     return name.encode("utf-8", "replace").decode() == name
-
-
-def link_or_copy(path: Path, target: Path) -> None:
-    """Link to a file from another place, or copy it if the file system has no links."""
-    try:
-        os.link(path.resolve(), target)
-    except OSError:
-        shutil.copyfile(path, target)
 
 
 def _few(names: Mapping[str, str]) -> str:

@@ -159,4 +159,5 @@ def test_a_stranger_comes_from_folders_to_a_published_page_in_few_clicks(browse,
     }
     grades = [float(row["grade"]) for row in rows if row["aspect"] == "melody"]
     means = {row["system"]: float(row["expectation"]) for row in ranked if row["aspect"] == "melody"}
-    assert sum(means.values()) / 3 == pytest.approx(sum(grades) / 15 / 100)  # one result each for five prompts
+    # One result each for five prompts. How severe each person is counts too, and is hardly known from 15 grades.
+    assert sum(means.values()) / 3 == pytest.approx(sum(grades) / 15 / 100, abs=0.005)
