@@ -188,7 +188,7 @@ def registered():
     """Features that are registered last as long as their process; here until the test ends."""
     yield
     for feature in OWN.values():
-        registry._FEATURES.pop(feature.name, None)
+        registry.FEATURES.pop(feature.name, None)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.measure import GAIN, MEASURES, Definition, parse_measure
+from audiosim.measures.measure import GAIN, MEASURES, Definition, Measure, parse_measure
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.linear import LinearScores
 from audiosim.stats.normal.block_normal import BlockNormal
@@ -76,7 +76,8 @@ OWN = {
 @pytest.mark.parametrize("written", ["FALL@2", "FALL(gain=exponential)@2", "BARE@2", "SUM@2"])
 def test_a_measure_of_one_s_own_with_weights_of_ranks_is_expected_exactly(doubt, written, judged):
     doubt = doubt.judged(judged)
-    measure = parse_measure(written, {name: definition for name, (definition, _) in OWN.items()})
+    definition, _ = OWN[written.partition("@")[0].partition("(")[0]]
+    measure = Measure(definition, 2, (("gain", "exponential"),) if "exponential" in written else ())
     gain = (lambda grade: 2**grade - 1) if "exponential" in written else float
     share = OWN[measure.name][1]
 

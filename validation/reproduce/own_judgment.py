@@ -6,6 +6,7 @@ coefficients and errors of M_jud need this. `audiosim.ordinal.judgment` always l
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool
 from audiosim.ordinal.feature import Feature
-from audiosim.ordinal.features import register_feature
+from audiosim.ordinal.features import FEATURES
 from audiosim.ordinal.model import Model
 from audiosim.stats.arrays import Array, Integers
 from audiosim.training.plan import Plan
@@ -77,7 +78,7 @@ def fit_as_printed(collections: Sequence[Collection], plan: Plan) -> Model:
     Registers both features in this process; the model's terms are the plan's, so that in use the judgment is left out.
     """
     for feature in OWN.values():
-        register_feature(feature)
+        cast(dict[str, Feature], FEATURES)[feature.name] = feature
     terms = tuple(":".join(OWN[name].name if name in OWN else name for name in term.split(":")) for term in plan.terms)
     return replace(
         train(collections, replace(plan, terms=terms)).model, terms=plan.terms, definitions=None, report=None
