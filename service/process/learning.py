@@ -278,7 +278,8 @@ def _end_with_service(source: int) -> None:
     os._exit(1)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Do the work that the service sends through standard input."""
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a plugin must not mix with the answer
     try:
@@ -286,3 +287,10 @@ if __name__ == "__main__":
             _learn(sys.stdin.buffer, answer)
     except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the service was killed: nobody waits for the answer
         os._exit(1)
+
+
+if __name__ == "__main__":
+    # The work reports its progress to the imported module, whose listeners are others than those of this one.
+    from audiosim.service.process import learning
+
+    learning.main()

@@ -126,9 +126,9 @@ def test_it_is_described_as_the_index_describes_its_own(both, place, tmp_path):
 def test_what_is_said_of_the_pool_stays_as_it_was(both, tmp_path):
     served, receiver = both
     one = served.collection("music")
-    before = one.predictor().now().expectation
+    before = one.predictor().now().belief.expectation
     receiver.take_document("music", Document("new"), noise(tmp_path / "new.wav", 99), ".wav")
-    np.testing.assert_array_equal(served.collection("music").predictor().now().expectation, before)
+    np.testing.assert_array_equal(served.collection("music").predictor().now().belief.expectation, before)
     assert served.collection("music") is one
 
 

@@ -299,12 +299,13 @@ def test_a_service_waits_for_a_database_that_is_starting(starting, folders, tmp_
 
             def waiting():
                 try:
-                    said = reasons(http)[1]
+                    return reasons(http) == (503, ["waiting for the database"])  # which one, the log says
                 except httpx.TransportError:
                     return False
-                return bool(said) and said[0].startswith("waiting for the database: database postgresql")
 
             wait_until(waiting)
+            written = (tmp_path / "log").read_text(encoding="utf-8")
+            assert "waiting for the database: database postgresql" in written
             assert http.get("/health/live").status_code == 200
             cluster.start()
             wait_until(lambda: reasons(http) == (200, []))

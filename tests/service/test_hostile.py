@@ -116,10 +116,12 @@ def test_a_pair_that_is_there_twice_is_answered_twice(http, small):
     assert answer["expectation"][0] == answer["expectation"][1]
 
 
-# JSON does not define the meaning of a repeated key; here, as in Python and browsers, the last one counts.
-def test_of_a_key_that_is_there_twice_the_last_counts(http):
+# JSON does not define the meaning of a repeated key, so neither of the two is taken.
+def test_a_key_that_is_there_twice_is_refused(http):
     body = b'{"query": ["a", "b"], "document": ["a"], "query": ["c"]}'
-    assert http.post(PAIRS, content=body).json()["status"] == ["unknown"]
+    answer = http.post(PAIRS, content=body)
+    assert answer.status_code == 422
+    assert "query" in str(detail(answer))
 
 
 @pytest.mark.parametrize("text", [rb'"\ud800"', rb'"\udc00\ud800"', rb'"\ud800x"', b'"\xed\xa0\x80"', b'"\xff"'])

@@ -42,8 +42,6 @@ FEATURES = ("fSYS", "OV", "fART", "sGEN", "fGEN")
 KNOWN = {
     "query": "q0", "document": "d1", "document_a": "d1", "document_b": "d2", "assessor": "ann", "answer": "a",
     "judge": "ann", "measure": "CG@4", "a": "A", "b": "B", "system": "A", "features": {one: [0.5] for one in FEATURES},
-    "inputs": [{"name": one, "shape": [1], "datatype": "FP64", "data": [0.5]} for one in FEATURES],
-    "outputs": [{"name": "expectation"}]
 }  # fmt: skip
 GRADED = {"query": ["q0"], "document": ["d1"], "grade": [1.0]}
 BESIDE = {  # by the end of the address
@@ -151,7 +149,6 @@ async def main():
         for run in runs for query, found in run.rankings.items() for rank, document in enumerate(found)
     )
     await client.post("/v1/drafts/new/files", params={"name": "all.trec"}, content=lines.encode())
-    FILLED["version"] = (await client.get("/v2/models/mout-fine")).json()["versions"][0]
     taken = set()
     for said in ("1", *HUGE):
         if said == HUGE[0]:
@@ -184,5 +181,5 @@ def test_no_number_in_a_request_takes_memory_or_breaks_the_service(tmp_path):
     *faults, said = done.stdout.splitlines() or [done.stderr[-2000:]]
     assert faults == []
     places, taken = map(int, re.fullmatch(r"places (\d+) taken (\d+)", said).groups())
-    assert places >= 70  # as many as the document has
-    assert taken >= 25  # requests that are taken with a 1
+    assert places >= 59  # as many as the document has
+    assert taken >= 24  # requests that are taken with a 1

@@ -32,14 +32,15 @@ def test_a_client_of_some_lines_gets_the_confidence_of_the_library_after_each_ju
     pool, measure = build_pool(demo, 5), parse_measure("CG@5")
     estimator, truth = make_estimator(pool, "joint"), demo.grades()
     start = Selection.start(pool, measure, estimator, learns=False, checks=False)
-    pairs, mean, covariance = client["read"](BytesIO(encode_prior(start.belief, pool.pairs)))
+    pairs, mean, covariance, ends = client["read"](BytesIO(encode_prior(start.belief, pool.pairs)))
     assert pairs == list(pool.pairs)
     runs = {run.system: run.rankings for run in demo.runs}
     w = client["weights"]([runs[system] for system in pool.systems], pairs, 5)
     np.testing.assert_allclose(w, LinearScores(measure, pool).weights.toarray())
     np.testing.assert_allclose(w @ covariance @ w.T, start.believed.scores.covariance, rtol=1e-9)
-    assert client["confidence"](w, mean, covariance, len(pool.queries)) == pytest.approx(start.confidence, abs=1e-12)
-    loop = client["loop"](w, mean, covariance, len(pool.queries), lambda i: truth[pairs[i]] / 100, 0.99)
+    begun = client["confidence"](w, mean, covariance, ends, len(pool.queries))
+    assert begun == pytest.approx(start.confidence, abs=1e-12)
+    loop = client["loop"](w, mean, covariance, ends, len(pool.queries), lambda i: truth[pairs[i]] / 100, 0.99)
     state = start
     for _, (i, confidence) in zip(range(20), loop, strict=False):
         state = state.judge(i, float(truth[pairs[i]]))

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from contextlib import closing
 from pathlib import Path
 
@@ -44,8 +45,21 @@ def program_of(commit, name, made_once):
     def make(folder):
         text = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "-x", "-C", folder], input=text, check=True)
+        declare(folder)
 
     return made_once(name, make)
+
+
+def declare(folder):
+    """Have a program find what it declared itself, as if installed, not what today's pyproject.toml declares."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    stub = folder / "audiosim-0.dist-info"  # of the same name, hence in place of the one that is installed
+    stub.mkdir()
+    (stub / "METADATA").write_text("Metadata-Version: 2.1\nName: audiosim\nVersion: 0\n", encoding="utf-8")
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
+    (stub / "entry_points.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 @pytest.fixture

@@ -22,23 +22,23 @@ def test_function_command_and_service_state_the_same_score_in_every_measure(shar
     other, mine = [*other[:20], mine[0]], mine[1:]  # of judgments that came with it, one must be of a retrieved pair
     made = replace(demo, runs=tuple(runs), judgments=tuple(other), cutoff=5)
     made.save(tmp_path / "made")
-    client = in_process(create_app([Collection.load(tmp_path / "made")]))
-    told = mine[: round(share * len(mine))]
-    for one in told:
-        body = {"query": one.query, "document": one.document, "fine": one.grade, "assessor": "x"}
-        answer = client.post("/v1/collections/made/judgments", json=body)
-        assert answer.status_code == 201, answer.text
-    replace(made, judgments=(*other, *(replace(one, assessor="x") for one in told))).save(tmp_path / "told")
-    for measure in ("CG@5", "nDCG@5", "nDCG@3", "RBP@3", "Q@3"):
-        ranking = estimate(tmp_path / "told", None, measure)
-        code, said, _ = run("estimate", tmp_path / "told", "--measure", measure, "--format", "json")
-        served = client.get("/v1/collections/made/ranking", params={"measure": measure})
-        assert (code, served.status_code) == (0, 200)
-        for face in (json.loads(said), served.json()):
-            found = {row["system"]: row["expectation"] for row in face["systems"]}
-            expected = {row["system"]: row["expectation"] for row in ranking.system_rows()}
-            assert found.keys() == expected.keys()
-            np.testing.assert_allclose([found[name] for name in expected], list(expected.values()), atol=1e-12)
-        a, b = ranking.systems[:2]
-        difference = compare(tmp_path / "told", a, b, None, measure).expectation
-        assert difference == pytest.approx(ranking.scores.mean[0] - ranking.scores.mean[1], abs=1e-12)
+    with in_process(create_app([Collection.load(tmp_path / "made")])) as client:
+        told = mine[: round(share * len(mine))]
+        for one in told:
+            body = {"query": one.query, "document": one.document, "fine": one.grade, "assessor": "x"}
+            answer = client.post("/v1/collections/made/judgments", json=body)
+            assert answer.status_code == 201, answer.text
+        replace(made, judgments=(*other, *(replace(one, assessor="x") for one in told))).save(tmp_path / "told")
+        for measure in ("CG@5", "nDCG@5", "nDCG@3", "RBP@3", "Q@3"):
+            ranking = estimate(tmp_path / "told", None, measure)
+            code, said, _ = run("estimate", tmp_path / "told", "--measure", measure, "--format", "json")
+            served = client.get("/v1/collections/made/ranking", params={"measure": measure})
+            assert (code, served.status_code) == (0, 200)
+            for face in (json.loads(said), served.json()):
+                found = {row["system"]: row["expectation"] for row in face["systems"]}
+                expected = {row["system"]: row["expectation"] for row in ranking.system_rows()}
+                assert found.keys() == expected.keys()
+                np.testing.assert_allclose([found[name] for name in expected], list(expected.values()), atol=1e-12)
+            a, b = ranking.systems[:2]
+            difference = compare(tmp_path / "told", a, b, None, measure).expectation
+            assert difference == pytest.approx(ranking.scores.mean[0] - ranking.scores.mean[1], abs=1e-12)
