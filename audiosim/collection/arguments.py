@@ -26,7 +26,7 @@ def as_collection(
 ) -> Collection:
     """The collection of any of these forms, with the given judgments.
 
-    collection  a Collection, its folder, or runs in memory: see `corpus.in_memory` for the forms
+    collection  a Collection, its folder, or runs in memory: see `collection.memory` for the forms
     judgments   judgments in memory, or a file; None: the collection's own
     scale       scale of a folder's judgments or of judgments in memory; None: the folder's, or guessed
     """

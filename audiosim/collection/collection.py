@@ -273,7 +273,7 @@ class Collection:
     ) -> "Collection":
         """A collection from objects in memory: data frames, dicts, objects of ranx or ir_measures.
 
-        runs       a frame with columns system, query, document, and score or rank; other forms: see `corpus.in_memory`
+        runs       a frame with columns system, query, document, and score or rank; other forms: see `collection.memory`
         judgments  a frame with columns query, document, grade, or another form; None for no judgments
         documents  a frame with columns document, artist, genre, or a dict of document -> columns
         systems    the team of each system: a frame with columns system, team, or a dict
@@ -322,7 +322,7 @@ class Collection:
         return cls.from_frames(runs, qrels, **more)
 
     def with_arrivals(self, arrivals: Arrivals, anew: bool = False) -> "Collection":
-        """The collection with added runs, documents and teams; see `corpus.arrivals`.
+        """The collection with added runs, documents and teams; see `collection.arrivals`.
 
         anew    True if these are all additions, so that earlier ones are withdrawn
         """
@@ -378,7 +378,7 @@ class Collection:
     def by_aspect(self, aspect: str) -> "Collection":
         """The collection with the judgments of one aspect, or with their means for `mean`.
 
-        Grades of other aspects count as evidence if they cover further pairs; see `corpus.aspects`.
+        Grades of other aspects count as evidence if they cover further pairs; see `collection.aspects`.
         """
         if self.aspects is None:
             raise InputError(f"collection {self.identifier} has no aspects: its judgments have no column aspect")

@@ -496,7 +496,7 @@ def say_odd(grades: Counter[float], say: Say) -> None:
 #
 # Plain means ASCII, the same three or four columns throughout with one space or tab between, numbers as grades, and
 # one
-# line for each pair. `corpus.judgments` reads all other files line by line and reports all errors. Both give the same
+# line for each pair. `collection.kinds` reads all other files line by line and reports all errors. Both give the same
 # result.
 
 

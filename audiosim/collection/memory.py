@@ -55,7 +55,7 @@ def judgments_in_memory(given: object, scale: Scale | None = None, say: Say = la
     """The judgments, in the order given; see the module for the forms. A missing grade means unjudged.
 
     scale   scale of the grades; None: a scale that starts at 0
-    say     called with a sentence on the treatment of odd grades, which is the same as in files: see `corpus.judgments`
+    say     called with a sentence on the treatment of odd grades, which is the same as in files: see `collection.kinds`
     """
     judgments, grades = list(_stated(given)), Counter[float]()
     grades.update(one.grade for one in judgments)

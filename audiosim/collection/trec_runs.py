@@ -1,7 +1,7 @@
 """Large TREC runs as arrays, a few megabytes at a time, several in parallel; `runs` reads files that are not plain.
 
-Plain means ASCII, six columns with one space or tab between, and ranks that rise within each ranking. `corpus.runs`
-reads all other files line by line and reports all errors. Both give the same rankings.
+Plain means ASCII, six columns with one space or tab between, and ranks that rise within each ranking.
+`collection.kinds` reads all other files line by line and reports all errors. Both give the same rankings.
 """
 
 import zlib

@@ -87,7 +87,7 @@ def usual_deviations() -> JudgeDeviations:
 
 
 class PanelModels:
-    """Models of panels, each learned up to the last moment of learning, see `relevance.moments`; keeps recent ones."""
+    """Models of panels, each learned up to the last moment of learning, see `joint.moments`; keeps recent ones."""
 
     def __init__(self) -> None:
         """An empty store."""

@@ -2,7 +2,7 @@
 
     deviations += sum over machines m of  b_m within_m + c_m system_m + d_m query_m + f_m excess_m  +  taste
 
-with the parts of `features.machines`. Taste is an effect of each system, the interaction of machine and system. It is
+with the parts of `ordinal.evidence`. Taste is an effect of each system, the interaction of machine and system. It is
 larger the more the machines set the system apart, so that a machine's favourites are most uncertain.
 `models/judges/slopes.json` has the distribution of one machine's slopes. Machines that agree also make the same errors,
 so several count for less than their sum. With C the correlation of their grades at one level, D its standard
@@ -396,7 +396,7 @@ def _indicators(code: Integers, count: int) -> sparse.csr_array:
 def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:
     """For each block, the similarity of its recordings in sound, 1 on the diagonal: a correlation.
 
-    See `features.audio.likeness`. Pairs without a recording are similar only to themselves.
+    See `ordinal.sound.likeness`. Pairs without a recording are similar only to themselves.
     """
     kernels = tuple(likeness(pool, rows) for rows in blocks)
     keep_closeness(pool)
@@ -409,7 +409,7 @@ def vector_kernels(pool: Pool, piece: Evidence, blocks: tuple[Integers, ...]) ->
     return tuple(nearest_correlation(angles.likeness(rows)) for rows in blocks)
 
 
-# Evidence of the user's own: numbers, and vectors of documents; see `corpus.evidence_files`.
+# Evidence of the user's own: numbers, and vectors of documents; see `collection.evidence`.
 #
 # By its prior it may matter as much as sound, in either direction.
 

@@ -8,7 +8,7 @@
 
 A model without terms is a fixed distribution. `audiosim train` fills in the last three fields; a joint model has
 components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, a trend, and how both vary between collections; see
-`relevance.between`.
+`ordinal.model`.
 """
 
 import hashlib
@@ -282,7 +282,7 @@ MOST_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Trend:
-    """Systematic deviation of grades from the expectations of an ordinal model; see `relevance.joint`.
+    """Systematic deviation of grades from the expectations of an ordinal model; see `joint.model`.
 
     coefficients  by name, in standard deviations of a grade: constant, for all pairs; system_agreement, per standard
                   deviation over the systems; consensus, per unit of the logarithm of the number of teams; repetition,
@@ -321,7 +321,7 @@ class Model:
     source        source of the numbers
     definitions   version of each feature's definition; not given: the installed ones
     components    for a joint model: standard deviation of each component's effects, as a share of a pair's deviation,
-                  and its standard error, None if the judgments do not determine it; see `relevance.joint`
+                  and its standard error, None if the judgments do not determine it; see `joint.model`
     trend         for a joint model: its trend; otherwise None
     between       for a joint model: variation of components and trend between collections; None: its values apply
                   to every collection

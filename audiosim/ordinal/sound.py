@@ -69,7 +69,7 @@ class Angles:
         return found
 
     def likeness(self, rows: Integers) -> Array:
-        """(m, m) similarity of the documents of some pairs, on the scale of `features.audio.closeness`."""
+        """(m, m) similarity of the documents of some pairs, on the scale of `ordinal.sound.closeness`."""
         near = np.eye(len(rows))
         some = np.flatnonzero(self.document[rows] != UNKNOWN)
         if len(some) > 1:

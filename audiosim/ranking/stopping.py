@@ -514,7 +514,7 @@ def _successes(satisfied: Ranking, share: float) -> float:
 
     The share of users whom a system satisfies is the mean over the queries of P(Sat) of the query's score. With P the
     probability that it exceeds `share`, the confidence is max(P, 1 - P). This is not the share of successful queries,
-    equation 4.8, for which see `users.satisfaction.success`. Urbano (2013), equation 4.4 and section 8.5: a minimum
+    equation 4.8, for which see `measures.satisfaction.success`. Urbano (2013), equation 4.4 and section 8.5: a minimum
     level of effectiveness.
     """
     chances = success_chances(satisfied, share)
