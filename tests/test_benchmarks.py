@@ -124,7 +124,8 @@ def checkout(tmp_path):
 
 def python(checkout, *words):
     command = [sys.executable, *words]
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    # A change within one second that keeps a file's size would leave compiled code of before in use.
+    environment = os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         command, cwd=checkout, env=environment, capture_output=True, text=True, check=True, timeout=60
     ).stdout
