@@ -1,5 +1,6 @@
-"""Messages and their parts: shortened texts, the name that was probably meant, the first repeated name."""
+"""Messages and their parts: shortened texts, the name that was probably meant, the first repeated name; docstrings."""
 
+import inspect
 import re
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
@@ -11,6 +12,7 @@ LONGEST_WORD = 255  # as long as a file's name may be
 LONGEST_MESSAGE = 1000
 # Longer names, or more of them, are not compared: likeness takes time by the square of a name's length, 0.2 ms for 60.
 LONGEST_COMPARED, MOST_COMPARED = 60, 2000
+FIELD = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
 
 
 def printable(text: str) -> str:
@@ -37,6 +39,11 @@ def one_line(error: Exception) -> str:
 def counted(number: int, one: str, several: str | None = None) -> str:
     """A number with its noun, such as 1 query or 1,000 queries."""
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence: with a capital and a full stop."""
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith(('.', '?', '!')) else '.'}"
 
 
 def repeated(names: Iterable[Name]) -> Name | None:
@@ -86,3 +93,20 @@ def shortened(text: str) -> str:
     """Text, shortened in the middle if long."""
     half = LONGEST_QUOTE // 2
     return text if len(text) <= LONGEST_QUOTE else f"{text[:half]!r}...{text[-half:]!r} ({len(text)} characters)"
+
+
+def field_list(docstring: str) -> tuple[str, dict[str, str]]:
+    """The text of a docstring without its lists of fields, and the words on each field.
+
+    A list is a paragraph that begins with one name, or several with commas, two spaces or more, and words; lines that
+    are indented continue the words above them.
+    """
+    text, fields = [], dict[str, str]()
+    for paragraph in inspect.cleandoc(docstring).split("\n\n"):
+        if FIELD.match(paragraph):
+            lines = re.sub(r"\n +", " ", paragraph).split("\n")
+            found = [match.groups() for line in lines if (match := FIELD.fullmatch(line))]
+            fields |= {name: words for names, words in found for name in names.split(", ")}
+        else:
+            text.append(paragraph)
+    return "\n\n".join(text), fields

@@ -156,6 +156,9 @@ def http_page() -> str:
         for method, route in methods.items():
             if method in ("get", "post", "put", "delete", "patch"):
                 parts += _route(method.upper(), path, route)
+    parts.append("## Bodies")
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        parts += _body(name, schema)
     return _page(parts)
 
 
@@ -176,9 +179,23 @@ def _route(method: str, path: str, route: dict[str, Any]) -> list[str]:
     return [*parts, "\n".join(["| answer | meaning |", "|---|---|", *answers])]
 
 
+def _body(name: str, schema: dict[str, Any]) -> list[str]:
+    needed = schema.get("required", ())
+    rows = [
+        f"| `{field}` | {_kind(one)}{'' if field in needed else ', optional'} | {_cell(one.get('description', ''))} |"
+        for field, one in schema.get("properties", {}).items()
+    ]
+    table = ["\n".join(["| field | kind | meaning |", "|---|---|---|", *rows])] if rows else []
+    return [f"### {name}", _plain(schema.get("description", "")), *table]
+
+
 def _kind(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return f"`{schema['$ref'].rsplit('/', 1)[-1]}`"
+    if "enum" in schema:
+        return "one of " + ", ".join(f"`{one}`" for one in schema["enum"] if one is not None)
+    if schema.get("type") == "array" and schema.get("items"):
+        return f"list of {_kind(schema['items'])}"
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_kind(one) for one in schema["anyOf"] if one.get("type") != "null"))
     return TYPES.get(str(schema.get("type")), str(schema.get("type", "anything")))

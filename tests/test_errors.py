@@ -1,4 +1,4 @@
-"""Suggestions for mistyped names."""
+"""Suggestions for mistyped names; lists of fields in docstrings."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ import pytest
 
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import as_measure
-from audiosim.text import did_you_mean, nearest_name, quoted
+from audiosim.text import did_you_mean, field_list, nearest_name, quoted
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,23 @@ def test_what_is_long_is_quoted_by_its_ends():
 def test_misspelt_measures_and_models_are_told_what_was_meant(find, name, near):
     with pytest.raises(ValueError, match=rf"; did you mean {near}\?$"):
         find(name)
+
+
+def test_a_docstring_is_its_text_and_its_lists_of_fields():
+    text, fields = field_list(
+        """Difference of two systems.
+
+        low, high  ends of the interval
+        n          number of queries, at least 2;
+                   see `test`
+
+        A number of queries  is no field.
+        """
+    )
+    assert text == "Difference of two systems.\n\nA number of queries  is no field."
+    assert fields == {
+        "low": "ends of the interval",
+        "high": "ends of the interval",
+        "n": "number of queries, at least 2; see `test`",
+    }
+    assert field_list("") == ("", {})

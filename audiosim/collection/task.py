@@ -69,10 +69,14 @@ Value = float | str
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     """One question about a pair, and its possible answers.
 
-    `name` is the answer's key in requests, in the log and in exports. `text` is shown above the control: buttons for a
-    `choice`, a `slider`, or a field for a `text`. `levels` are the possible answers in the order shown, with `words`
-    for each (if empty, the level itself is shown) and words for the `ends` of a slider. If `required`, a pair
-    cannot be judged without an answer. A `grade` decides the systems' scores.
+    name      key of the answer in requests, in the log and in exports
+    kind      control: buttons for a choice, a slider, or a field for a text
+    text      text above the control
+    levels    possible answers, in the order shown
+    words     words for each level; if empty, the level itself is shown
+    ends      words for both ends of a slider
+    required  true if a pair cannot be judged without an answer
+    grade     true if it decides the systems' scores
     """
 
     name: str

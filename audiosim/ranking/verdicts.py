@@ -82,6 +82,8 @@ TOP = 3  # default number of systems at the top
 class Separation:
     """Two systems that cannot be told apart, with the number of judgments that would probably separate them.
 
+    a          the better system by expected score
+    b          the other
     judgments  number of judgments, at least 1, of the most informative pairs; see `judgments_to_separate`
     """
 

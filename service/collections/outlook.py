@@ -184,7 +184,13 @@ KINDS = (*ANSWERS, "repeat", "comparison")
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A system whose rank by expected score changed: rank and score then and now."""
+    """A system whose rank by expected score changed.
+
+    rank_before  rank then
+    rank         rank now
+    before       score then
+    expectation  score now
+    """
 
     system: str
     rank_before: int
@@ -195,7 +201,11 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Two systems, the first of which is shown to be better at the family-wise level."""
+    """Two systems, the first of which is shown to be better at the family-wise level.
+
+    better  the better system
+    worse   the other
+    """
 
     better: str
     worse: str

@@ -28,7 +28,11 @@ ROUNDING = 1e-9  # of a sum of probabilities
 
 @dataclass(frozen=True, slots=True)
 class QueryScore:
-    """A system's expected score for one query, with its 95 % interval, and the number of its judged results."""
+    """A system's expected score for one query, with its 95 % interval.
+
+    judged  number of its judged results
+    pairs   number of its results down to the cutoff
+    """
 
     query: str
     expectation: float
@@ -43,7 +47,8 @@ class QueryScore:
 class QueryDifference:
     """The difference of two systems' scores for one query, the first less the second, with its 95 % interval.
 
-    `above` is the probability that the first is better there; a known tie gives 1/2.
+    above  probability that the first is better there; a known tie gives 1/2
+    equal  true if they are known to be equal there
     """
 
     query: str

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Set
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from audiosim.service.collections.shelf import Served
 from audiosim.service.http.examples import RequestExample, examples_of, simplest_first
 from audiosim.service.http.exchange import COMPONENTS
 from audiosim.service.types.base import Wire
+from audiosim.text import field_list, sentence
 
 TAGS = [
     {"name": "predictions", "description": "Relevance of unjudged pairs, or of rows of features."},
@@ -42,19 +44,36 @@ SCHEMES = {
         "description": "The same token in a cookie, set by POST /v1/session.",
     },
 }
-MEANINGS = {  # of parameters that mean the same in every operation
+# Refusals by status, and the operations that may answer so.
+REFUSALS = {
+    400: "The body is not JSON.",
+    401: "The token is missing or unknown, or has ended.",
+    403: "The caller may not do this, or not for this person or pair.",
+    404: "Something that the address names is not here.",
+    409: "The campaign's state, or an earlier request, forbids it.",
+    413: "The body, or what the sender has stored, is too large.",
+    414: "The path or the query is too long.",
+    415: "The body has another media type or an encoding.",
+    422: "A parameter or a value is wrong: the detail says which, and what was expected.",
+    429: "Too many requests: the header Retry-After says when to ask again.",
+    503: "The service cannot do this now: the header Retry-After says when to ask again.",
+}
+OF_ALL, OF_NAMES, OF_VALUES, OF_BODIES, OF_CHANGES = (
+    {401, 403, 429},
+    {404, 503},
+    {414, 422},
+    {400, 413, 415, 422, 503},
+    {409},
+)
+MEANINGS = {  # of parameters; others mean what the field of the same name does in bodies
     "artist": "artist of the recording, if known",
-    "collection": "identifier of the collection",
-    "document": "identifier of the recording",
     "genre": "genre of the recording, if known",
     "judge": "name of a person or machine that judges",
     "leases": "true: include the lines about pairs handed out",
     "machines": "false: people only, which is faster",
-    "model": "name of the model",
     "number": "number of the import",
     "system": "name of the system; by default the name in the run",
     "team": "team of the system, if it is new",
-    "version": "version of the model",
 }
 
 
@@ -72,12 +91,14 @@ def describe(app: FastAPI, served: Served, access: Access) -> None:
             document = plain()
             components = document.setdefault("components", {})
             schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
-            components.setdefault("schemas", {}).update(schemas)
+            components.setdefault("schemas", {}).update({name: _described(one) for name, one in schemas.items()})
             components["securitySchemes"] = SCHEMES
             roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
             examples = examples_of(served, for_all=locked)
-            for operation in (one for methods in document["paths"].values() for one in methods.values()):
+            operations = [(method, one) for methods in document["paths"].values() for method, one in methods.items()]
+            for method, operation in operations:
                 _name_what_is_served(operation, served)
+                _add_refusals(method, operation)
                 _summarise(operation)
                 _show(operation, examples.get(operation["operationId"]))
                 if locked:
@@ -93,13 +114,48 @@ def _kinds(kind: type[Wire]) -> list[type[Wire]]:
     return [*below, kind] if kind.__struct_fields__ else below
 
 
+def _described(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose properties have the words of its docstring's list of fields, or of that of all values."""
+    if "properties" not in schema:
+        return schema
+    text, fields = field_list(schema.get("description", ""))
+    said = _meanings_of_all() | fields
+    properties = {
+        name: one | ({"description": sentence(said[name])} if name in said else {})
+        for name, one in schema["properties"].items()
+    }
+    return schema | {"description": text, "properties": properties}
+
+
+@cache
+def _meanings_of_all() -> dict[str, str]:
+    """Words on the fields that mean the same in every value."""
+    return field_list(Wire.__doc__ or "")[1]
+
+
 def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
     known = {"collection": served.collections.names, "model": [one.name for one in simplest_first(served)]}
+    meanings = _meanings_of_all() | MEANINGS
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and known.get(parameter["name"]):
             parameter["schema"]["enum"] = known[parameter["name"]]
-        if parameter["name"] in MEANINGS:
-            parameter.setdefault("description", MEANINGS[parameter["name"]])
+        if parameter["name"] in meanings:
+            parameter.setdefault("description", sentence(meanings[parameter["name"]]))
+
+
+def _add_refusals(method: str, operation: dict[str, Any]) -> None:
+    """Name the statuses with which an operation refuses; "default" stands for those of any address."""
+    parameters, answers = operation.get("parameters", []), operation["responses"]
+    reasons = (
+        (True, OF_ALL),
+        (any(one["in"] == "path" or one["name"] in ("collection", "model") for one in parameters), OF_NAMES),
+        (parameters, OF_VALUES),
+        ("requestBody" in operation, OF_BODIES),
+        (method != "get", OF_CHANGES),
+    )
+    statuses = {status for given, some in reasons if given for status in some}
+    for status in sorted(statuses - {int(one) for one in answers if one.isdecimal()}):
+        answers[str(status)] = answers.get("default", {}) | {"description": REFUSALS[status]}
 
 
 def _summarise(operation: dict[str, Any]) -> None:

@@ -97,6 +97,8 @@ class Observed:
         scope.setdefault("state", {})["request_id"] = request_id
         own = [*SECURITY, (REQUEST_ID.lower().encode(), request_id.encode())]
         status, size, start = 499, 0, time.perf_counter()
+        head = scope["method"] == "HEAD"  # answered as GET, without the body
+        asked: Scope = {**scope, "method": "GET"} if head else scope
 
         async def watched(message: Message) -> None:
             nonlocal status, size
@@ -104,26 +106,30 @@ class Observed:
                 status = message["status"]
                 headers = [*message.get("headers", ())]
                 message["headers"] = [*headers, *(one for one in own if one[0] not in {name for name, _ in headers})]
+            elif head:
+                return
             else:
                 size += len(message.get("body", b""))
             await send(message)
+            if head:  # at once, because a stream of changes has no end of its own
+                await send({"type": "http.response.body"})
 
         try:
             with self._in_flight:
-                await self._app(scope, receive, watched)
+                await self._app(asked, receive, watched)
         except ClientDisconnect:
             LOG.info("request %s: the client went away", request_id)
         except Exception:
             LOG.exception("request %s: %s %r failed", request_id, scope["method"], scope["path"])
             if status == 499:  # nothing is sent yet
                 bug = refusal(scope, 500, "this is a bug in the service; its log has more under the request id")
-                await bug(scope, receive, watched)
+                await bug(asked, receive, watched)
         finally:
-            state, client = scope["state"], scope.get("client")
+            state, client = asked["state"], asked.get("client")
             seen = Seen(
                 request_id=request_id,
                 method=scope["method"] if scope["method"] in METHODS else "other",
-                route=getattr(scope.get("route"), "path_format", NO_ROUTE),
+                route=getattr(asked.get("route"), "path_format", NO_ROUTE),
                 status=status,
                 seconds=time.perf_counter() - start,
                 bytes=size,

@@ -62,8 +62,8 @@ async def _of_http(request: Request, error: Exception) -> Response:
         except HTTPException as refused:
             return await _of_http(request, refused)
     if error.status_code == 405 and route is not None:
-        known = (one.methods for one in request.app.routes if one.path == route.path)
-        headers["Allow"] = ", ".join(sorted(set().union(*known)))
+        known = set().union(*(one.methods for one in request.app.routes if one.path == route.path))
+        headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
     answer = refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
     return Lingering(answer, doors_of(request).entrance.limits) if request.scope["state"]["unread"] else answer
 

@@ -20,7 +20,7 @@ from audiosim.collection.values import Judgment, Pair, mean_grades
 from audiosim.errors import InputError
 from audiosim.service.collections.questions import STANDARD
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import CollectionDep, attachment, chapter
+from audiosim.service.http.exchange import FAILING, CollectionDep, attachment, chapter
 from audiosim.tables.text import csv_line, shortest
 
 # Export of the judgments in force with all details, one per row: CSV, JSON Lines or a spreadsheet table.
@@ -204,6 +204,7 @@ EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
             "description": "The judgments that hold; the header Audiosim-State says in which state",
             "content": EXPORTED,
         },
+        406: FAILING["default"] | {"description": "The header Accept names no form that there is."},
     },
 )
 def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = None) -> StreamingResponse:

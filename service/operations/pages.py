@@ -101,25 +101,25 @@ def shipped() -> Release:
     return Release.read(FOLDER)
 
 
-@router.api_route("/", methods=["GET", "HEAD"])
+@router.get("/")
 async def start() -> Response:
     """The start page: the collections, each with the links that the reader's role allows."""
     return _sent("start")
 
 
-@router.api_route("/create", methods=["GET", "HEAD"])
+@router.get("/create")
 async def create() -> Response:
     """The page on which organisers make a collection."""
     return _sent("create")
 
 
-@router.api_route("/docs", methods=["GET", "HEAD"])
+@router.get("/docs")
 async def docs() -> Response:
     """The page on which programmers try out operations."""
     return _sent("docs")
 
 
-@router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
+@router.get("/judge/{collection}")
 def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
     """The judging page, in the language of the address, of the task or of the browser."""
     known = collection in served.collections.names
@@ -130,19 +130,19 @@ def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQu
     return HTMLResponse(shipped().fill("judge", collection, language, task), headers=HEADERS)
 
 
-@router.api_route("/join/{collection}/{code}", methods=["GET", "HEAD"])
+@router.get("/join/{collection}/{code}")
 def join_page(request: Request, collection: str, code: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
     """The judging page for a person with an open link, identified by the code in its address."""
     return judge(request, collection, served, lang)
 
 
-@router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
+@router.get("/organise/{collection}")
 def organise(collection: str, served: ServedDep) -> Response:
     """The page on which an organiser follows a campaign."""
     return _page("organise", collection, collection in served.collections.names)
 
 
-@router.api_route("/results/{collection}", methods=["GET", "HEAD"])
+@router.get("/results/{collection}")
 def results(collection: str, served: ServedDep) -> Response:
     """The page of results for people with a link to it; the page requests them with the link's token."""
     return _page("results", collection, collection in served.collections.names)
@@ -161,7 +161,7 @@ def _sent(name: str, collection: str = "", language: str = ENGLISH) -> Response:
     return HTMLResponse(shipped().fill(name, collection, language), headers=HEADERS)
 
 
-@router.api_route("/static/{version}/{name:path}", methods=["GET", "HEAD"])
+@router.get("/static/{version}/{name:path}")
 def send_file(request: Request, version: str, name: str) -> Response:
     """A file that a page loads."""
     release = shipped()

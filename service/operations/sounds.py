@@ -24,7 +24,7 @@ from audiosim.service.collections.sounds import (
     peaks,
     untagged_sounds,
 )
-from audiosim.service.http.exchange import CollectionDep, ServedDep, chapter
+from audiosim.service.http.exchange import FAILING, CollectionDep, ServedDep, chapter
 from audiosim.service.types.judging import PeaksOut
 from audiosim.sound.clips import NEEDED, picture_of_signal
 from audiosim.sound.decode import read
@@ -61,6 +61,7 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
     responses={
         200: {"description": "The whole file", **AUDIO},
         206: {"description": "One range of the file", **AUDIO},
+        416: FAILING["default"] | {"description": "The file has no such range."},
     },
 )
 async def send_sound(

@@ -27,7 +27,61 @@ Value = TypeVar("Value")
 
 
 class Wire(Struct):
-    """A value in a body; routes use it like any model that FastAPI knows."""
+    """A value in a body; routes use it like any model that FastAPI knows.
+
+    Its docstring lists its fields. These mean the same in every value that does not say otherwise:
+
+    about           subject of every statement: its queries and its listeners
+    aspect          aspect that is ranked by; mean for the mean of all
+    assessor        name of the person who judges
+    basis           "predicted, nothing judged", or the number of judged pairs that were used
+    broad           grade on the broad scale
+    by              name of the person who did it
+    collection      identifier of the collection
+    confidence      mean confidence in the order of two systems, .5 to 1; null if there is nothing to order
+    created         time of its making, ISO 8601
+    cutoff          depth of the pool: results of each system and query that are judged
+    days            validity in days; no limit if not given
+    document        identifier of the document
+    document_peaks  address of the waveform of the document's recording; null if there is none
+    document_sound  address of the document's recording; null if there is none
+    ended           true if it admits nobody any more
+    expectation     expected value
+    expires         time of its end, ISO 8601; null for never
+    fine            grade on the fine scale
+    fit             check of the model against the judgments: PASS, FAIL or NOT CHECKED
+    fit_sentence    the check in words
+    goal            stopping rule of the campaign, such as confidence=0.95
+    high            upper end of the 95 % interval
+    include         what else to send with each row
+    judged          number of judged pairs of the pool
+    judgments       number of judgments
+    low             lower end of the 95 % interval
+    measure         measure of the ranking, such as nDCG@5
+    model           name of the model
+    name            name, as others see it
+    number          number of the line in the campaign's log
+    pool            number of pairs in the pool
+    preliminary     true while the forecast is still being computed: there are no figures yet
+    query           identifier of the query
+    query_peaks     address of the waveform of the query's recording; null if there is none
+    query_sound     address of the query's recording; null if there is none
+    query_text      prompt of the query in words; null if it has none
+    rank            place in the ranking, from 1
+    reached         true if the stopping rule is met
+    reason          reason, as the log keeps it
+    scale           name of the scale
+    sentence        the result in words
+    state           number of the last line of the campaign's log that this value takes into account
+    status          state of the campaign: open, paused or closed
+    system          name of the system
+    systems         one entry for each system, best first
+    time            time in ISO 8601, UTC
+    top_k           number K of best systems that the probabilities `top` are about
+    variance        variance of the expectation
+    version         version of the model; models of one version predict the same
+    widened         factor by which deviations are widened after the check FAIL; else 1
+    """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:

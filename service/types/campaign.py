@@ -37,10 +37,15 @@ from audiosim.stats.arrays import Array, Integers
 
 
 class SystemOut(Wire, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` is the sampling error of drawn grades.
+    """A system's expected score with its 95 % interval.
 
-    Systems that share a letter of `group` cannot be told apart. A system may have the ranks from `rank_low` (better) to
-    `rank_high`; `best` is its probability of being the best of all, `top` of being among the best `top_k`.
+    variance   variance of the score
+    group      letters; systems that share one cannot be told apart
+    rank_low   best rank that the system may have, from 1
+    rank_high  worst rank that it may have
+    best       probability of being the best of all
+    top        probability of being among the best `top_k`
+    error      standard error of the simulation, where grades were drawn
     """
 
     system: str
@@ -57,10 +62,15 @@ class SystemOut(Wire, omit_defaults=True):
 
 
 class DifferenceOut(Wire):
-    """The better system `a`, the worse `b`, their expected difference, and the confidence in its sign.
+    """Two systems, and how surely the first is better.
 
-    `equal` if they are known to be equal, such as one run under two names; the ranking's confidence leaves out such
-    pairs.
+    a            the better system
+    b            the worse system
+    expectation  score of `a` less that of `b`
+    variance     variance of the difference
+    confidence   probability that `a` is better
+    equal        true if they are known to be equal, such as one run under two names; the ranking's confidence leaves
+                 them out
     """
 
     a: str
@@ -74,8 +84,8 @@ class DifferenceOut(Wire):
 class AboutOut(Wire):
     """Subject of a statement: its queries and its listeners.
 
-    The queries are `these` or `queries` of this kind; the listeners are the `panel` of people who judged, `listeners`
-    at large, or a number of people.
+    queries    "these", or "queries" of this kind
+    listeners  "panel" for the people who judged, "listeners" at large, or a number of people
     """
 
     queries: str = "these"
@@ -93,13 +103,16 @@ class AtLargeOut(Wire):
 class RankingOut(Wire, omit_defaults=True):
     """The ranking in one state of the campaign, as printed by `audiosim estimate`.
 
-    `basis` is "predicted, nothing judged", or the number of judgments used. `about` names the queries and listeners of
-    every statement; `confidence` is null if there is nothing to order. Systems within one of `groups` cannot be told
-    apart at the `family_wise` level. `nearest` are the two systems that the fewest further judgments would tell apart,
-    if known. `sentence` puts the result in words. `fit` is the check of the model against the judgments: PASS, FAIL or
-    NOT CHECKED, in words `fit_sentence`. After FAIL, `fit_against` gives the reasons and deviations are `widened` times
-    as wide; if `fit_instead` is "general", the ranking uses a general prior over collections and the judgments. If
-    several people (`judges`) judged, `at_large` adds the statement about listeners at large.
+    pairs         all pairs of systems
+    groups        groups of systems that cannot be told apart
+    family_wise   level at which all groups and ranks hold together
+    nearest       the two systems that the fewest further judgments would tell apart; null if unknown
+    fit_evidence  strongest evidence against the model so far; 1 is none
+    fit_against   reasons against the model, after FAIL
+    fit_instead   "general" if the ranking uses a general prior over collections instead; else empty
+    draws         number of draws of grades, for measures without a formula
+    judges        number of people who judged
+    at_large      the statement about listeners at large, if several people judged
     """
 
     collection: str
@@ -130,7 +143,11 @@ class RankingOut(Wire, omit_defaults=True):
 
 
 class StoppingRuleOut(Wire):
-    """Stopping rule: its target, the present level in the same unit, and whether that is enough."""
+    """Stopping rule, and how far the campaign is from it.
+
+    goal   the rule, such as confidence=0.95
+    level  present level, in the unit of the rule
+    """
 
     goal: str
     level: float
@@ -154,7 +171,10 @@ class PairOut(Wire):
 
 
 class HeldOut(Wire):
-    """A pair leased to an assessor."""
+    """A pair leased to an assessor.
+
+    until  end of the lease, ISO 8601, UTC
+    """
 
     query: str
     document: str
@@ -163,17 +183,27 @@ class HeldOut(Wire):
 
 
 class CampaignOut(Wire):
-    """Progress of a campaign; `state` is the number of its last event, `status` is open, paused or closed.
+    """Progress of a campaign.
 
-    `evidence` counts the pairs of the pool with each kind of evidence: output, genre, sound and so on. `confidence` is
-    that of `estimate` and of the ranking, and `about` is its subject. `of_this_kind` is the confidence about queries of
-    this kind; `at_large` is that about listeners at large, if several people judged. They are null if there is nothing
-    to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, in words `fit_sentence`; after FAIL,
-    deviations are multiplied by `widened`. `basis` is "predicted, nothing judged", or the number of judged pairs behind
-    the confidence. `sounds` names the pairs without sound, which are not offered; it is empty if all have sound.
-    `heard` is false if the campaign has no sound at all. `aspects` lists the aspects graded for each pair; none if a
-    pair has one grade. `model_lost` gives the reason if the model is not the one chosen in the log. Only a part of the
-    assessors, the leases, and the pairs that cannot be judged or were dropped is shown; `totals` has their numbers.
+    Of the assessors, the leases, and the pairs that cannot be judged or were dropped, only a part is shown.
+
+    leased        number of pairs handed out and not yet answered
+    twice         number of pairs that wait for a second person
+    confidence    that of `estimate` and of the ranking; null if there is nothing to order
+    of_this_kind  confidence about queries of this kind; null if there is nothing to order
+    at_large      confidence about listeners at large, if several people judged
+    pace          pace of all assessors together
+    assessors     pace of each assessor, by name
+    agreement     agreement of the people who judged the same pairs
+    cannot        pairs that somebody could not judge
+    dropped       pairs that nobody is asked for any more
+    leases        pairs handed out
+    sounds        pairs without sound, which are not offered; empty if all have sound
+    totals        numbers of all assessors, cannot, dropped and leases
+    evidence      number of pairs of the pool with each kind of evidence: output, genre, sound and so on
+    heard         false if the campaign has no sound at all
+    model_lost    reason why the model is not the one chosen in the log; else empty
+    aspects       aspects graded for each pair; none if a pair has one grade
     """
 
     collection: str
@@ -283,10 +313,12 @@ def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
 
 
 class SystemQueriesOut(Wire):
-    """A system's scores query by query; their mean is its score in the ranking, in which `rank` is its place.
+    """A system's scores query by query; their mean is its score in the ranking.
 
-    A query's interval is a statement about that query. The system's `low` and `high` come from the ranking, and are a
-    statement about the subject `about`.
+    The intervals of queries are statements about each query; those of the system are about the subject.
+
+    expectation  score of the system in the ranking
+    queries      one entry for each query
     """
 
     collection: str
@@ -322,10 +354,16 @@ class SystemQueriesOut(Wire):
 
 
 class ClipOut(Wire):
-    """A result of a system. If it is `judged`, `expectation` is its grade: the mean of `grades`, which are by name.
+    """A result of a system.
 
-    Otherwise `expectation` is the expected grade, with the central 95 % interval of a single grade. `gain` is the value
-    in the ranking, as a share of the highest grade. `sound` is the address of the recording, null if there is none.
+    rank         place among the system's results, from 1
+    judged       true if somebody judged it
+    expectation  its grade, if judged the mean of `grades`, else expected
+    low          lower end of the central 95 % of a single grade
+    high         upper end of the same
+    gain         value in the ranking, as a share of the highest grade
+    grades       grades by person
+    sound        address of the recording; null if there is none
     """
 
     rank: int
@@ -342,8 +380,9 @@ class ClipOut(Wire):
 class ResultListOut(Wire):
     """The results of a system for a query, in the order of their ranks, down to the cutoff of the measure.
 
-    `score` is the system's score for this query, null if no system retrieved anything; `highest` is the highest grade,
-    and `query_sound` the address of the query's recording.
+    highest  highest grade of the scale
+    score    score of the system for this query; null if no system retrieved anything
+    clips    the results
     """
 
     collection: str
@@ -373,10 +412,15 @@ class ResultListOut(Wire):
 
 
 class TellingOut(Wire):
-    """An unjudged pair, its rank in each system's results (null: not retrieved), and its expected grade.
+    """An unjudged pair whose judgment would say much about the difference between two systems.
 
-    `share` is the part of the variance of the systems' difference that a judgment removes, null if the measure or the
-    model does not give it. `low` and `high` bound an interval of a single grade.
+    rank_a       its rank in the results of the first; null if it is not among them
+    rank_b       the same for the second
+    expectation  expected grade
+    low          lower end of the central 95 % of a single grade
+    high         upper end of the same
+    share        part of the variance of the difference that a judgment removes; null if it cannot be told
+    sound        address of the document's recording; null if there is none
     """
 
     query: str
@@ -399,11 +443,19 @@ class TellingOut(Wire):
 class TwoSystemsOut(Wire):
     """Two systems compared: the verdict of `audiosim compare` on `a` less `b`, with its basis.
 
-    `above` is the probability that `a` is better. `more` further judgments would probably separate them; null if they
-    are separated or the number is unknown. `again` is the probability of the likelier order on another sample of
-    queries. `beside` is the verdict about the other kind of queries. `largest` lists the queries with the greatest
-    expected differences, and `least_sure` those with the greatest variances, out of `queries`; `telling` lists the
-    pairs whose judgment would give most information about the difference.
+    a            the first system
+    b            the second system
+    expectation  expected difference, `a` less `b`
+    above        probability that `a` is better
+    confidence   probability of the likelier order
+    verdict      `a` is better, worse, equal, or not told apart
+    again        probability of the likelier order on another sample of queries; null if it cannot be told
+    more         further judgments that would probably separate them; null if they are separated or it is unknown
+    beside       the verdict about the other kind of queries
+    queries      number of queries
+    largest      queries with the greatest expected differences
+    least_sure   queries with the greatest variances
+    telling      pairs whose judgment would give most information about the difference
     """
 
     collection: str
@@ -461,10 +513,12 @@ class TwoSystemsOut(Wire):
 
 
 class HistoryOut(Wire):
-    """Growth of the confidence in the ranking, and the scores of the `systems`.
+    """Growth of the confidence in the ranking, and of the scores of the systems.
 
-    Unless `complete`, some moments are still missing: ask again. `met` is the first moment at which the stopping rule
-    was met, null if it never was.
+    complete  false while moments are missing: ask again
+    systems   names of the systems, in the order of the scores of each moment
+    moments   moments of the campaign, the first one first
+    met       first moment at which the stopping rule was met; null if it never was
     """
 
     collection: str
@@ -483,11 +537,17 @@ class HistoryOut(Wire):
 
 
 class ChangesOut(Wire):
-    """Changes of a campaign `since` a moment; `before` is the last line of its log at that moment.
+    """Changes of a campaign since a moment.
 
-    `answers` counts answers since then by person, largest first; people in `joined` gave their first. `moved` lists
-    systems whose rank by expected score changed, with rank and score before and now. `settled` lists pairs of systems
-    that can be told apart now but not before, at the family-wise level of the ranking; `unsettled` lists the reverse.
+    since              that moment, ISO 8601, UTC
+    before             last line of the log at that moment
+    answers            number of answers since then, by person, largest first
+    joined             people who gave their first answer since then
+    judged_before      number of judged pairs at that moment
+    confidence_before  confidence at that moment
+    moved              systems whose rank by expected score changed
+    settled            pairs of systems that can be told apart now but not then, at the family-wise level
+    unsettled          pairs that could be told apart then but not now
     """
 
     collection: str
@@ -513,12 +573,15 @@ class ChangesOut(Wire):
 class RemainingOut(Wire):
     """Forecast of the number of pairs still to be judged until the stopping rule is met.
 
-    It is the median of `draws` campaigns simulated to their end with grades drawn from the model; `low` and
-    `high` bound an 80 % interval, widened by the errors that replays of real campaigns showed.
+    It is the median of campaigns simulated to their end with grades drawn from the model. Judgments by a second
+    assessor are not included.
 
-    `more_than` is a lower bound, given if too few simulated campaigns ended in time; `median`, `low` and `high` are
-    then null. `unjudged` pairs are left in the pool. Judgments by a second assessor are not included. A `preliminary`
-    answer has no figures, because the forecast is still being computed.
+    draws      number of simulated campaigns
+    median     pairs still to be judged; null if too few simulated campaigns ended in time
+    low        lower end of an 80 % interval, widened by the errors that replays of real campaigns showed; null likewise
+    high       upper end of the same
+    more_than  lower bound, if too few simulated campaigns ended in time; else null
+    unjudged   number of unjudged pairs in the pool
     """
 
     collection: str
@@ -554,9 +617,12 @@ class RemainingOut(Wire):
 
 
 class UnsettledOut(Wire):
-    """Two systems whose order judging will probably not settle, and the confidence in it at the end.
+    """Two systems whose order judging will probably not settle.
 
-    `queries` is the number of queries of this kind that, all judged, would tell them apart; null for more than 10,000.
+    a           the better system
+    b           the worse system
+    confidence  confidence in their order at the end
+    queries     number of queries of this kind that, all judged, would tell them apart; null for more than 10,000
     """
 
     a: str
@@ -568,7 +634,13 @@ class UnsettledOut(Wire):
 class FurtherOut(Wire):
     """Confidence and mean width of 95 % intervals of scores, for the people who judged and for listeners at large.
 
-    `what` names the campaign as it is, or after further judgments; `people` and `judgments` are totals.
+    what             the campaign as it is, or after further judgments
+    people           number of people in all
+    judgments        number of judgments in all
+    panel            confidence about the people who judged; null if there is nothing to order
+    panel_width      mean width of the intervals about them
+    listeners        confidence about listeners at large; null if there is nothing to order
+    listeners_width  mean width of the intervals about them
     """
 
     what: str
@@ -581,12 +653,19 @@ class FurtherOut(Wire):
 
 
 class PlanOut(Wire):
-    """Effort until the stopping rule is met, as `audiosim plan` reports it: further `judgments`, with an 80 % interval.
+    """Effort until the stopping rule is met, as `audiosim plan` reports it.
 
-    `hours` is the time of each of the `listeners` at `seconds_per_judgment`. If too few simulated campaigns ended in
-    time, `low` is a lower bound of the judgments, and `judgments`, `high` and `hours` are null. `unmet` is the number
-    of campaigns in which every pair was judged without meeting the rule. A `preliminary` plan has no figures, because
-    the forecast is still being computed.
+    judgments             further judgments; null if too few simulated campaigns ended in time
+    low                   lower end of an 80 % interval; a lower bound if too few simulated campaigns ended in time
+    high                  upper end of the interval; null likewise
+    hours                 time of each listener; null likewise
+    seconds_per_judgment  time of one judgment
+    listeners             number of people who judge at the same time
+    campaigns             number of simulated campaigns
+    unmet                 number of these in which every pair was judged without meeting the rule
+    unsettled             pairs of systems that judging will probably not settle
+    otherwise             other forms of the collection, and what they would cost
+    further               what further judgments would give
     """
 
     collection: str
@@ -623,7 +702,12 @@ class PlanOut(Wire):
 
 
 class ShareOut(Wire):
-    """Pairs in the pool, and judged pairs, of a query or a system."""
+    """Pairs in the pool, and judged pairs, of a query or a system.
+
+    name    name of the query or system
+    pairs   number of its pairs in the pool
+    judged  number of these that are judged
+    """
 
     name: str
     pairs: int
@@ -631,7 +715,11 @@ class ShareOut(Wire):
 
 
 class ProgressOut(Wire):
-    """Progress of judging, by query and by system."""
+    """Progress of judging, by query and by system.
+
+    queries  one entry for each query
+    systems  one entry for each system
+    """
 
     collection: str
     state: int
@@ -653,7 +741,11 @@ def _shares(names: Sequence[str], pairs: Array | Integers, judged: Array | Integ
 
 
 class LogOut(Wire):
-    """Lines of a campaign's log, oldest first; `more` if there are earlier ones."""
+    """Lines of a campaign's log, oldest first.
+
+    more    true if there are earlier ones
+    events  the lines
+    """
 
     collection: str
     state: int
@@ -662,10 +754,12 @@ class LogOut(Wire):
 
 
 class AssessorsOut(Wire):
-    """Severity of each assessor in one state of the campaign; null if unknown.
+    """Severity of each assessor in one state of the campaign.
 
-    `doubts` gives, by name, reasons to doubt that a person listens; judgments of the people in `aside` do not count.
-    `checks` compares assessors' answers with their own earlier ones about the same pairs, and with known grades.
+    assessors  one entry for each; null where unknown
+    doubts     reasons to doubt that a person listens, by name
+    aside      people whose judgments do not count
+    checks     assessors' answers beside their own earlier ones about the same pairs, and beside known grades
     """
 
     collection: str
@@ -677,14 +771,22 @@ class AssessorsOut(Wire):
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Person to invite, and the validity of the link in days; no limit if not given."""
+    """Person to invite.
+
+    name  the person's name
+    days  validity of the link in days; no limit if not given
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
 class InvitationOut(Wire):
-    """Link to a person's judging page. With tokens it contains the person's token, which is shown only once."""
+    """Link to a person's judging page.
+
+    name  the person's name
+    link  address; with tokens it contains the person's token, which is shown only once
+    """
 
     name: str
     link: str
@@ -692,13 +794,19 @@ class InvitationOut(Wire):
 
 
 class WithdrawalIn(Strict, forbid_unknown_fields=True):
-    """Name of the person whose invitation to withdraw."""
+    """Invitation to withdraw.
+
+    name  the person's name
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
 class InvitedOut(Wire):
-    """An assessor's invitation: its date, its end (null: never), and whether it has ended."""
+    """An assessor's invitation.
+
+    name  the person's name
+    """
 
     name: str
     created: str
@@ -711,17 +819,26 @@ class InvitedOut(Wire):
 
 
 class InvitationsOut(Wire):
-    """Assessors invited to judge a collection; without `tokens`, everyone on this machine may judge."""
+    """Assessors invited to judge a collection.
+
+    tokens   false if everyone on this machine may judge without one
+    invited  one entry for each assessor
+    """
 
     tokens: bool
     invited: list[InvitedOut]
 
 
 class ImportOut(Wire):
-    """An uploaded file of judgments: waiting, running, done or failed.
+    """An uploaded file of judgments.
 
-    It has `lines` judgments, null until it is read; `written` of them are in the log. `problem` is the reason of a
-    failure or delay, otherwise empty.
+    number   number of the import
+    status   waiting, running, done or failed
+    by       name of the sender; null if the service needs no token
+    time     time of its arrival, ISO 8601, UTC
+    lines    number of judgments in it; null until it is read
+    written  number of these in the log
+    problem  reason of a failure or delay, else empty
     """
 
     collection: str
@@ -745,7 +862,11 @@ class ImportOut(Wire):
 class ResultsOut(Wire):
     """Results of a collection, as shown to readers with a link: the ranking, and the progress of judging.
 
-    The fields are those of the ranking and of the campaign; `words` names the subject of the confidence.
+    name           title of the collection
+    queries        number of queries
+    words          subject of the confidence, in words
+    stopping_rule  stopping rule of the campaign
+    pairs          all pairs of systems
     """
 
     collection: str
@@ -795,14 +916,21 @@ class ResultsOut(Wire):
 
 
 class LinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a new link, such as its recipient, and its validity in days; no limit if not given."""
+    """Link to make, to the page of results.
+
+    name  name of the link, such as its recipient
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
 class LinkOut(Wire):
-    """Link to the page of results. If tokens are used, it contains one, which is never shown again."""
+    """Link to the page of results.
+
+    name  name of the link, such as its recipient
+    link  address; if tokens are used it contains one, which is never shown again
+    """
 
     name: str
     link: str
@@ -810,13 +938,19 @@ class LinkOut(Wire):
 
 
 class RevocationIn(Strict, forbid_unknown_fields=True):
-    """Name of the link to revoke."""
+    """Link to revoke.
+
+    name  name of the link
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
 class LinkedOut(Wire):
-    """A link: its date, its end (null: never), and whether it has ended."""
+    """A link to the page of results.
+
+    name  name of the link, such as its recipient
+    """
 
     name: str
     created: str
@@ -829,7 +963,11 @@ class LinkedOut(Wire):
 
 
 class LinksOut(Wire):
-    """Links to the results of a collection; without `tokens`, everyone on this machine sees them."""
+    """Links to the results of a collection.
+
+    tokens  false if everyone on this machine sees the results without one
+    links   one entry for each link
+    """
 
     tokens: bool
     links: list[LinkedOut]

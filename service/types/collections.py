@@ -26,7 +26,12 @@ MOST_COLUMNS = 32
 
 
 class DocumentIn(Strict, forbid_unknown_fields=True):
-    """Metadata of a document; `more` holds the further columns of documents.tsv."""
+    """Metadata of a document.
+
+    artist  artist, if known
+    genre   genre, if known
+    more    further columns of documents.tsv
+    """
 
     document: Word
     artist: Word | None = None
@@ -41,8 +46,11 @@ class DocumentIn(Strict, forbid_unknown_fields=True):
 class DocumentOut(Wire):
     """A document after an addition.
 
-    `seconds` is the length of sound described in the collection's index, null without sound; `note` has cautions, such
-    as about clipping.
+    artist   artist; null if unknown
+    genre    genre; null if unknown
+    more     further columns of documents.tsv
+    seconds  length of sound described in the collection's index; null without sound
+    note     cautions, such as about clipping
     """
 
     collection: str
@@ -68,7 +76,11 @@ class DocumentOut(Wire):
 
 
 class ArrivedSystemOut(Wire):
-    """A system whose run was added, its team if given, and the number of queries it answers."""
+    """A system whose run was added.
+
+    team     team of the system; null if not given
+    queries  number of queries that it answers
+    """
 
     system: str
     team: str | None
@@ -76,9 +88,13 @@ class ArrivedSystemOut(Wire):
 
 
 class RunsOut(Wire):
-    """Systems whose runs were added, with the numbers of new pairs in the pool and of pairs no longer retrieved.
+    """Systems whose runs were added.
 
-    Judgments of the latter stay in the log, and count again when a system retrieves them.
+    Judgments of pairs that are no longer retrieved stay in the log, and count again when a system retrieves them.
+
+    systems  the systems
+    new      number of new pairs in the pool
+    gone     number of pairs that are no longer retrieved
     """
 
     collection: str
@@ -93,7 +109,12 @@ class RunsOut(Wire):
 
 
 class JudgeOut(Wire):
-    """A machine whose grades were added, with the numbers of pairs it grades, in all and in the pool."""
+    """A machine whose grades were added.
+
+    judge   name of the machine
+    grades  number of pairs that it grades
+    graded  number of these in the pool
+    """
 
     collection: str
     judge: str
@@ -106,7 +127,12 @@ class JudgeOut(Wire):
 
 
 class FileOut(Wire):
-    """A file added to a served collection: its kind, and one line about the result."""
+    """A file added to a served collection.
+
+    name  name of the file
+    kind  what the file holds, such as runs or judgments
+    said  line about the result
+    """
 
     name: str
     kind: Kind
@@ -121,9 +147,12 @@ LICENCE = f"^({'|'.join(one.replace('.', '[.]') for one in LICENCES)})?$"
 
 
 class PublicationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Authors, licence (an SPDX identifier) and words of a publication, each optional.
+    """Authors, licence and words of a publication.
 
-    If `named` is true, the bundle has the assessors' names and notes; otherwise they are person-1, person-2 and so on.
+    authors  names of the authors
+    licence  licence, an SPDX identifier
+    words    words of the organiser
+    named    true if the bundle has the assessors' names and notes; otherwise they are person-1, person-2 and so on
     """
 
     authors: Annotated[tuple[AuthorName, ...], Meta(max_length=MOST_AUTHORS)] = ()
@@ -137,9 +166,13 @@ class PublicationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PublishedOut(Wire):
-    """A publication: its number, the path of its page, and the number of judgments it is based on.
+    """A publication.
 
-    `withdrawn` is the time of its withdrawal; null while anybody can read it.
+    number     number of the publication
+    page       path of its page
+    bundle     path of its bundle
+    judgments  number of judgments that it is based on
+    withdrawn  time of its withdrawal; null while anybody can read it
     """
 
     number: int
@@ -158,7 +191,10 @@ class PublishedOut(Wire):
 
 
 class PublicationsOut(Wire):
-    """The publications of a collection, the latest first."""
+    """The publications of a collection.
+
+    publications  the publications, the latest first
+    """
 
     collection: str
     publications: list[PublishedOut]
@@ -169,7 +205,10 @@ class PublicationsOut(Wire):
 
 
 class PublicationWithdrawalIn(Strict, forbid_unknown_fields=True):
-    """Number of the publication to withdraw."""
+    """Publication to withdraw.
+
+    number  number of the publication
+    """
 
     number: Annotated[int, Meta(ge=1, le=2**53)]
 
@@ -178,9 +217,15 @@ OF_SCALE = ("scale", "grades", "control", "labels", "steps", "aspect")
 
 
 class TextsOut(Wire):
-    """The texts of a campaign that may be changed while it runs; `languages` has codes separated by commas.
+    """The texts of a campaign that may be changed while it runs.
 
-    `changed` is the last line of the log that changed a text, null if none did.
+    title         title of the collection
+    question      question above the clips
+    instructions  text before the start
+    consent       text to agree to before the start
+    language      code of the language of these texts
+    languages     codes of languages, separated by commas: only people whose browser asks for one take part
+    changed       last line of the log that changed a text; null if none did
     """
 
     collection: str
@@ -205,9 +250,17 @@ class TextsOut(Wire):
 
 
 class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """New texts of a campaign; omitted ones stay. `languages` has codes separated by commas.
+    """New texts of a campaign; omitted ones stay.
 
-    The scale and its words (grades, control, labels, steps, aspect) are accepted here only to be refused with a reason.
+    The scale and its words are accepted here only to be refused with a reason.
+
+    title         title of the collection
+    question      question above the clips
+    instructions  text before the start
+    consent       text to agree to before the start
+    language      code of the language of these texts
+    languages     codes of languages, separated by commas: only people whose browser asks for one take part
+    scale, grades, control, labels, steps, aspect  refused: a campaign cannot change its scale
     """
 
     title: Text | UnsetType = UNSET
@@ -241,7 +294,11 @@ class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PromptsOut(Wire):
-    """The prompts of a collection, by query; `queries` lists all queries, with or without a prompt."""
+    """The prompts of a collection.
+
+    prompts  prompts by query
+    queries  all queries, with or without a prompt
+    """
 
     collection: str
     state: int
@@ -259,7 +316,10 @@ class PromptsOut(Wire):
 
 
 class PromptIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """The new prompt of a query, and the reason for the change."""
+    """The new prompt of a query.
+
+    prompt  the prompt
+    """
 
     query: Annotated[Name, Meta(min_length=1)]
     prompt: Text

@@ -27,15 +27,22 @@ MEASURES = ("CG", "DCG", "nDCG", "AP", "RBP", "Q", "ERR", "P")
 
 
 class NewDraftIn(Strict, forbid_unknown_fields=True):
-    """Identifier of a new collection: the name of its folder, and part of its addresses."""
+    """Collection to make.
+
+    name  its identifier: the name of its folder, and part of its addresses
+    """
 
     name: Annotated[str, Meta(max_length=200)]
 
 
 class DraftFileOut(Wire):
-    """A file of a draft and its `kind`; `said` is a line about its contents.
+    """A file of a draft.
 
-    A `partial` file has not arrived completely: send the rest.
+    name     name of the file
+    kind     what the file holds, such as runs or judgments
+    size     size in bytes
+    said     line about its contents
+    partial  true if it has not arrived completely: send the rest
     """
 
     name: str
@@ -50,7 +57,25 @@ class DraftFileOut(Wire):
 
 
 class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Settings of a draft; empty ones are guessed, or taken from the service's settings."""
+    """Settings of a draft; empty ones are guessed, or taken from the service's settings.
+
+    title           title of the collection
+    task            meaning of the grades in words
+    scale           fine, broad, binary, or levels such as 0-3 or 0,1,2,5
+    prompts         folder whose recordings are the prompts, if files came in folders
+    stopping_rule   rule that ends the judging, such as confidence=0.95
+    selection_rule  rule that chooses the pairs
+    question        question above the clips
+    instructions    text before the start
+    consent         text to agree to before the start
+    language        code of the language of these texts
+    control         how a grade is given: buttons or slider
+    labels          words of the grades, one a line
+    aspects         aspects to grade, one a line: name, colon, question
+    headphones      "yes" to ask only people who pass the headphone check
+    languages       codes of languages: only people whose browser asks for one take part
+    devices         computer, tablet or phone: only people on one of these take part
+    """
 
     title: DraftText = ""
     task: DraftText = ""
@@ -134,7 +159,12 @@ def _codes(text: str) -> tuple[str, ...]:
 
 
 class DraftOut(Wire):
-    """A draft: its files and its settings."""
+    """A draft of a collection.
+
+    name      its identifier
+    files     its files
+    settings  its settings
+    """
 
     name: str
     files: list[DraftFileOut]
@@ -147,7 +177,13 @@ class DraftOut(Wire):
 
 
 class ChoicesOut(Wire):
-    """Names that settings accept; `stopping_rules` with the meaning of each."""
+    """Names that settings accept.
+
+    measures         measures, without a cutoff
+    stopping_rules   stopping rules, with the meaning of each
+    selection_rules  rules that choose the pairs
+    models           published models
+    """
 
     measures: list[str]
     stopping_rules: dict[str, str]
@@ -161,7 +197,12 @@ class ChoicesOut(Wire):
 
 
 class DraftsOut(Wire):
-    """The drafts; a service without a `home` folder has none."""
+    """The drafts of the service.
+
+    home     false if the service has no folder for new collections
+    drafts   identifiers of the drafts
+    choices  names that settings accept
+    """
 
     home: bool
     drafts: list[str]
@@ -174,7 +215,11 @@ class DraftsOut(Wire):
 
 
 class DraftPairOut(Wire):
-    """A pair as assessors would see it, with its sound files; null if there is none."""
+    """A pair as assessors would see it.
+
+    query_file     sound file of the query; null if there is none
+    document_file  sound file of the document; null if there is none
+    """
 
     query: str
     document: str
@@ -183,7 +228,13 @@ class DraftPairOut(Wire):
 
 
 class DraftLessonOut(Wire):
-    """A training pair with its known grade, and the files of its recordings; null if there is none."""
+    """A training pair with its known grade.
+
+    query_file     sound file of the query; null if there is none
+    document_file  sound file of the document; null if there is none
+    grade          known grade
+    text           text to show after the answer
+    """
 
     query: str
     document: str
@@ -194,11 +245,23 @@ class DraftLessonOut(Wire):
 
 
 class DraftCheckOut(Wire):
-    """A draft as every command would read it, or the `error` that prevents this.
+    """A draft as every command would read it.
 
-    `problems` are likely mistakes, `notes` are guesses, and `readings` has a line for each file. `questions` are asked
-    about each pair, such as `example`. The task gives `instructions` and `consent`, the questions `before` and `after`
-    judging, and the `training` pairs.
+    error         reason why it cannot be read; else empty
+    systems       names of the systems
+    queries       number of queries
+    problems      likely mistakes
+    notes         guesses
+    readings      a line for each file
+    task          meaning of the grades in words
+    heading       text above the clips
+    questions     questions about each pair
+    example       a pair that would be asked; null if there is none
+    instructions  text before the start
+    consent       text to agree to before the start
+    before        questions about the person before judging
+    after         questions about the person after judging
+    training      pairs with known answers, to begin with
     """
 
     error: str = ""
@@ -270,16 +333,28 @@ def _recorded(found: Collection, query: str, document: str) -> tuple[str, str, s
 
 
 class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """A stopping rule to plan for, and the number of listeners who judge at the same time."""
+    """A stopping rule to plan for.
+
+    stopping_rule  the rule, such as confidence=0.95
+    listeners      number of people who judge at the same time
+    """
 
     stopping_rule: DraftText
     listeners: Annotated[int, Meta(ge=1, le=10_000)] = 1
 
 
 class ConsequencesOut(Wire):
-    """Judgments and hours until a stopping rule is met, and the pairs of systems still open then; see `audiosim plan`.
+    """Judgments and hours until a stopping rule is met; see `audiosim plan`.
 
-    `low` and `high` bound an 80 % interval. If too few simulated campaigns ended in time, `low` is a lower bound.
+    stopping_rule  the rule
+    judgments      further judgments; null if too few simulated campaigns ended in time
+    low            lower end of an 80 % interval; a lower bound if too few simulated campaigns ended in time
+    high           upper end of the interval; null likewise
+    hours          time of each listener; null likewise
+    listeners      number of people who judge at the same time
+    unmet          number of simulated campaigns in which every pair was judged without meeting the rule
+    campaigns      number of simulated campaigns
+    open           number of pairs of systems that are still open at the end
     """
 
     stopping_rule: str
@@ -295,6 +370,6 @@ class ConsequencesOut(Wire):
 
 
 class CreatedOut(Wire):
-    """Identifier of the new collection; its campaign is paused until the organiser opens it."""
+    """The new collection; its campaign is paused until the organiser opens it."""
 
     collection: str

@@ -41,7 +41,12 @@ Number = Annotated[int, Meta(ge=1, le=2**53)]
 
 
 class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Number of pairs to judge; with `by_query` they share as few queries as possible. Tokens name their assessors."""
+    """Request for pairs to judge.
+
+    assessor  name of the person; a token names its holder
+    count     number of pairs
+    by_query  true for pairs that share as few queries as possible
+    """
 
     assessor: Name | None = None
     count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
@@ -49,13 +54,24 @@ class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Judgment of a pair by an assessor: a grade in `fine`, `broad` or `grade`, or a reason for none in `cannot`.
+    """Judgment of a pair by an assessor: a grade, or the reason for none.
 
-    `grade` is on the collection's scale, whatever it is. `answers` holds answers by the names of their questions; a
-    grade or a note may be there or in its own field. `time` is in ISO 8601, UTC; now if not given. The judgment is
-    logged with the seconds taken, listened in all, and listened to each clip. If several candidates were judged on one
-    page, `beside` is their number, `beside_place` is this one's place among them, from 1, and the seconds are this
-    one's share.
+    The judgment is logged with the seconds that it took.
+
+    assessor           name of the person; a token names its holder
+    fine               grade from 0 to 100
+    broad              grade 0, 1 or 2
+    grade              grade on the collection's scale, whatever it is
+    cannot             reason why the pair cannot be judged, instead of a grade
+    time               time in ISO 8601, UTC; now if not given
+    seconds            seconds taken; if several candidates were judged on one page, this one's share
+    played_s           seconds listened in all
+    query_played_s     seconds listened to the query
+    document_played_s  seconds listened to the document
+    beside             number of candidates judged on one page
+    beside_place       place of this one among them, from 1
+    note               note of the assessor
+    answers            answers by the names of their questions; a grade or a note may be here or in its own field
     """
 
     query: Name
@@ -119,18 +135,25 @@ def time_of_answer(said: str | None, clock: Clock) -> str:
 
 
 class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Answer to withdraw, by its number; the assessor's last if none is given."""
+    """Answer to withdraw.
+
+    assessor  name of the person; a token names its holder
+    number    number of the answer's line in the log; the assessor's last if not given
+    """
 
     assessor: Name | None = None
     number: Number | None = None
 
 
 class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Answers of a person to questions about themselves, `before` or `after` judging.
+    """Answers of a person to questions about themselves.
 
-    `consent` is true if they agreed to the task's consent text, and `consent_to` is the text that they read; if it has
-    changed since, the answers are refused. The moment `headphones` sends the result of their headphone check:
-    `trials_right` of the six.
+    moment        "before" or "after" judging, or "headphones" for the result of their headphone check
+    assessor      name of the person; a token names its holder
+    answers       answers by the names of their questions
+    consent       true if they agreed to the task's consent text
+    consent_to    the text that they read; if it has changed since, the answers are refused
+    trials_right  number of the six trials of the headphone check that they had right
     """
 
     moment: Literal["before", "after", "headphones"]
@@ -155,13 +178,22 @@ class TurnIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class SessionIn(Strict, forbid_unknown_fields=True):
-    """A token to keep in a cookie."""
+    """A token to keep in a cookie.
+
+    token  the token
+    """
 
     token: Name
 
 
 class SessionOut(Wire):
-    """Owner of the token; name and role are null without a token; `open` if the service needs none."""
+    """Owner of the token.
+
+    name        name of the owner; null without a token
+    role        role of the owner; null without a token
+    collection  collection of the token; empty for all
+    open        true if the service needs no token
+    """
 
     name: str | None
     role: str | None
@@ -170,9 +202,17 @@ class SessionOut(Wire):
 
 
 class RecordOut(Wire, omit_defaults=True):
-    """A line of a campaign's log; `replayed` if an earlier request had written it.
+    """A line of a campaign's log.
 
     An assessor's past answer has the addresses of its pair's clips.
+
+    kind      kind of the line, such as judgment, cannot, comparison or pause
+    assessor  name of the person whom it is about
+    grade     grade on the collection's scale
+    refers    number of an earlier line that this one is about
+    details   what else belongs to it, such as seconds, a note or a reason
+    key       key of the request that wrote it
+    replayed  true if an earlier request had written it
     """
 
     number: int
@@ -205,7 +245,12 @@ class RecordOut(Wire, omit_defaults=True):
 
 
 class StatusOut(Wire):
-    """State of a campaign: open, paused or closed; `by` is the person, `since` the time; null if unknown."""
+    """State of a campaign.
+
+    by      name of the person who changed it last; null if unknown
+    since   time of that change; null if unknown
+    reason  their reason; null if unknown
+    """
 
     collection: str
     status: str
@@ -226,7 +271,12 @@ class StatusOut(Wire):
 
 
 class TrainingOut(Wire):
-    """A training pair: its known `grade` out of `top`, its clips, and a `text` to show after the answer."""
+    """A training pair, with its known answer.
+
+    grade  known grade
+    top    highest grade of the scale
+    text   text to show after the answer
+    """
 
     query_text: str | None
     query_sound: str | None
@@ -239,14 +289,24 @@ class TrainingOut(Wire):
 
 
 class QuestionsOut(Wire):
-    """Questions about each pair in order, and the `reasons` to choose from if a pair cannot be judged.
+    """Questions about each pair, and the texts around them.
 
-    `task` says what grades mean; it may be empty. From task.toml come the `heading` above the clips, `instructions` and
-    `consent` before the start, the questions about the person `before` and `after`, the `training` pairs with known
-    answers, and the `language` of these texts. `listen_s` is the least listening time for each clip; an answer after
-    less is marked. `comparisons` is some, only or none: the part of the questions that are comparisons. A page shows at
-    most `candidates` side by side. After `kept_until`, ISO 8601, nobody can be identified any more. The page suggests a
-    break after `break_after` answers. With `headphones`, only people who passed the check get pairs.
+    questions     the questions, in order
+    reasons       reasons to choose from if a pair cannot be judged
+    listen_s      least listening time for each clip, in seconds; an answer after less is marked
+    task          meaning of the grades in words; may be empty
+    comparisons   part of the questions that are comparisons: some, only or none
+    heading       text above the clips
+    instructions  text before the start
+    consent       text to agree to before the start
+    language      code of the language of these texts
+    before        questions about the person before judging
+    after         questions about the person after judging
+    training      pairs with known answers, to begin with
+    candidates    most candidates side by side on a page
+    kept_until    day, ISO 8601, after which nobody can be identified any more; null if not given
+    break_after   number of answers after which the page suggests a break; null for never
+    headphones    true if only people who passed the headphone check get pairs
     """
 
     collection: str
@@ -303,10 +363,12 @@ class QuestionsOut(Wire):
 
 
 class AnswersOut(Wire):
-    """An assessor's answers that were not withdrawn, oldest first; `more` if there are earlier ones.
+    """An assessor's answers that were not withdrawn, oldest first.
 
-    `questionnaires` lists the moments, before or after, at which they answered questions about themselves.
-    `headphones` is the state of their headphone check: due, again, passed or failed; null if there is none.
+    more            true if there are earlier ones
+    answers         the answers
+    questionnaires  moments, before or after, at which they answered questions about themselves
+    headphones      state of their headphone check: due, again, passed or failed; null if there is none
     """
 
     assessor: str
@@ -347,12 +409,13 @@ def _address(served: ServedCollection, document: str, what: str, called: Called)
 
 
 class LeasedOut(Wire):
-    """A pair leased to an assessor until a time, with its prompt and the addresses of its clips; null where missing.
+    """A pair leased to an assessor, with its prompt and the addresses of its clips.
 
-    `second` marks a second opinion on a pair that someone else has judged. `again` marks a pair that the assessor
-    judged before; the new answer does not replace the old one. `why` gives the reason for a second opinion: `tells
-    more` than an unjudged pair would, or `noise` to measure how much people vary; empty if it was drawn at random.
-    `adjudication` marks a pair that the organiser gave to this person.
+    until   end of the lease, ISO 8601, UTC
+    second  true for a second opinion on a pair that someone else has judged
+    again   true for a pair that the assessor judged before; the new answer does not replace the old one
+    why     reason for a second opinion: `tells more` than an unjudged pair would, or `noise` to measure how much people
+            vary; empty if it was drawn at random; `adjudication` for a pair that the organiser gave to this person
     """
 
     query: str
@@ -369,7 +432,10 @@ class LeasedOut(Wire):
 
 
 class NextOut(Wire):
-    """The pairs to judge, the most informative first."""
+    """The pairs to judge.
+
+    pairs  the pairs, most informative first
+    """
 
     assessor: str
     state: int
@@ -390,7 +456,13 @@ def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
 
 
 class PeaksOut(Wire):
-    """A waveform: lowest and highest sample of each stretch, full scale 127; its length; loudness in LUFS (BS.1770)."""
+    """A waveform.
+
+    low          lowest sample of each stretch, full scale 127
+    high         highest sample of each stretch
+    duration_s   length in seconds
+    loudness_db  loudness in LUFS (BS.1770); null for silence
+    """
 
     low: list[int]
     high: list[int]
@@ -410,17 +482,31 @@ ROUNDED_S = 0.05
 
 
 class NextComparisonsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Number of comparisons to answer. Assessors are named by their tokens."""
+    """Request for comparisons to answer.
+
+    assessor  name of the person; a token names its holder
+    count     number of comparisons
+    """
 
     assessor: Name | None = None
     count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
 
 
 class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Comparison by an assessor: `answer` is a or b for the document closer to the query, = for neither.
+    """Comparison of two documents by an assessor.
 
-    `time` is in ISO 8601, UTC; now if not given. The answer is logged with the seconds taken, and the seconds listened
-    to each clip.
+    The answer is logged with the seconds that it took.
+
+    document_a      identifier of the document shown first
+    document_b      identifier of the other document
+    answer          "a" or "b" for the document closer to the query, "=" for neither
+    assessor        name of the person; a token names its holder
+    time            time in ISO 8601, UTC; now if not given
+    seconds         seconds taken
+    query_played_s  seconds listened to the query
+    a_played_s      seconds listened to the first document
+    b_played_s      seconds listened to the other
+    note            note of the assessor
     """
 
     query: Name
@@ -453,9 +539,15 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ComparisonLeaseOut(Wire):
-    """A comparison leased to an assessor until a time, with the addresses of its clips; null if there is none.
+    """A comparison leased to an assessor, with the addresses of its clips. Chance decides which document is first.
 
-    Chance decides which document is `a`.
+    document_a  identifier of the document to show first
+    document_b  identifier of the other document
+    until       end of the lease, ISO 8601, UTC
+    a_sound     address of the first document's recording; null if there is none
+    a_peaks     address of its waveform; null likewise
+    b_sound     address of the other document's recording; null if there is none
+    b_peaks     address of its waveform; null likewise
     """
 
     query: str
@@ -490,10 +582,12 @@ class ComparisonLeaseOut(Wire):
 
 
 class NextComparisonsOut(Wire):
-    """Kind of question that makes best use of an assessor's time: `grade` (request pairs) or `comparison`.
+    """Kind of question that makes best use of an assessor's time.
 
-    `grade` and `comparison` are the information per second of the best question of each kind, in the same unit;
-    `comparisons` is empty if the kind is `grade`.
+    kind         "grade" (request pairs) or "comparison"
+    grade        information per second of the best pair to grade
+    comparison   the same of the best comparison, in the same unit
+    comparisons  the comparisons to answer; empty if the kind is "grade"
     """
 
     assessor: str

@@ -23,7 +23,12 @@ MOST_COLLECTIONS = 100
 
 
 class KeptModelOut(Wire):
-    """A model that this service keeps, trained here or sent as a file; `origin` says which."""
+    """A model that this service keeps.
+
+    name    name of the model
+    by      name of the person who brought it
+    origin  "sent as a file", or the collections that it was trained on
+    """
 
     name: str
     version: str
@@ -36,9 +41,12 @@ class KeptModelOut(Wire):
 class ModelChoiceOut(Wire):
     """The model of a campaign, and the models to choose from.
 
-    `chosen` is the line of the log that chose it; null if none did, for the `usual` model. `lost` gives the reason if
-    the model is not the one chosen in the log; else it is empty. `published` and `kept` are the models to choose from,
-    all for this collection's scale.
+    version    version of the model; null if it has none
+    usual      the model that is used if none is chosen
+    chosen     line of the log that chose the model; null if none did
+    lost       reason why the model is not the one chosen in the log; else empty
+    published  published models to choose from, for this collection's scale
+    kept       models that the service keeps, for this collection's scale
     """
 
     collection: str
@@ -74,14 +82,24 @@ def _published_for(scale: Scale) -> list[str]:
 
 
 class ModelIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a published or kept model, empty for the usual one, and the reason for choosing it."""
+    """Model to choose.
+
+    model  name of a published or kept model; empty for the usual one
+    """
 
     model: ChosenModel
     reason: Text = ""
 
 
 class MovedByModelOut(Wire):
-    """Rank and score of a system, with its 95 % interval, by the present model and by the other."""
+    """Rank and score of a system, with its 95 % interval, by the present model and by the other.
+
+    score           score by the present model
+    rank_by_other   rank by the other
+    score_by_other  score by the other
+    low_by_other    lower end of the interval by the other
+    high_by_other   upper end of the same
+    """
 
     system: str
     rank: int
@@ -97,9 +115,15 @@ class MovedByModelOut(Wire):
 class ModelEffectOut(Wire):
     """Effect of another model on the ranking, from the same judgments.
 
-    `fit` is the check of the present model and `fit_by_other` that of the other, each with a sentence. `pairs_turned`
-    lists the pairs of systems that change places, and `turned` is their number; the score of `moved_most` changes by
-    `moved_by`.
+    other                  name of the other model
+    other_version          version of the other; null if it has none
+    confidence_by_other    confidence by the other; null if there is nothing to order
+    fit_by_other           check of the other against the judgments: PASS, FAIL or NOT CHECKED
+    fit_sentence_by_other  that check in words
+    turned                 number of pairs of systems that change places
+    moved_most             system whose score changes most
+    moved_by               score of that system by the other, less its score by the present model
+    pairs_turned           pairs of systems that change places
     """
 
     collection: str
@@ -151,9 +175,13 @@ class ModelEffectOut(Wire):
 
 
 class TrainingIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """A model to train, as by `audiosim train`: its name, features, folds of the validation, and level of elimination.
+    """A model to train, as by `audiosim train`. It learns from the judgments of this collection and of others.
 
-    It learns from the judgments of this collection and of `others`, which must have the same scale.
+    name       name of the model
+    features   list of features, or joint
+    folds      number of folds of the validation; 0 for none
+    eliminate  level at which terms that are not significant are dropped; none if not given
+    others     further collections to learn from, which must have the same scale
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
@@ -164,11 +192,21 @@ class TrainingIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ModelTrainingOut(Wire):
-    """State of a training: `done` of `total` fits of the validation are done; `total` is 0 until it begins.
+    """State of a training. Once it is done, the service keeps the model under its name.
 
-    Once the training is done, the service keeps the model under its name. `problem` gives the reason of a failure,
-    `notes` the omissions and their reasons. An `interrupted` training ended with its server, for instance at a restart:
-    start it again.
+    name         name of the model
+    features     list of features
+    folds        number of folds of the validation
+    eliminate    level at which terms are dropped; null for none
+    collections  collections that it learns from
+    by           name of the person who began it
+    began        time of the beginning, ISO 8601, UTC
+    status       running, done, failed, cancelled or interrupted (its server ended, for instance at a restart: start it
+                 again)
+    done         number of fits of the validation that are done
+    total        number of these fits in all; 0 until it begins
+    problem      reason of a failure, else empty
+    notes        omissions and their reasons
     """
 
     name: str
@@ -190,10 +228,12 @@ class ModelTrainingOut(Wire):
 
 
 class ModelTrainingsOut(Wire):
-    """The current training or the last one, if this collection takes part; `busy` if any is running.
+    """The training that this collection takes part in.
 
-    `others` lists further collections of the same scale that a model may learn from, and `features` the named lists of
-    features.
+    training  the current training or the last one; null if there was none
+    busy      true if any training is running
+    others    further collections of the same scale that a model may learn from
+    features  named lists of features
     """
 
     collection: str

@@ -23,12 +23,15 @@ from audiosim.service.types.judging import Name, RecordOut, Text
 
 
 class OrderEffectOut(Wire):
-    """Effect of order, with its 95 % interval; `by_chance` if the interval includes 0.
+    """Effect of order, with its 95 % interval.
 
-    `effect` is one of three. `drift` is the mean change of `count` people's grades from first to last judgment, as a
-    share of the scale; `between` is its standard deviation from person to person. `position` is the same from the first
-    to the last place of a page of several candidates. `first` is the share of `a` among `count` comparisons without
-    ties.
+    effect     "drift" from a person's first judgment to the last, "position" from the first to the last place of a page
+               of several candidates, or "first" for the document shown first in comparisons
+    value      mean change of grades as a share of the scale; for "first" the share of comparisons, ties left out, that
+               prefer it
+    count      number of people; for "first" of comparisons
+    by_chance  true if the interval includes no effect
+    between    standard deviation from person to person; null if it has none
     """
 
     effect: str
@@ -42,10 +45,11 @@ class OrderEffectOut(Wire):
 
 
 class JudgesOut(Wire):
-    """Reports on all judges, people and machines: the rows that `audiosim judges --format json` prints.
+    """Reports on all judges, people and machines.
 
-    `order_effects` has the rows of `audiosim judges --order-effects`; none while too few people have answered. `aside`
-    has the people set aside, by name, with the number of the log line that did it; the rows leave them out.
+    judges         rows that `audiosim judges --format json` prints
+    order_effects  rows of `audiosim judges --order-effects`; none while too few people have answered
+    aside          people set aside, by name, with the line of the log that did it; the rows leave them out
     """
 
     collection: str
@@ -56,10 +60,12 @@ class JudgesOut(Wire):
 
 
 class DisagreementOut(Wire):
-    """Pair on which people differ: `grades` by name; `beyond` is a grade less its prediction from their other grades.
+    """Pair on which people differ.
 
-    `spread` is 1 if they differ as much as people usually do here; `chance` is the probability of differing at least as
-    much.
+    grades  grades by person
+    beyond  grade of each person less its prediction from their other grades
+    spread  1 if they differ as much as people usually do here
+    chance  probability of differing at least as much
     """
 
     query: str
@@ -71,7 +77,10 @@ class DisagreementOut(Wire):
 
 
 class DisagreementsOut(Wire):
-    """Pairs that several people judged, greatest disagreement first."""
+    """Pairs that several people judged.
+
+    pairs  the pairs, greatest disagreement first
+    """
 
     collection: str
     state: int
@@ -87,10 +96,11 @@ class AdjudicationIn(Strict, forbid_unknown_fields=True):
 
 
 class AdjudicationOut(Wire):
-    """Pair that an organiser gave to a person, with the number and time of the log line that did so.
+    """Pair that an organiser gave to a person.
 
-    `status`: waiting, judged, cannot (they cannot judge it) or set aside (nothing that they say counts). `grade` is
-    null until it is judged.
+    number  number of the line of the log that did so
+    status  waiting, judged, cannot (they cannot judge it) or set aside (nothing that they say counts)
+    grade   their grade; null until it is judged
     """
 
     number: int
@@ -103,7 +113,10 @@ class AdjudicationOut(Wire):
 
 
 class AdjudicationsOut(Wire):
-    """Pairs that organisers gave to particular people, in the order of the requests."""
+    """Pairs that organisers gave to particular people.
+
+    adjudications  the pairs, in the order of the requests
+    """
 
     collection: str
     adjudications: list[AdjudicationOut]
@@ -115,14 +128,24 @@ class AdjudicationsOut(Wire):
 
 
 class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a judge, and the reason for setting them aside or taking them back."""
+    """Judge to set aside or to take back.
+
+    judge  name of the judge
+    """
 
     judge: Annotated[Name, Meta(min_length=1)]
     reason: Text = ""
 
 
 class MovedOut(Wire):
-    """Rank and score of a system, with its 95 % interval, with and without a person's judgments."""
+    """Rank and score of a system, with its 95 % interval, with and without a person's judgments.
+
+    score          score with them
+    rank_without   rank without them
+    score_without  score without them
+    low_without    lower end of the interval without them
+    high_without   upper end of the same
+    """
 
     system: str
     rank: int
@@ -136,10 +159,17 @@ class MovedOut(Wire):
 
 
 class JudgeEffectOut(Wire):
-    """Effect of one judge's judgments on the ranking; `without` them, the model learns anew from the others' judgments.
+    """Effect of one judge's judgments on the ranking; without them, the model learns anew from the others' judgments.
 
-    `aside`: whether they are set aside now. `pairs_turned` lists the pairs of systems that change places, `turned` is
-    their number. Without these judgments, the score of `moved_most` is higher by `moved_by`.
+    judge               name of the judge
+    aside               true if they are set aside now
+    judgments           number of their judgments
+    turned              number of pairs of systems that change places
+    best_without        best system without them
+    moved_most          system whose score changes most
+    moved_by            score of that system without them, less its score with them
+    confidence_without  confidence without them; null if there is nothing to order
+    pairs_turned        pairs of systems that change places
     """
 
     collection: str
@@ -165,12 +195,18 @@ Short = Annotated[str, Meta(max_length=200)]
 
 
 class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a new open link, and its conditions for the people who use it.
+    """Open link to make, and its conditions for the people who use it.
 
-    At most `people` may join, within `days`, or at any time if not given. `parameter` is the part of the address with a
-    person's identifier on another platform, such as PROLIFIC_PID; if given, the link requires it. Each person gives at
-    most `judgments` answers. A person who is done sees the text `completion`, and a button that leads to `return_to`.
-    After a failed headphone check, they see `screened_out` and `screened_return_to` instead.
+    name                name of the link, for organisers
+    people              number of people who may join
+    days                days within which they may join; no limit if not given
+    parameter           part of the address with a person's identifier on another platform, such as PROLIFIC_PID; if
+                        given, the link requires it
+    judgments           most answers of each person; no limit if not given
+    completion          text that a person sees when they are done
+    return_to           address of the button that they see then
+    screened_out        text after a failed headphone check instead
+    screened_return_to  address of the button after a failed headphone check
     """
 
     name: LinkName
@@ -201,9 +237,19 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class OpenLinkOut(Wire):
-    """An open link: its path, its conditions, and the number of people who have `joined`.
+    """An open link.
 
-    `ended` is the reason why it admits nobody new; null while it is open.
+    name                name of the link, for organisers
+    link                path of the link
+    people              number of people who may join
+    joined              number of people who have joined
+    parameter           part of the address with a person's identifier on another platform; empty for none
+    judgments           most answers of each person; null for no limit
+    completion          text that a person sees when they are done
+    return_to           address of the button that they see then
+    screened_out        text after a failed headphone check instead
+    screened_return_to  address of the button after a failed headphone check
+    ended               reason why it admits nobody new; null while it is open
     """
 
     name: str
@@ -228,22 +274,29 @@ class OpenLinkOut(Wire):
 
 
 class OpenLinksOut(Wire):
-    """The open links of a collection, the latest first."""
+    """The open links of a collection.
+
+    links  the links, the latest first
+    """
 
     collection: str
     links: list[OpenLinkOut]
 
 
 class ClosingIn(Strict, forbid_unknown_fields=True):
-    """Name of the open link to close."""
+    """Open link to close.
+
+    name  name of the link
+    """
 
     name: LinkName
 
 
 class EntryOut(Wire):
-    """Entry by an open link: the `parameter` of the address with the person's identifier, or null.
+    """Entry by an open link.
 
-    `ended` is the reason why the link admits nobody new; null while it is open.
+    parameter  part of the address with the person's identifier; empty for none
+    ended      reason why the link admits nobody new; null while it is open
     """
 
     parameter: str
@@ -251,9 +304,11 @@ class EntryOut(Wire):
 
 
 class JoinIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Code of an open link, and the person's `reference` if the link has a parameter for it.
+    """Person who joins by an open link.
 
-    Without a reference, a person is recognised by `device`, at least 16 random characters stored by their browser.
+    code       code of the link
+    device     at least 16 random characters stored by their browser, which recognise a person without a reference
+    reference  the person's identifier on another platform, if the link has a parameter for it
     """
 
     code: Short
@@ -262,18 +317,25 @@ class JoinIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JoinOut(Wire):
-    """Name under which a person judges, and their token; null if the service needs none."""
+    """Person who has joined.
+
+    name   name under which they judge
+    token  their token; null if the service needs none
+    """
 
     name: str
     token: str | None
 
 
 class CompletionOut(Wire):
-    """Completion of a person: the number of `answers`, the `quota` (null: unlimited), and whether they are `done`.
+    """Completion of a person.
 
-    Once they are done, `completion` is the text to enter on the platform they came from, and `return_to` the address to
-    return to; null if there is none. If they are `screened` out by the headphone check, both are the link's texts for
-    that case.
+    answers     number of their answers
+    quota       most answers of a person; null for no limit
+    done        true if nothing is left for them to do
+    completion  text to enter on the platform they came from, once they are done; null if there is none
+    return_to   address to return to, once they are done; null if there is none
+    screened    true after a failed headphone check; both are the link's texts for that case
     """
 
     assessor: str
@@ -288,9 +350,12 @@ class CompletionOut(Wire):
 class ParticipantOut(Wire):
     """A person who joined by an open link.
 
-    `reference` is their identifier on another platform, null if the link requires none. They gave `answers` answers,
-    and are `done` once their quota is reached or nothing is left to judge. `screened` is true after a failed headphone
-    check.
+    name       name under which they judge
+    link       name of the link
+    reference  their identifier on another platform; null if the link requires none
+    answers    number of their answers
+    done       true once their quota is reached or nothing is left to judge
+    screened   true after a failed headphone check
     """
 
     name: str
@@ -309,7 +374,10 @@ class ParticipantOut(Wire):
 
 
 class ParticipantsOut(Wire):
-    """The people who joined by open links, in order; never exported, and shown only to organisers."""
+    """The people who joined by open links; never exported, and shown only to organisers.
+
+    participants  the people, in the order of joining
+    """
 
     collection: str
     participants: list[ParticipantOut]
@@ -321,9 +389,12 @@ class ParticipantsOut(Wire):
 class PersonalDataOut(Wire):
     """Everything stored about an assessor: their origin, their invitation, and the log's lines about them.
 
-    `reference` is their identifier on another platform; it is null, as are `link` and `joined`, if they did not join by
-    an open link. `invited` and `token_ends` are the times of their token, null if there is none or it never ends. The
-    lines include events about them, such as setting them aside.
+    reference   their identifier on another platform; null if they did not join by an open link
+    link        name of the link by which they joined; null likewise
+    joined      time at which they joined; null likewise
+    invited     time at which their token was made; null if there is none
+    token_ends  end of their token; null if there is none or it never ends
+    log         lines of the log about them, including events such as setting them aside
     """
 
     collection: str
@@ -360,9 +431,10 @@ class PersonalDataOut(Wire):
 
 
 class ForgetIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Person whose data are to be deleted; an assessor's token names its holder.
+    """Person whose data are to be deleted.
 
-    With `set_aside`, which only organisers may send, their answers no longer count.
+    assessor   name of the person; a token names its holder
+    set_aside  true if their answers no longer count; only organisers may send this
     """
 
     assessor: Annotated[str, Meta(max_length=1000)] | None = None
@@ -370,7 +442,12 @@ class ForgetIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ForgottenOut(Wire):
-    """Result of a deletion: number of `answers` left under a name that identifies nobody; whether they `count`."""
+    """Result of a deletion.
+
+    assessor  name under which the answers are left, which identifies nobody
+    answers   number of these answers
+    count     true if they count
+    """
 
     assessor: str
     answers: int

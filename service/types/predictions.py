@@ -27,7 +27,12 @@ IncludeOfPairs = Annotated[list[Literal["probabilities", "covariance"]], Meta(ma
 
 
 class JudgmentsIn(Wire, forbid_unknown_fields=True):
-    """Judgments, one per row: a pair and its grade, which may be a mean over assessors."""
+    """Judgments, one per row.
+
+    query     identifier of the query of each row
+    document  identifier of the document of each row
+    grade     grade of each row, which may be a mean over assessors
+    """
 
     query: Names
     document: Names
@@ -53,7 +58,12 @@ class JudgmentsIn(Wire, forbid_unknown_fields=True):
 
 
 class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """The pairs to predict, one per row; `judgments`, if given, replace those of the campaign."""
+    """The pairs to predict, one per row.
+
+    query      identifier of the query of each row
+    document   identifier of the document of each row
+    judgments  judgments in place of the campaign's; those of the campaign if not given
+    """
 
     query: Names
     document: Names
@@ -86,13 +96,19 @@ class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PriorIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """Judgments from which the model learns first; none by default. The caller still conditions on them."""
+    """Judgments from which the model learns first. The caller still conditions on them.
+
+    learned  the judgments; none if not given
+    """
 
     learned: JudgmentsIn | None = None
 
 
 class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """Rows of features to predict from, in named columns; null is unknown."""
+    """Rows of features to predict from.
+
+    features  columns by name, with a value for each row; null is unknown
+    """
 
     features: Annotated[dict[str, Values], Meta(max_length=MOST_FEATURES)]
     include: Include = field(default_factory=list)
@@ -111,7 +127,11 @@ class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ModelName(Wire):
-    """Name and version of a model; models of one version predict the same. The version may be null."""
+    """Name and version of a model.
+
+    name     name of the model
+    version  version; models of one version predict the same; null if it has none
+    """
 
     name: str
     version: str | None
@@ -120,13 +140,23 @@ class ModelName(Wire):
 class PredictionsOut(Wire, omit_defaults=True):
     """Predictions, row by row as requested; null is unknown.
 
-    `judgments` is the number of judgments used; `state` is that state's number, null for judgments from elsewhere. A
-    row judged by one person has its grade and the variance 0; if several people judge, expectation and variance are of
-    their mean opinion. `levels` and `probabilities` of a single grade are sent on request, and predicted from the other
-    judgments even for a judged row; the mean grade of an unjudged row is its `expectation`. `gain` is the expectation
-    as a share of the highest grade: weighted sums of gains give the scores of the ranking, with the variances that the
-    `covariance` of the grades gives, which is sent on request. `evidence` names the evidence used for the row, such as
-    "output, genre".
+    A row judged by one person has its grade and the variance 0; if several people judge, expectation and variance are
+    of their mean opinion.
+
+    model          model that predicts
+    judgments      number of judgments used
+    expectation    expected grade of each row
+    variance       variance of the expectation of each row
+    status         "predicted", "judged" or "unknown", for each row
+    models         name of the model used for each row, which may be a fallback
+    levels         grades of the scale, rising; on request
+    probabilities  probability of each level of a single grade, predicted from the other judgments even for a judged
+                   row; on request
+    evidence       evidence used for each row, such as "output, genre"
+    state          number of the last line of the campaign's log that was used; null for judgments from elsewhere
+    gain           expectation of each row as a share of the highest grade: weighted sums of gains give the scores of
+                   the ranking
+    covariance     covariance of the grades: it gives the variance of such sums; on request
     """
 
     model: ModelName
@@ -144,17 +174,27 @@ class PredictionsOut(Wire, omit_defaults=True):
 
 
 class ScaleOut(Wire, omit_defaults=True):
-    """The grades that an assessor may give, rising; omitted in lists of collections, as GET /scales has each once."""
+    """A scale of grades.
+
+    name    name of the scale
+    levels  grades that an assessor may give, rising; omitted in lists of collections, as GET /scales has each once
+    """
 
     name: str
     levels: list[float] | None = None
 
 
 class CollectionOut(Wire):
-    """A collection: its systems by name, and its numbers of queries, pairs in the pool, and judgments.
+    """A collection, as the service knows it.
 
-    `state` is the number of the last event of its campaign, which ranks by `measure`. If `correlated`, a judgment of
-    one pair informs predictions of others.
+    identifier  name of its folder, and part of its addresses
+    name        title
+    scale       scale of its grades
+    systems     names of the systems
+    queries     number of queries
+    pool_hash   digest of the pairs of the pool
+    model       model that predicts
+    correlated  true if a judgment of one pair informs predictions of others
     """
 
     identifier: str
@@ -195,6 +235,15 @@ class ModelOut(Wire):
     """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms.
 
     A joint model appears as its prediction from a pair's features alone.
+
+    name          name of the model
+    levels        grades of the scale, rising
+    features      features of a pair
+    terms         features, and products of features
+    coefficients  coefficient of each term
+    thresholds    threshold of each level above the lowest
+    fallback      name of the model for pairs with an unknown feature; null for none
+    source        judgments that it was fitted to
     """
 
     name: str
@@ -215,14 +264,25 @@ class ModelOut(Wire):
 
 
 class HealthOut(Wire, omit_defaults=True):
-    """Health of the service, with the reasons if it is not ready."""
+    """Health of the service.
+
+    status   alive, ready, not ready or starting
+    reasons  reasons why it is not ready
+    """
 
     status: Literal["alive", "ready", "not ready", "starting"]
     reasons: list[str] = field(default_factory=list)
 
 
 class ProblemOut(Wire, rename={"kind": "type"}):
-    """A problem, as defined by RFC 9457; `request_id` finds it in the log."""
+    """A problem, as defined by RFC 9457.
+
+    type        kind of problem, an address
+    title       kind of problem in words
+    status      status of the answer
+    detail      what is wrong, where, and what was expected
+    request_id  identifier of the request, which finds it in the log
+    """
 
     kind: str
     title: str

@@ -48,7 +48,7 @@ def operations(document):
     }
 
 
-def send(http, method, path, operation):
+def send(http, method, path, operation, whole=True):
     """Send the example of an operation, with the names in its address as the document has them."""
     query = {}
     for parameter in operation.get("parameters", []):
@@ -68,7 +68,7 @@ def send(http, method, path, operation):
         content = body if isinstance(body, str) else json.dumps(body)
         headers = {"content-type": media_type}
     with http.stream(method, path, params=query, content=content, headers=headers) as response:
-        if operation["operationId"] == STREAM:
+        if operation["operationId"] == STREAM and whole:
             return response.status_code, next(response.iter_text())
         return response.status_code, response.read().decode("utf-8", "replace")
 
@@ -88,6 +88,11 @@ def test_a_server_does_what_every_example_asks_for(server):
         for name in known:
             if name not in done:
                 ask(name)
+        for name, (method, path, one) in known.items():
+            answered = str(done[name][0])
+            assert answered in one["responses"], f"{name} answered {answered}, which is not documented"
+            if method == "get":
+                assert send(http, "HEAD", path, one, whole=False) == (send(http, "GET", path, one)[0], ""), name
     refused = {
         name: json.loads(said).get("detail", said) for name, (status, said) in done.items() if not 200 <= status < 300
     }
@@ -102,6 +107,24 @@ def test_summaries_are_words_and_short():
     assert {name: said for name, said in summaries.items() if not 8 <= len(said) <= 120} == {}
     assert [name for name, said in summaries.items() if said.lower() == name.replace("_", " ")] == []
     assert summaries["lease_pairs"] == "The pairs to judge next"
+
+
+@pytest.mark.slow
+def test_every_property_and_parameter_has_words():
+    document = create_app([Collection.load(DEMO)], access=Access(locked=True)).openapi()
+    bare = [
+        f"{name}.{field}"
+        for name, schema in document["components"]["schemas"].items()
+        for field, one in schema.get("properties", {}).items()
+        if not one.get("description")
+    ]
+    bare += [
+        f"{name} {one['name']}"
+        for name, (_, _, operation) in operations(document).items()
+        for one in operation.get("parameters", [])
+        if not one.get("description")
+    ]
+    assert bare == []
 
 
 @pytest.mark.slow
