@@ -39,6 +39,7 @@ from audiosim.service.operations import campaign as campaign_state
 from audiosim.service.operations import (
     catalogue,
     comparing,
+    evaluation,
     exports,
     health,
     imports,
@@ -74,6 +75,7 @@ CHAPTERS = (
     predictions.router,
     health.router,
     catalogue.router,
+    evaluation.router,
     judging_routes.router,
     comparing.router,
     exports.router,

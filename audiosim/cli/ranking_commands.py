@@ -13,7 +13,7 @@ from audiosim.ranking import Selection
 from audiosim.ranking.about import OF_THIS_KIND
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.sampled import DRAWS
-from audiosim.ranking.separation import two_systems_of_pool, verdicts_of_pool
+from audiosim.ranking.separation import two_systems_of_pool, verdicts_on
 from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.ranking.verdicts import TOP
 from audiosim.report.rank import ranking_view, rows_view, verdict_view
@@ -65,10 +65,7 @@ def estimate(
         folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
     )
     what = as_measure(measure, pool.cutoff)
-    expected = expected_scores(what, pool, ideal, draws)
-    grades = collection.grades()
-    order = pool.locate_judged(grades)
-    verdicts = verdicts_of_pool(expected, estimator, pool.spread(grades), distribution, order, top, subject)
+    verdicts = verdicts_on(collection, estimator, expected_scores(what, pool, ideal, draws), distribution, top, subject)
     value = verdicts.to_dict()
     options.print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts))
 

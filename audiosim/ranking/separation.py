@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from audiosim.collection.collection import Collection
 from audiosim.joint.estimators import RelevanceEstimator
 from audiosim.joint.posterior import Belief
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution
@@ -37,6 +38,23 @@ def verdicts_of_pool(
     belief = estimator.predict(grades)
     verdicts = Verdicts(rank_belief(expected, estimator, belief, distribution, order, about), k=k)
     return with_next(verdicts, expected, belief)
+
+
+def verdicts_on(
+    collection: Collection,
+    estimator: RelevanceEstimator,
+    expected: ExpectedScores,
+    distribution: DifferenceDistribution = "t",
+    k: int = TOP,
+    about: About = THESE,
+) -> Verdicts:
+    """Verdicts on the systems of a collection from its judgments, in the order of judging; see `verdicts_of_pool`.
+
+    estimator  estimator that has learned from them
+    """
+    grades = collection.grades()
+    order = expected.pool.locate_judged(grades)
+    return verdicts_of_pool(expected, estimator, expected.pool.spread(grades), distribution, order, k, about)
 
 
 def two_systems_of_pool(

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Set
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from audiosim.text import field_list, sentence
 TAGS = [
     {"name": "predictions", "description": "Relevance of unjudged pairs, or of rows of features."},
     {"name": "health", "description": "Liveness and readiness of the service; metrics for Prometheus."},
+    {"name": "evaluation", "description": "Systems scored or ranked from tables in the body, without a folder."},
     {"name": "catalogue", "description": "Served collections and models; reloading of model files."},
     {"name": "judging", "description": "Pairs to judge, and assessors' answers."},
     {"name": "campaign", "description": "Progress of judging, ranking of the systems; pause, resume, close."},
@@ -90,8 +90,10 @@ def describe(app: FastAPI, served: Served, access: Access) -> None:
         if app.openapi_schema is None:
             document = plain()
             components = document.setdefault("components", {})
-            schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
-            components.setdefault("schemas", {}).update({name: _described(one) for name, one in schemas.items()})
+            kinds = {kind.__name__: kind for kind in _kinds(Wire)}
+            schemas = msgspec.json.schema_components(kinds.values(), ref_template=COMPONENTS)[1]
+            described = {name: _described(one, kinds.get(name)) for name, one in schemas.items()}
+            components.setdefault("schemas", {}).update(described)
             components["securitySchemes"] = SCHEMES
             roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
             examples = examples_of(served, for_all=locked)
@@ -114,12 +116,16 @@ def _kinds(kind: type[Wire]) -> list[type[Wire]]:
     return [*below, kind] if kind.__struct_fields__ else below
 
 
-def _described(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema whose properties have the words of its docstring's list of fields, or of that of all values."""
+def _described(schema: dict[str, Any], kind: type[Wire] | None) -> dict[str, Any]:
+    """A schema whose properties have the words of its docstring's list of fields, or of that of its bases."""
     if "properties" not in schema:
         return schema
     text, fields = field_list(schema.get("description", ""))
-    said = _meanings_of_all() | fields
+    bases = [one for one in (kind.__mro__[1:] if kind else ()) if issubclass(one, Wire)]
+    said = _meanings_of_all()
+    for one in reversed(bases):
+        said |= field_list(one.__doc__ or "")[1]
+    said |= fields
     properties = {
         name: one | ({"description": sentence(said[name])} if name in said else {})
         for name, one in schema["properties"].items()
@@ -127,7 +133,6 @@ def _described(schema: dict[str, Any]) -> dict[str, Any]:
     return schema | {"description": text, "properties": properties}
 
 
-@cache
 def _meanings_of_all() -> dict[str, str]:
     """Words on the fields that mean the same in every value."""
     return field_list(Wire.__doc__ or "")[1]

@@ -106,6 +106,15 @@ def _comparisons(named: _Named) -> str:
     return "".join("\t".join(row) + "\n" for row in rows)
 
 
+def _runs(named: _Named) -> dict[str, Any]:
+    first, second = named.systems
+    return {first: {named.query: [named.document]}, second: {named.query: [named.other]}}
+
+
+def _grades(named: _Named) -> dict[str, Any]:
+    return {named.query: {named.document: named.grade, named.other: 0}}
+
+
 def _reason(_: _Named) -> dict[str, Any]:
     return {"reason": "lunch"}
 
@@ -120,6 +129,8 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
         "document": [named.document],
         "include": ["probabilities"],
     },
+    "evaluate_systems": lambda named: {"runs": _runs(named), "judgments": _grades(named), "measure": "nDCG@1"},
+    "estimate_systems": lambda named: {"runs": _runs(named), "judgments": _grades(named), "measure": "CG@1"},
     "send_prior": lambda _: {},
     "lease_pairs": lambda _: {"assessor": ASSESSOR, "count": 2},
     "add_judgment": lambda named: {

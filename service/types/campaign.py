@@ -100,8 +100,8 @@ class AtLargeOut(Wire):
     about: AboutOut
 
 
-class RankingOut(Wire, omit_defaults=True):
-    """The ranking in one state of the campaign, as printed by `audiosim estimate`.
+class EstimateOut(Wire, omit_defaults=True):
+    """The systems ranked from few judgments or none, as printed by `audiosim estimate`.
 
     pairs         all pairs of systems
     groups        groups of systems that cannot be told apart
@@ -115,8 +115,6 @@ class RankingOut(Wire, omit_defaults=True):
     at_large      the statement about listeners at large, if several people judged
     """
 
-    collection: str
-    state: int
     measure: str
     model: str
     judged: int
@@ -140,6 +138,13 @@ class RankingOut(Wire, omit_defaults=True):
     draws: int | None = None
     judges: int = 0
     at_large: AtLargeOut | None = None
+
+
+class RankingOut(EstimateOut, omit_defaults=True, kw_only=True):
+    """The ranking in one state of the campaign, as printed by `audiosim estimate`."""
+
+    collection: str
+    state: int
 
 
 class StoppingRuleOut(Wire):

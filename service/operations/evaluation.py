@@ -1,0 +1,48 @@
+"""Systems scored or ranked from tables in the body: nothing is kept."""
+
+from typing import Annotated
+
+from fastapi import Body, Response
+
+from audiosim.collection.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.evaluation.evaluation import evaluate
+from audiosim.joint.estimators import after_judgments, make_estimator
+from audiosim.ranking.about import About
+from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.separation import verdicts_on
+from audiosim.service.access.callers import CLIENT_OF_ANY
+from audiosim.service.collections.campaigns import published_models
+from audiosim.service.http.exchange import ServedDep, answer, chapter
+from audiosim.service.http.limits import IN_TURN
+from audiosim.service.types.campaign import EstimateOut
+from audiosim.service.types.evaluation import EstimateIn, EvaluateIn, EvaluationOut
+
+router = chapter("evaluation", dependencies=[CLIENT_OF_ANY, IN_TURN])
+
+
+@router.post("/evaluate", response_model=EvaluationOut)
+def evaluate_systems(asked: Annotated[EvaluateIn, Body()]) -> Response:
+    """Score the systems of some runs whose documents are all judged, as `audiosim evaluate` does."""
+    collection, measure = asked.to_domain()
+    found = evaluate(
+        collection, measure, unjudged=asked.unjudged, test=asked.test, seed=asked.seed, users=asked.users,
+        success=asked.success,
+    )  # fmt: skip
+    return answer({"measure": str(measure)} | found.to_dict() | {"guesses": list(collection.guesses)})
+
+
+@router.post("/estimate", response_model=EstimateOut)
+def estimate_systems(served: ServedDep, asked: Annotated[EstimateIn, Body()]) -> Response:
+    """Rank the systems of some runs from few judgments or none, as `audiosim estimate` does."""
+    model = asked.model or served.default_model
+    if asked.model is not None and asked.model not in (known := published_models()):  # never a file or an address
+        raise InputError(f"unknown model {asked.model!r:.80}, expected one of {', '.join(known)}")
+    collection, measure = asked.to_domain()
+    pool = build_pool(collection, measure.cutoff)
+    estimator = after_judgments(pool, make_estimator(pool, model), collection.judgments)
+    found = verdicts_on(
+        collection, estimator, expected_scores(measure, pool, asked.ideal), asked.distribution, asked.top,
+        About.parse(asked.about),
+    )  # fmt: skip
+    return answer(found.to_dict())

@@ -1,0 +1,79 @@
+"""Systems scored and ranked from tables in the body: the numbers of ir_measures, and of the library."""
+
+import ir_measures
+import numpy as np
+import pytest
+
+import audiosim
+
+
+def drawn(seed, judged=1.0):
+    """Runs and qrels of a random collection, with grades from 0 to 3 of a share of the pairs."""
+    draw = np.random.default_rng(seed)
+    queries, documents = [f"q{n}" for n in range(6)], [f"d{n:02d}" for n in range(12)]
+    runs = {
+        system: {
+            query: dict(zip(documents, draw.permutation(12).astype(float).tolist(), strict=True)) for query in queries
+        }
+        for system in ("a", "b", "c")
+    }
+    qrels = {query: {one: float(draw.integers(4)) for one in documents if draw.random() < judged} for query in queries}
+    return runs, qrels
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP(rel=2)@10", "P(rel=1)@5", "RR(rel=2)@10"])
+def test_scores_of_tables_are_those_of_ir_measures(http, seed, measure):
+    runs, qrels = drawn(seed)
+    answer = http.post(
+        "/v1/evaluate", json={"runs": runs, "judgments": qrels, "measure": measure, "scale": "0-3"}
+    ).json()
+    whole = {query: {one: int(grade) for one, grade in some.items()} for query, some in qrels.items()}
+    theirs = {
+        system: ir_measures.calc_aggregate([ir_measures.parse_measure(measure)], whole, run)
+        for system, run in runs.items()
+    }
+    for row in answer["systems"]:
+        assert row["mean"] == pytest.approx(next(iter(theirs[row["system"]].values())), abs=1e-12)
+    means = [row["mean"] for row in answer["systems"]]
+    assert means == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize("measure", ["CG@5", "nDCG@5"])
+def test_a_ranking_of_tables_is_that_of_the_library_and_of_the_scores_once_everything_is_judged(http, measure):
+    for judged in (0.3, 1.0):
+        runs, qrels = drawn(7, judged)
+        body = {"runs": runs, "judgments": qrels, "measure": measure, "scale": "0-3", "about": ["queries"]}
+        answer = http.post("/v1/estimate", json=body).json()
+        collection = audiosim.Collection.from_frames(runs, qrels, scale="0-3")
+        ours = audiosim.estimate(collection, measure=measure, about="queries")
+        assert [row["system"] for row in answer["systems"]] == [row["system"] for row in ours.system_rows()]
+        said = {row["system"]: row["expectation"] for row in answer["systems"]}
+        assert said == pytest.approx({row["system"]: row["expectation"] for row in ours.system_rows()}, abs=1e-12)
+    scores = http.post("/v1/evaluate", json={"runs": runs, "judgments": qrels, "measure": measure, "scale": "0-3"})
+    assert said == pytest.approx({row["system"]: row["mean"] for row in scores.json()["systems"]}, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("address", "change", "said"),
+    [
+        ("estimate", {"model": "/etc/passwd.json"}, "unknown model"),
+        ("estimate", {"model": "remote:http://127.0.0.1:1"}, "unknown model"),
+        ("estimate", {"runs": "runs.trec"}, "Expected `object`, got `str` - at `$.runs`"),
+        ("estimate", {"about": ["nobody"]}, "nobody"),
+        (
+            "evaluate",
+            {"judgments": {"q0": {"d00": "good"}}},
+            "Expected `float`, got `str` - at `$.judgments[...][...]`",
+        ),
+        ("evaluate", {"measure": "nGDC"}, "unknown measure"),
+        ("evaluate", {"runs": {}}, "length >= 1 - at `$.runs`"),
+        ("evaluate", {"qrels": {}}, "unknown field `qrels`"),
+        ("evaluate", {"judgments": {}}, "not judged"),
+    ],
+)
+def test_a_wrong_table_or_name_is_one_line(http, address, change, said):
+    runs, qrels = drawn(1)
+    answer = http.post(f"/v1/{address}", json={"runs": runs, "judgments": qrels, "scale": "0-3"} | change)
+    assert answer.status_code == 422
+    assert said in answer.json()["detail"]
