@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.cluster.turns import HERE, Workers
 from audiosim.collection.arguments import as_collection, judgments_in_place_of, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.memory import pairs_in_memory
@@ -35,6 +34,7 @@ from audiosim.report.screen import progress
 from audiosim.results.value import frame_of, in_notebook
 from audiosim.simulation import Replay, replay
 from audiosim.stats.arrays import Integers
+from audiosim.workers import HERE, Workers
 
 if TYPE_CHECKING:
     import pandas as pd

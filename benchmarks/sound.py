@@ -195,8 +195,7 @@ def workers(paths: list[Path], repeats: int, figures: Figures) -> None:
         each = 1000 * ((end - middle) - (middle - start)) / (len(sounds) - len(few))
         figures.add(f"a clip in {jobs} worker{'s' if jobs > 1 else ''}, once they run", each)
     one, nine = (spent(lambda jobs=jobs: extract(dict(list(sounds.items())[:9]), jobs)) for jobs in (1, 9))
-    figures.add("a further worker", 1000 * (nine - one) / 8, limit=START_MS)
-    figures.add("the first worker, and what forks it", 1000 * one - 9 * each, limit=START_MS)
+    figures.add("starting a worker", 1000 * (nine - one) / 8, limit=START_MS)
 
 
 def spent(work: Callable[[], object]) -> float:

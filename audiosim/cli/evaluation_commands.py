@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.cli import options
-from audiosim.cluster.turns import Workers
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
 from audiosim.evaluation.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
@@ -17,6 +16,7 @@ from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.measures.scores import Unjudged, judged_runs
 from audiosim.ranking.about import OF_THIS_KIND
 from audiosim.stats.tests import SAMPLES, TESTS
+from audiosim.workers import Workers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

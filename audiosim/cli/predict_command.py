@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from audiosim.cli import options
-from audiosim.cluster.turns import Workers
 from audiosim.collection.collection import Collection
 from audiosim.collection.evidence import is_feature_file
 from audiosim.collection.kinds import qrels_lines
@@ -27,6 +26,7 @@ from audiosim.stats.arrays import Array
 from audiosim.stats.threads import one_thread
 from audiosim.tables.arrays import write_parquet
 from audiosim.tables.text import write_text, write_texts
+from audiosim.workers import Workers
 
 MOST_FILES = 1000
 ROW_GROUP = 100_000  # rows per row group of a Parquet file

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.campaign.timing import Pace, pace
-from audiosim.cluster.turns import Workers
 from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
@@ -32,6 +31,7 @@ from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_di
 from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS, Forecast, drawn_grades, forecast
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments
+from audiosim.workers import Workers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from audiosim.cluster.turns import HERE, Workers
 from audiosim.errors import InputError
 from audiosim.joint.posterior import FEW, Belief
 from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.stopping import Judgments
 from audiosim.simulation.alternatives import scores_of
 from audiosim.stats.arrays import Array, Integers
+from audiosim.workers import HERE, Workers
 
 SIMULATED_CAMPAIGNS = 10
 BATCH = 20  # fewest pairs that a simulated campaign hands out at a time

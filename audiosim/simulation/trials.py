@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from audiosim.cluster.turns import each_in_turn
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Run, queries_of
 from audiosim.errors import InputError
@@ -16,6 +15,7 @@ from audiosim.ranking import Selection, StoppingRule
 from audiosim.simulation.calibration import Observation, Truth, agreement_of, claims_of, observation_summary
 from audiosim.simulation.replay import check_complete
 from audiosim.stats.arrays import Array
+from audiosim.workers import each_in_turn
 
 # Random parts of a collection for simulated campaigns, and the remainder, from which a model may learn.
 

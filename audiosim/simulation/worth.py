@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from audiosim.cluster.turns import each_in_turn
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
@@ -30,6 +29,7 @@ from audiosim.training.examples import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.scores import LEAST
 from audiosim.training.train import train
+from audiosim.workers import each_in_turn
 
 if TYPE_CHECKING:
     import pandas as pd

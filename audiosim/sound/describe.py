@@ -11,7 +11,7 @@ from typing import NamedTuple
 import lazy_loader
 import numpy as np
 
-from audiosim.cluster import dask_cluster, workers
+from audiosim import workers
 from audiosim.errors import InputError, SoundError
 from audiosim.results.value import need
 from audiosim.sound import decode
@@ -107,22 +107,22 @@ def describe_all(
     one = partial(describe_file, parameters=parameters, read=portable)
     limit = partial(_limit_s, limit_s)
     if scheduler is not None:
-        return dask_cluster.spread_on_cluster(
+        return workers.spread_on_cluster(
             partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost
         )
     filter_banks(parameters)  # computed once here, so that the workers do not each import librosa
     prepare = partial(prepare_for, parameters)
-    return workers.spread_on_workers(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
+    return workers.spread(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
 
 
-def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Standby[Recording, Described | Failure]:
+def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Crew[Recording, Described | Failure]:
     """Worker that describes files one by one, made ready before the first.
 
     Arguments as for `describe_all`.
     """
     need("sound", "describing sound")
     one = partial(describe_file, parameters=parameters, read=read)
-    return workers.Standby(one, partial(_limit_s, limit_s), _lost, partial(prepare_for, parameters))
+    return workers.Crew(one, partial(_limit_s, limit_s), _lost, partial(prepare_for, parameters))
 
 
 def prepare_for(parameters: Parameters) -> None:

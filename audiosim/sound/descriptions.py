@@ -8,13 +8,12 @@ recordings have.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from audiosim.cluster.dask_cluster import together
 from audiosim.collection.evidence import Evidence, read_vectors
 from audiosim.errors import InputError
 from audiosim.results.value import cached_property
@@ -29,6 +28,7 @@ from audiosim.sound.search import SAMPLE, SHORTLIST, TOGETHER, Divergence, drawn
 from audiosim.sound.store import ENTRIES
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.text import did_you_mean
+from audiosim.workers import Workers
 
 # Recordings to search by several descriptions: those of an index or of shards, and sounds outside them.
 
@@ -463,7 +463,7 @@ def search_shards(
     folders = [str(shard) for shard in shards]
     if not folders:
         raise InputError("there is no shard to search: expected at least one index")
-    spread: Spread = map if scheduler is None else partial(together, scheduler=scheduler)
+    spread: Spread = map if scheduler is None else Workers(scheduler=scheduler).map
     open_in = list(spread(_count_open, folders))
     count, plain = sum(open_in), divergence == "kl" and not proximity
     size = k if plain else max(1, count) if count <= SAMPLE else max(SHORTLIST, 4 * k)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audiosim.cluster import dask_cluster, workers
+from audiosim import workers
 from audiosim.collection.evidence import Evidence, read_pieces
 from audiosim.errors import InputError, SoundError
 from audiosim.results.value import need
@@ -123,10 +123,10 @@ def embed_all(
     work = partial(embed_file, embedding=portable, read=read)
     if scheduler is not None:
         elsewhere = partial(_elsewhere, work, str(Path.cwd()))
-        yield from dask_cluster.spread_on_cluster(elsewhere, recordings, scheduler, _limit_s, _lost)
+        yield from workers.spread_on_cluster(elsewhere, recordings, scheduler, _limit_s, _lost)
         return
     count = joblib.effective_n_jobs(n_jobs)
-    yield from workers.spread_on_workers(work, recordings, count, _limit_s, _lost, partial(_prepare, portable))
+    yield from workers.spread(work, recordings, count, _limit_s, _lost, partial(_prepare, portable))
 
 
 def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embedded | Failure:

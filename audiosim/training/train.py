@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from audiosim.cluster.turns import Workers
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.training.findings import Training, describe_model
 from audiosim.training.fit import fit_model
 from audiosim.training.plan import Notes, Plan, plan_of
 from audiosim.training.validate import validate_model
+from audiosim.workers import Workers
 
 
 def train(

@@ -7,7 +7,6 @@ from itertools import count
 
 import numpy as np
 
-from audiosim.cluster.turns import HERE, Workers
 from audiosim.errors import InputError
 from audiosim.ordinal.features import FEATURES, factors
 from audiosim.ordinal.model import Model
@@ -34,6 +33,7 @@ from audiosim.training.validate_joint import (
     joint_scores,
     seen_only,
 )
+from audiosim.workers import HERE, Workers
 
 CLOSE = 1e-8  # gain of log-likelihood at which a search in a validation ends: 1e-4 standard errors from the maximum
 SEES_ALL = (

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from audiosim.cluster.turns import HERE, Workers
 from audiosim.collection.pool import Pool
 from audiosim.errors import InputError
 from audiosim.joint.model import JointEstimator
@@ -20,6 +19,7 @@ from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.training.cross_validate import View
 from audiosim.training.examples import Examples, Judged, Way, deal, draw
 from audiosim.training.scores import Forecast, PredictionScore, score_predictions
+from audiosim.workers import HERE, Workers
 
 JUDGED = 0.1  # default share of each held-out query that is judged, also used for the second half of the intervals
 HALVINGS = 3

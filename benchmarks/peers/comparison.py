@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from audiosim.cluster.turns import each_in_turn
 from audiosim.errors import AudiosimError, InputError
 from audiosim.ranking import Selection
 from audiosim.ranking.ranking import Ranking
@@ -19,6 +18,7 @@ from audiosim.simulation.trials import Part, Trial
 from audiosim.stats.arrays import Array
 from audiosim.tables.text import write_text
 from audiosim.text import one_line
+from audiosim.workers import each_in_turn
 from peers.statement import LEVEL, Outcome, StatedRanking, pairs_of
 from peers.task import Grader, Peer, Task, check_measure_of_peers
 

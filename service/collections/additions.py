@@ -17,7 +17,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from audiosim.cluster.workers import Standby
 from audiosim.collection.arrivals import (
     ARRIVALS,
     SOUND_FILES,
@@ -50,6 +49,7 @@ from audiosim.sound.describe import Described, Failure, describer, frames_of_ind
 from audiosim.sound.index import append_later, load_all
 from audiosim.sound.parameters import Parameters
 from audiosim.sound.store import Recording
+from audiosim.workers import Crew
 
 # Files of additions to a served collection: written before the additions are applied, restored if that fails.
 
@@ -217,7 +217,7 @@ class Receiver:
 
     def __init__(self, served: Served) -> None:
         self._served, self._turn = served, served.changing
-        self._describers: dict[Path, Standby[Recording, Described | Failure]] = {}
+        self._describers: dict[Path, Crew[Recording, Described | Failure]] = {}
         self._following = Loop("following the folders", self._follow)
         self._warm = False
 
@@ -359,7 +359,7 @@ class Receiver:
             append_later(one.collection.sounds, outcome)
         return outcome.recording, document
 
-    def _describer(self, index: Path) -> Standby[Recording, Described | Failure]:
+    def _describer(self, index: Path) -> Crew[Recording, Described | Failure]:
         if index not in self._describers:
             self._describers[index] = describer(_portable(frames_of_index(index)), READ, LIMIT_S)
         return self._describers[index]

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import audiosim
+from audiosim import workers
 from audiosim.cli.simulation_command import _Game
-from audiosim.cluster import dask_cluster
-from audiosim.cluster.turns import each_in_turn
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.about import About
 from audiosim.ranking.rules import DrawnByDoubt
 from audiosim.simulation import Design, Trial, draw_parts, follow, synthetic_collection
+from audiosim.workers import each_in_turn
 
 DEMO = Path(audiosim.__file__).parents[1] / "fixtures" / "demo"
 
@@ -152,18 +152,18 @@ def test_an_error_in_the_work_is_raised_here(dask_here):
 
 @on_cluster
 def test_a_worker_of_another_version_is_named_before_any_work(dask_here, monkeypatch):
-    monkeypatch.setattr(audiosim, "__version__", "9.9.9")
+    monkeypatch.setattr(workers, "version", {"audiosim": "9.9.9"}.get)
     began = []
     with pytest.raises(InputError, match=r"^worker tcp://127\.0\.0\.1:\d+ runs audiosim \d") as error:
         list(each_in_turn(began.append, 2, 1, quietly, dask_here.address))
-    assert "expected audiosim 9.9.9, numpy" in str(error.value)
+    assert "expected audiosim 9.9.9, numpy not installed" in str(error.value)
     assert str(error.value).endswith("as here; 1 more differ")
 
 
 def test_a_worker_of_another_version_that_joins_late_refuses_its_work():
-    others = dask_cluster._versions() | {"audiosim": "0.0.1"}
+    others = workers._versions() | {"audiosim": "0.0.1"}
     with pytest.raises(InputError, match=r"^a worker that joined runs audiosim \d.* expected audiosim 0\.0\.1, numpy"):
-        dask_cluster._unpacked(b"", 0, others)
+        workers._unpacked(b"", 0, others)
 
 
 @on_cluster
@@ -275,12 +275,12 @@ def page_server():
 
 @pytest.mark.slow
 def test_a_server_that_is_no_scheduler_is_an_error(monkeypatch, page_server):
-    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+    monkeypatch.setattr(workers, "CONNECT_S", 1)
     refused(page_server)
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
-    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+    monkeypatch.setattr(workers, "CONNECT_S", 1)
     refused("tcp://127.0.0.1:9")
 
 
@@ -292,7 +292,7 @@ def test_a_second_attempt_does_not_wait_for_what_is_left_of_the_first(monkeypatc
         gc.collect()
         return run(*args, **options)
 
-    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+    monkeypatch.setattr(workers, "CONNECT_S", 1)
     refused(page_server)
     monkeypatch.setattr(utils, "asyncio_run", collect_and_run)
     refused("tcp://127.0.0.1:9")

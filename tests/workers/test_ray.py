@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from audiosim.cluster.turns import each_in_turn
+from audiosim.workers import each_in_turn
 
 
 def product(number):

@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,8 +13,8 @@ from contextlib import closing
 
 import pytest
 
-from audiosim.cluster.workers import WINDOW, Standby, spread_on_workers
 from audiosim.errors import InputError
+from audiosim.workers import AHEAD, Crew, spread
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 
@@ -63,7 +64,7 @@ def lost(task, why):
 
 
 def done(act, tasks, workers=2, limit_s=five_minutes):
-    return list(spread_on_workers(act, tasks, workers, limit_s, lost))
+    return list(spread(act, tasks, workers, limit_s, lost))
 
 
 @pytest.mark.slow
@@ -85,7 +86,6 @@ def test_nothing_to_do_starts_nothing(act):
         (("signal", signal.SIGABRT), "crashed (signal 6, Aborted)"),
         (("signal", signal.SIGKILL), "crashed (signal 9, Killed)"),
         (("exit", 3), "crashed (exit code 3)"),
-        (("exit", 0), "crashed (exit code 0)"),
     ],
 )
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_task_that_hangs_is_ended_at_its_limit(act):
 @pytest.mark.slow
 @pytest.mark.slow
 def test_time_that_the_caller_takes_counts_for_no_task(act):
-    results = spread_on_workers(act, [("give", n) for n in range(12)], 1, lambda task: 3.0, lost)
+    results = spread(act, [("give", n) for n in range(12)], 1, lambda task: 3.0, lost)
     seen = []
     for result in results:
         seen.append(result)
@@ -127,9 +127,9 @@ def test_time_that_the_caller_takes_counts_for_no_task(act):
 def test_tasks_are_taken_as_they_are_needed(act):
     taken = []
     endless = (taken.append(n) or ("give", n) for n in itertools.count())
-    with closing(spread_on_workers(act, endless, 2, five_minutes, lost)) as results:
+    with closing(spread(act, endless, 2, five_minutes, lost)) as results:
         assert list(itertools.islice(results, 10)) == list(range(10))
-    assert len(taken) <= 10 + 2 * WINDOW
+    assert len(taken) <= 10 + 2 * AHEAD
 
 
 def gone(pid):
@@ -142,35 +142,35 @@ def gone(pid):
 
 @pytest.mark.slow
 def test_closing_ends_the_workers_at_once(act):
-    tasks = [("pid", None), ("pid", None), *[("sleep", 1000)] * 8]
-    with closing(spread_on_workers(act, tasks, 2, five_minutes, lost)) as results:
-        pids = {next(results), next(results)}
+    tasks = [("pid", None), *[("sleep", 1000)] * 8]
+    with closing(spread(act, tasks, 2, five_minutes, lost)) as results:
+        assert next(results) != os.getpid()
+        pids = {process.pid for process in multiprocessing.active_children()}
         assert len(pids) == 2
-        assert os.getpid() not in pids
     assert all(map(gone, pids))
 
 
 @pytest.mark.slow
 def test_an_exception_is_raised_in_its_turn_and_says_where_it_comes_from(act):
-    results = spread_on_workers(
-        act, [("give", 0), ("give", 1), ("raise", "no such thing"), ("give", 3)], 2, five_minutes, lost
-    )
+    results = spread(act, [("give", 0), ("give", 1), ("raise", "no such thing"), ("give", 3)], 2, five_minutes, lost)
     assert (next(results), next(results)) == (0, 1)
-    with pytest.raises(ValueError, match=r"^no such thing\n") as raised:
+    with pytest.raises(ValueError, match=r"^no such thing$") as raised:
         next(results)
-    assert "in act" in raised.value.__notes__[0]
+    assert "in act" in str(raised.value.__cause__)
 
 
-def test_an_exception_that_cannot_be_sent_is_told_of(act):
-    with pytest.raises(RuntimeError, match=r"Stubborn: cannot be sent"):
+@pytest.mark.slow
+def test_an_exception_that_cannot_be_sent_is_an_error(act):
+    with pytest.raises(InputError, match=r"^worker processes end: Unpicklable object from worker$"):
         done(act, [("raise", None)])
 
 
+@pytest.mark.slow
 def test_workers_that_cannot_start_are_an_error_not_a_loop(act, tmp_path, capfd):
     (tmp_path / "acts_of_workers.py").write_text("raise ImportError('gone meanwhile')")
-    with pytest.raises(InputError, match=r"^a worker process cannot be started: it crashed \(exit code 1\)$"):
+    with pytest.raises(InputError, match=r"^worker processes end: All workers expired$"):
         done(act, [("give", 0)])
-    assert "gone meanwhile" in capfd.readouterr().err
+    assert "gone meanwhile" in capfd.readouterr().out
 
 
 @pytest.mark.slow
@@ -190,8 +190,8 @@ HANG = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from acts_of_workers import act
-from audiosim.cluster.workers import spread_on_workers
-results = spread_on_workers(act, [("pid", 0), ("pid", 0), *[("sleep", 1000)] * 8], 2, lambda task: 1000.0, print)
+from audiosim.workers import spread
+results = spread(act, [("pid", 0), ("pid", 0), *[("sleep", 1000)] * 8], 2, lambda task: 1000.0, print)
 print(next(results), next(results), flush=True)
 next(results)
 """
@@ -218,17 +218,23 @@ def test_workers_end_with_the_process_they_work_for_even_while_they_hang(act, tm
 
 @pytest.fixture
 def standby(act):
-    one = Standby(act, lambda task: 0.5 if task[0] == "sleep" else 300.0, lambda task, why: why)
+    one = Crew(act, lambda task: 0.5 if task[0] == "sleep" else 300.0, lambda task, why: why)
     yield one
     one.end()
 
 
 @pytest.mark.slow
-def test_a_worker_that_stands_by_does_what_comes_and_each_task_in_a_process_of_its_own(standby):
+def test_a_worker_that_stands_by_does_what_comes_in_another_process(standby):
     standby.start()
     assert standby.do(("value", 3)) == 3
-    first, second = standby.do(("pid", None)), standby.do(("pid", None))
-    assert len({first, second, os.getpid()}) == 3
+    assert standby.do(("pid", None)) != os.getpid()
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_ended_while_it_has_nothing_to_do_is_replaced(standby):
+    os.kill(standby.do(("pid", None)), signal.SIGKILL)
+    time.sleep(0.5)
+    assert standby.do(("value", 3)) == 3
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Work distributed over processes, and over the machines of a Dask cluster."""
