@@ -7,7 +7,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,13 +31,12 @@ from audiosim.ranking.separation import two_systems_of_pool
 from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
 from audiosim.ranking.two_systems import TwoSystems, check_level, check_two
 from audiosim.report.screen import progress
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result
 from audiosim.simulation import Replay, replay
 from audiosim.stats.arrays import Integers
 from audiosim.workers import HERE, Workers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 SHOWN = 25  # most pairs in a plot
@@ -45,13 +44,15 @@ ModelOrName = NameOrFile | RelevanceEstimator | None
 
 
 @dataclass(frozen=True, eq=False)
-class NextPairs:
+class NextPairs(Result):
     """Pairs to judge next, the most informative first.
 
     selection_rule  name of the selection rule
     pairs           pairs of query and document
     weights         weight of each pair by the rule
     """
+
+    columns: ClassVar = ("query", "document", "weight")
 
     selection_rule: str
     pairs: tuple[Pair, ...]
@@ -68,8 +69,6 @@ class NextPairs:
     def __repr__(self) -> str:
         return f"{len(self.pairs)} pairs to judge next, by {self.selection_rule}"
 
-    _repr_html_ = in_notebook
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per pair: query, document, weight."""
         return [pair._asdict() | {"weight": weight} for pair, weight in zip(self.pairs, self.weights, strict=True)]
@@ -77,10 +76,6 @@ class NextPairs:
     def to_dict(self) -> list[dict[str, Any]]:
         """The pairs as plain values, ready for JSON."""
         return self.rows()
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The pairs as a pandas table: query, document, weight."""
-        return frame_of(self.rows(), ["query", "document", "weight"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The weights of the first pairs; new axes if None."""
@@ -182,7 +177,7 @@ def predict_pairs(
     name, levels, together = "", tuple[float, ...](), None
     for found in workers.each(work, len(parts)):
         name, levels, together = found.model, found.levels, found.covariance
-        rows = {Pair(row["query"], row["document"]): row for row in found.rows} | rows
+        rows = {Pair(row["query"], row["document"]): row for row in found.pairs} | rows
     if together is not None:
         at = list(map({pair: place for place, pair in enumerate(rows)}.__getitem__, wanted))
         together = together[np.ix_(at, at)]

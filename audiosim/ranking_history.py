@@ -22,14 +22,13 @@ from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_abou
 from audiosim.ranking.expected import estimate_after, expected_scores
 from audiosim.ranking.ranking import Ranking
 from audiosim.report.screen import progress
-from audiosim.results.value import frame_of, listed, notebook_html
+from audiosim.results.value import Result, Row, listed, plain
 from audiosim.stats.inference.ties import shared_ranks
 from audiosim.tables.arrays import check_regular
 from audiosim.tables.text import parse_json
 from audiosim.text import one_line
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 LOOKS = 10
@@ -75,7 +74,7 @@ class Look:
     @classmethod
     def of(cls, ranking: Ranking, source: str, time: str | None = None) -> "Look":
         """The look at a ranking."""
-        ranked = _ranked(ranking.system_rows())
+        ranked = _ranked(ranking.rows())
         confidence, about = ranking.confidence, ranking.about.words
         return cls(source, time, str(ranking.measure), about, ranking.judged, ranking.pool, confidence, ranked)
 
@@ -89,7 +88,7 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class RankingHistory:
+class RankingHistory(Result):
     """Looks at a ranking, in the given order: of one campaign, or of several releases.
 
     looks  all by one measure; the systems need not be the same
@@ -115,16 +114,12 @@ class RankingHistory:
             f"{first.judged} judged, {sure[1]} with {last.judged}"
         )
 
-    def _repr_html_(self) -> str:
-        """The history as notebooks show it: one line, and a row for each look."""
-        return notebook_html(repr(self), lambda: frame_of(self.rows()))
-
     @property
     def systems(self) -> tuple[str, ...]:
         """All systems: those of the last look, best first, then those only in earlier ones."""
         return tuple(dict.fromkeys(one.system for look in reversed(self.looks) for one in look.ranked))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def look_rows(self) -> list[Row]:
         """One row per look: source, time, judged, pool, confidence, about, best, and pairs that changed their order.
 
         swapped  pairs of systems whose order differs from the previous look; None for the first look
@@ -144,7 +139,7 @@ class RankingHistory:
             for look, count in zip(self.looks, swapped, strict=True)
         ]
 
-    def system_rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """One row per look and system: look (from 1), source, judged, confidence, system, rank, score, low, high."""
         return [
             {"look": number, "source": look.source, "judged": look.judged, "confidence": look.confidence}
@@ -155,15 +150,8 @@ class RankingHistory:
 
     def to_dict(self) -> dict[str, Any]:
         """The history as plain values, ready for JSON."""
-        looks = [
-            row | {"systems": [{key: getattr(one, key) for key in RankedScore.__slots__} for one in look.ranked]}
-            for row, look in zip(self.rows(), self.looks, strict=True)
-        ]
+        looks = [row | {"systems": plain(look.ranked)} for row, look in zip(self.look_rows(), self.looks, strict=True)]
         return {"measure": self.looks[0].measure, "looks": looks}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The history as a pandas table: a row for each look and system."""
-        return frame_of(self.system_rows())
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The score of each system at each look with its 95 % interval, the confidence below; new axes if None."""

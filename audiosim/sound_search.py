@@ -15,13 +15,12 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.kinds import run_lines, write_run
 from audiosim.collection.values import Run
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result
 from audiosim.sound.describe import frames_of_index
 from audiosim.sound.embedding import GAUSSIANS
 from audiosim.sound.embeddings import EMBEDDING_POINT, find_embedding
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -35,7 +34,7 @@ By = str | Sequence[str] | Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
-class NearestRecordings:
+class NearestRecordings(Result):
     """Recordings that sound most like each query, nearest first.
 
     system  name of their run
@@ -49,8 +48,6 @@ class NearestRecordings:
 
     def __repr__(self) -> str:
         return f"{len(self.found):,} queries with the recordings nearest to each, as the run of {self.system}"
-
-    _repr_html_ = in_notebook
 
     @property
     def run(self) -> Run:
@@ -83,10 +80,6 @@ class NearestRecordings:
         if spaced is not None:
             remedy = "audiosim init FOLDER gives recordings names that a run can hold; json and csv print any name"
             raise InputError(f"{spaced!r} has white space, which separates the columns of a run: {remedy}")
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The rows as a pandas table."""
-        return frame_of(self.rows())
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The mean divergence of each rank over the queries; new axes if None."""

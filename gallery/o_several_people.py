@@ -28,7 +28,7 @@ for _ in range(4):
             campaign.tell(Judgment(*pair, float(grade), name))
 ranking = campaign.ranking
 for whom, stated in (("these six people", ranking), ("listeners at large", ranking.at_large)):
-    width = np.mean([row["high"] - row["low"] for row in stated.system_rows()])
+    width = np.mean([row["high"] - row["low"] for row in stated.rows()])
     print(f"About {whom}: confidence {stated.confidence:.3f}, intervals of scores {width:.3f} wide")
 
 # %%

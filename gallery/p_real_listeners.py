@@ -31,10 +31,10 @@ else:
     chosen = tuple(theirs[place] for place in sorted(rng.choice(len(theirs), 100, replace=False).tolist()))
     some = replace(whole, judgments=chosen)
     truth = audiosim.estimate(replace(whole, judgments=others), measure="CG@10")
-    actual = {row["system"]: row["expectation"] for row in truth.system_rows()}
+    actual = {row["system"]: row["expectation"] for row in truth.rows()}
     lines = []
     for about in ("panel", "listeners"):
-        rows = audiosim.estimate(some, measure="CG@10", about=about).system_rows()
+        rows = audiosim.estimate(some, measure="CG@10", about=about).rows()
         held = sum(row["low"] <= actual[row["system"]] <= row["high"] for row in rows)
         lines.append(f"{about}: {held} of {len(rows)} intervals hold what the ten others said")
     low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))
@@ -58,9 +58,9 @@ if data.is_dir():
         if number % 20 == 0:
             ranking = campaign.ranking
             listeners = ranking.at_large
-            means = [actual[row["system"]] for row in listeners.system_rows()]
+            means = [actual[row["system"]] for row in listeners.rows()]
             right = np.mean([above > below for place, above in enumerate(means) for below in means[place + 1 :]])
-            held = np.mean([row["low"] <= actual[row["system"]] <= row["high"] for row in listeners.system_rows()])
+            held = np.mean([row["low"] <= actual[row["system"]] <= row["high"] for row in listeners.rows()])
             moments.append((number, ranking.confidence, listeners.confidence, right, held))
     judged, of_panel, at_large, right, held = np.array(moments).T
     figure, axes = plt.subplots()

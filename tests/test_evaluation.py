@@ -24,7 +24,7 @@ CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def test_means_and_intervals_are_those_of_scipy(demo, scores, bounded_by_scipy):
-    rows = evaluate(demo, "CG@5").system_rows()
+    rows = evaluate(demo, "CG@5").rows()
     assert [row["mean"] for row in rows] == sorted((row["mean"] for row in rows), reverse=True)
     for row in rows:
         values = scores[row["system"]]
@@ -39,7 +39,7 @@ def test_no_interval_of_a_bounded_measure_leaves_its_bounds_even_with_two_querie
     for first, second in zip(queries[:12], queries[12:], strict=True):
         runs = tuple(replace(run, rankings={q: run.rankings[q] for q in (first, second)}) for run in demo.runs)
         found = evaluate(replace(demo, runs=runs), measure, test=test, resamples=20)
-        for row in found.system_rows():
+        for row in found.rows():
             assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1
             assert 0 <= row["new_low"] <= row["new_high"] <= 1
             if "satisfied" in row:
@@ -49,7 +49,7 @@ def test_no_interval_of_a_bounded_measure_leaves_its_bounds_even_with_two_querie
 
 
 def test_the_original_forms_keep_the_t_interval_and_no_upper_end(demo):
-    for row in evaluate(demo, "DCG(form=original)@5").system_rows():
+    for row in evaluate(demo, "DCG(form=original)@5").rows():
         assert row["new_high"] > row["high"] > row["mean"] > 1
 
 
@@ -80,7 +80,7 @@ def test_every_test_gives_every_pair_a_row_and_draws_the_same_with_the_same_seed
 def test_success_and_satisfied_users_follow_the_published_cubic(demo, scores):
     # Table 4.3, CG linear, Fine: coefficients read from the thesis, applied to scores by plain arithmetic.
     a = published_mapping("CG@5", "fine").coefficients
-    for row in evaluate(demo, "CG@5").system_rows():
+    for row in evaluate(demo, "CG@5").rows():
         x = scores[row["system"]]
         shares = a[0] + a[1] * x + a[2] * x**2 + a[3] * x**3
         assert row["satisfied"] == pytest.approx(shares.mean())
@@ -90,7 +90,7 @@ def test_success_and_satisfied_users_follow_the_published_cubic(demo, scores):
 def test_a_measure_without_a_published_mapping_says_nothing_of_people(demo):
     found = evaluate(demo, "P(min=55)@5")
     assert found.satisfied is None
-    assert "satisfied" not in found.system_rows()[0]
+    assert "satisfied" not in found.rows()[0]
 
 
 def test_an_evaluation_turns_into_pandas(demo):
@@ -107,7 +107,7 @@ def test_friedman_s_test_and_tukey_s_differences_are_those_of_scipy(demo, scores
     assert found.to_dict()["friedman"] == pytest.approx({"chi_squared": peer.statistic, "freedom": 9, "p": peer.pvalue})
     ranks = stats.rankdata(np.stack(list(scores.values())).round(9), axis=0)
     means = dict(zip(scores, ranks.mean(axis=1), strict=True))
-    assert {row["system"]: row["mean_rank"] for row in found.system_rows()} == pytest.approx(means)
+    assert {row["system"]: row["mean_rank"] for row in found.rows()} == pytest.approx(means)
     error = np.sqrt(ranks.var(axis=0, ddof=1).mean() / 24)
     reach = stats.studentized_range.ppf(0.95, 10, np.inf) * error
     for row in found.pair_rows():
@@ -122,7 +122,7 @@ def test_so_many_of_n_users_are_satisfied_as_the_binomial_has_it(demo, scores):
     # Urbano (2013), equation 4.2, the mean over the queries, with the cubic of Table 4.3 for CG on Fine.
     a = published_mapping("CG@5", "fine").coefficients
     found = evaluate(demo, "CG@5", users=15)
-    for row in found.system_rows():
+    for row in found.rows():
         x = scores[row["system"]]
         shares = a[0] + a[1] * x + a[2] * x**2 + a[3] * x**3
         expected = stats.binom.pmf(np.arange(16), 15, shares[:, None]).mean(axis=0)
@@ -142,7 +142,7 @@ def test_so_many_of_n_users_are_satisfied_as_the_binomial_has_it(demo, scores):
 )
 def test_judgments_are_read_on_an_artificial_scale_and_its_published_mapping_answers(demo, scale, measure, by_hand):
     grades = demo.grades()
-    rows = evaluate(demo, measure, scale=scale).system_rows()
+    rows = evaluate(demo, measure, scale=scale).rows()
     for row in rows:
         (run,) = [run for run in demo.runs if run.system == row["system"]]
         values = [by_hand(np.array([grades[q, d] for d in run.rankings[q][:5]])).mean() for q in run.rankings]
@@ -200,7 +200,7 @@ def test_a_page_says_which_part_could_not_be_computed(demo, tmp_path, judged):
 
 def test_success_is_counted_above_any_share_of_users(demo, scores):
     mapping = published_mapping("CG@5", "fine")
-    for row in evaluate(demo, "CG@5", success=0.7).system_rows():
+    for row in evaluate(demo, "CG@5", success=0.7).rows():
         assert row["success"] == pytest.approx((mapping.probability(scores[row["system"]]) > 0.7).mean())
     with pytest.raises(InputError, match="the threshold of success is a share of the users, from 0 to 1, got 2"):
         evaluate(demo, "CG@5", success=2)
@@ -296,7 +296,7 @@ def test_measures_agree_on_the_ranking_as_scipy_has_it(demo):
         ("nDCG@5", "RR(min=40)@5"),
     ]
     for row in rows:
-        one, other = ({line["system"]: line["mean"] for line in found[row[key]].system_rows()} for key in "ab")
+        one, other = ({line["system"]: line["mean"] for line in found[row[key]].rows()} for key in "ab")
         values = [(one[system], other[system]) for system in one]
         assert row["rho"] == pytest.approx(stats.spearmanr(*zip(*values, strict=True)).statistic)
         gaps = np.subtract(*np.array(values).T)

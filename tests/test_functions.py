@@ -57,7 +57,7 @@ def test_predict_is_the_command_of_its_name(run, demo, tmp_path):
 @pytest.mark.slow
 def test_where_the_model_was_refused_gains_are_those_of_what_the_ranking_states_instead(judged):
     some = judged.judgments[::4]
-    said = audiosim.predict(judged, pairs=[one.pair for one in some], judgments=()).rows
+    said = audiosim.predict(judged, pairs=[one.pair for one in some], judgments=()).pairs
     middle = np.median([row["gain"] for row in said])
     wrong = tuple(
         replace(one, grade=0.0 if row["gain"] > middle else 100.0) for one, row in zip(some, said, strict=True)
@@ -67,7 +67,7 @@ def test_where_the_model_was_refused_gains_are_those_of_what_the_ranking_states_
     assert ranking.check.verdict == "FAIL"
     rows = audiosim.predict(collection).rows
     asked = [(row["query"], row["document"]) for row in rows[:7]]
-    assert [row["gain"] for row in audiosim.predict(collection, pairs=asked).rows] == pytest.approx(
+    assert [row["gain"] for row in audiosim.predict(collection, pairs=asked).pairs] == pytest.approx(
         [row["gain"] for row in rows[:7]], rel=1e-9
     )
     gains = {(row["query"], row["document"]): row["gain"] for row in rows}
@@ -230,7 +230,7 @@ def test_every_result_is_tabled_told_and_drawn_on_the_axes_it_is_given(found, na
 def test_what_is_drawn_is_what_was_found(found):
     from matplotlib import pyplot
 
-    rows = found["evaluate"].system_rows()
+    rows = found["evaluate"].rows()
     axes = found["evaluate"].plot()
     (dots,) = axes.get_lines()
     assert dots.get_xdata().tolist() == [row["mean"] for row in rows]

@@ -29,7 +29,7 @@ def test_the_marks_are_the_systems_with_their_intervals(ranking):
     spec = audiosim.hover(ranking).to_dict()
     told = [(row["name"], row["low"], row["middle"], row["high"]) for row in spec["layer"][0]["data"]["values"]]
     keys = ("system", "low", "expectation", "high")
-    assert told == [tuple(row[key] for key in keys) for row in ranking.system_rows()]
+    assert told == [tuple(row[key] for key in keys) for row in ranking.rows()]
     assert spec == audiosim.hover(ranking.plot()).to_dict()
 
 
@@ -103,7 +103,7 @@ def test_a_report_shows_its_numbers_where_the_pointer_is_and_asks_no_other_host(
         said = page.inner_text("#vg-tooltip-element")
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         browser.close()
-    best = audiosim.estimate(small_demo, "mjud").system_rows()[0]
+    best = audiosim.estimate(small_demo, "mjud").rows()[0]
     assert best["system"] in said
     assert f"{best['expectation']:.3f}" in said
     assert wrong == []

@@ -29,7 +29,7 @@ def collection(demo):
 
 
 def told(ranking):
-    return [(row["system"], row["expectation"], row["low"], row["high"]) for row in ranking.system_rows()]
+    return [(row["system"], row["expectation"], row["low"], row["high"]) for row in ranking.rows()]
 
 
 def seen(look):
@@ -47,7 +47,7 @@ def test_a_look_is_the_estimate_from_the_judgments_made_by_then(collection):
 
 def test_swapped_pairs_are_those_whose_order_changed_since_the_look_before(collection):
     found = audiosim.history(collection, looks=4, model="mjud")
-    rows = found.rows()
+    rows = found.look_rows()
     assert rows[0]["swapped"] is None
     for before, after, row in zip(found.looks, found.looks[1:], rows[1:], strict=False):
         order, then = ([one.system for one in look.ranked] for look in (before, after))

@@ -94,7 +94,7 @@ def test_intervals_of_imputed_means_hold_the_mean_of_the_population_at_least_as_
 def test_judged_in_full_it_says_what_the_scores_of_the_queries_say(made, whole, bounded_by_scipy):
     mapping = published_mapping("CG@5", "fine")
     grades = made.grades()
-    for row in whole.system_rows():
+    for row in whole.rows():
         run = next(run for run in made.runs if run.system == row["system"])
         scores = np.array([np.mean([grades[q, d] for d in top]) / 100 for q, top in run.rankings.items()])
         shares = mapping.probability(scores)
@@ -119,8 +119,8 @@ def test_differences_are_of_pairs_of_queries(made, whole):
 @pytest.mark.slow
 def test_the_threshold_of_success_is_chosen(made, whole):
     none, every = record_of(made, threshold=1.0), record_of(made, threshold=0.0)
-    assert [row["success"] for row in none.system_rows()] == [0] * 5
-    assert [row["success"] for row in every.system_rows()] == [1] * 5
+    assert [row["success"] for row in none.rows()] == [0] * 5
+    assert [row["success"] for row in every.rows()] == [1] * 5
     with pytest.raises(InputError, match=r"threshold of success is a share of the users, from 0 to 1, got 2"):
         record_of(made, threshold=2)
     with pytest.raises(InputError, match="number of imputations must be at least 2, got 1"):
@@ -131,7 +131,7 @@ def test_the_threshold_of_success_is_chosen(made, whole):
 def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
     assert not some.complete
     assert some.model["name"] == "joint-fine"
-    wide = [np.mean([row["score_high"] - row["score_low"] for row in of.system_rows()]) for of in (whole, some)]
+    wide = [np.mean([row["score_high"] - row["score_low"] for row in of.rows()]) for of in (whole, some)]
     assert wide[1] > wide[0]
     assert some.agreement.pairs == 20
     assert some.curve[-1][0] == 90
@@ -140,7 +140,7 @@ def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
 @pytest.mark.slow
 def test_a_measure_without_a_published_mapping_says_nothing_of_users(made):
     record = record_of(made, "ERR@5")
-    assert "satisfied" not in record.system_rows()[0]
+    assert "satisfied" not in record.rows()[0]
     assert b"there are no statements about them" in bundle(record, DAY)["index.html"]
 
 
@@ -154,7 +154,7 @@ def test_a_bundle_has_all_that_is_stated_and_its_checksums(request, kind):
     sums = dict(reversed(line.split("  ")) for line in files["SHA256SUMS"].decode().splitlines())
     assert sums == {name: hashlib.sha256(text).hexdigest() for name, text in files.items() if name != "SHA256SUMS"}
     rows = list(csv.DictReader(io.StringIO(files["systems.csv"].decode())))
-    assert [row["system"] for row in rows] == [row["system"] for row in record.system_rows()]
+    assert [row["system"] for row in rows] == [row["system"] for row in record.rows()]
     assert len(list(csv.DictReader(io.StringIO(files["judgments.csv"].decode())))) == len(record.collection.judgments)
     value = json.loads(files["record.json"])
     assert (value["sources"], value["written"]) == ({"runs.tsv": "ab" * 32}, "2026-01-02")

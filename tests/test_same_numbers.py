@@ -88,15 +88,15 @@ def as_dictionaries(collection):
 def test_with_everything_judged_estimate_and_evaluate_state_the_same_score(seed, model):
     collection = drawn(seed)
     for written in written_at(3):
-        expected = by_system(evaluate(collection, written).system_rows(), "mean")
-        assert_same(by_system(estimate(collection, model, written, draws=2).system_rows(), "expectation"), expected)
+        expected = by_system(evaluate(collection, written).rows(), "mean")
+        assert_same(by_system(estimate(collection, model, written, draws=2).rows(), "expectation"), expected)
 
 
 def test_with_everything_judged_intervals_about_queries_of_this_kind_are_those_of_evaluate():
     collection = drawn(4)
     for written in written_at(3):
-        evaluated = evaluate(collection, written).system_rows()
-        stated = estimate(collection, "uniform", written, draws=2, about="queries").system_rows()
+        evaluated = evaluate(collection, written).rows()
+        stated = estimate(collection, "uniform", written, draws=2, about="queries").rows()
         for end in ("low", "high"):
             expected, found = (by_system(rows, end) for rows in (evaluated, stated))
             if "form=original" in written:  # the t-interval, cut at 0
@@ -113,11 +113,11 @@ def test_a_measure_as_ir_measures_writes_it_has_the_number_of_ir_measures(writte
         collection = drawn(seed)
         judged, runs = as_dictionaries(collection)
         expected = {name: ir_measures.calc_aggregate([measure], judged, run)[measure] for name, run in runs.items()}
-        found = by_system(evaluate(collection, written).system_rows(), "mean")
+        found = by_system(evaluate(collection, written).rows(), "mean")
         assert found == pytest.approx(expected, abs=within)
         for ideal in ("ordered", "correlated", "independent") if "nDCG" in written else ("ordered",):
             ranking = estimate(collection, "uniform", written, draws=2, ideal=ideal)
-            assert_same(by_system(ranking.system_rows(), "expectation"), found)
+            assert_same(by_system(ranking.rows(), "expectation"), found)
 
 
 # ir_measures gives RBP with `rel` to cwl_eval, which has no cutoff: here it is a loop over the definition,
@@ -136,7 +136,7 @@ def test_rbp_as_ir_measures_writes_it_is_a_sum_over_the_relevant_ranks(rel, p, c
                 if judged[query][document] >= rel
             ]
             expected[run.system] = sum(relevant) / len(judged)
-        assert_same(by_system(evaluate(collection, written).system_rows(), "mean"), expected)
+        assert_same(by_system(evaluate(collection, written).rows(), "mean"), expected)
     with pytest.raises(InputError, match=r"^rel of RBP\(rel=5\)@3 must be at most 4, the highest grade$"):
         estimate(drawn(0), "uniform", "RBP(rel=5)@3")
 
@@ -174,9 +174,9 @@ def test_a_measure_without_a_cutoff_takes_the_collection_s_and_unused_judgments_
     for written, (named, counted) in asked.items():
         chosen = [] if written is None else ["--measure", written]
         plain = () if written is None else (written,)
-        expected = by_system(evaluate(collection, named).system_rows(), "mean")
-        assert_same(by_system(evaluate(collection, *plain).system_rows(), "mean"), expected)
-        assert_same(by_system(estimate(collection, "uniform", *plain, draws=2).system_rows(), "expectation"), expected)
+        expected = by_system(evaluate(collection, named).rows(), "mean")
+        assert_same(by_system(evaluate(collection, *plain).rows(), "mean"), expected)
+        assert_same(by_system(estimate(collection, "uniform", *plain, draws=2).rows(), "expectation"), expected)
         for command in ("evaluate", "estimate"):
             code, said, err = run(command, tmp_path / "drawn", "--partial", "--format", "json", *chosen)
             found = json.loads(said)
@@ -207,9 +207,9 @@ def test_the_mean_of_a_run_does_not_depend_on_the_runs_beside_it(tmp_path):
 @pytest.mark.parametrize("written", ["nDCG@3", "RBP@3", "Q@3"])
 def test_comparisons_and_replays_end_at_the_scores_of_evaluate(written):
     collection = drawn(7)
-    expected = by_system(evaluate(collection, written).system_rows(), "mean")
+    expected = by_system(evaluate(collection, written).rows(), "mean")
     difference = compare(collection, "A", "B", "uniform", written).expectation
     assert difference == pytest.approx(expected["A"] - expected["B"], abs=1e-12)
     played = simulate(collection, "uniform", written, stopping_rule="judgments=999", batch=5)
-    assert_same(by_system(played.selection.ranking.system_rows(), "expectation"), expected)
+    assert_same(by_system(played.selection.ranking.rows(), "expectation"), expected)
     assert played.curve[-1].error == pytest.approx(0, abs=1e-12)

@@ -22,6 +22,7 @@ from audiosim.campaign.schema import TIMEOUT_S, campaigns_in, check_upgraded, lo
 from audiosim.campaign.store import FIRST, link
 from audiosim.campaign.tables import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
 from audiosim.errors import FormatError, InputError
+from audiosim.results.value import Value
 
 # Logs without some people's names: their answers stand under random names, and their own words are removed.
 #
@@ -94,16 +95,12 @@ FIELDS = tuple(Event.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class Archived(Value):
     """The log of one campaign in brief: its collection, number of events, and digest of the last one."""
 
     collection: str
     events: int
     digest: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values of the fields."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

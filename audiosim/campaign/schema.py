@@ -7,10 +7,9 @@ everything or nothing is done, so if two servers start together, one waits. Alem
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sql
 
@@ -25,6 +24,7 @@ from audiosim.campaign.engine import (
 )
 from audiosim.campaign.tables import CAMPAIGNS, LAYOUT, LAYOUTS, TABLES
 from audiosim.errors import InputError
+from audiosim.results.value import Value
 
 LATEST = str(LAYOUT)
 OLDEST = 4  # oldest layout that can be upgraded
@@ -35,7 +35,7 @@ LOG = logging.getLogger("audiosim")
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Value):
     """A change of a database's layout.
 
     database  URL, without password and query
@@ -48,10 +48,6 @@ class Migration:
     before: str
     layout: str
     kept: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return asdict(self)
 
 
 def migrate(url: str) -> Migration:

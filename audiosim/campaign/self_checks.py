@@ -7,14 +7,14 @@ The variance of that sum is by Hoeffding (1951), doi:10.1214/aoms/1177729545.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import chdtri, fdtrc, ndtr
 
 from audiosim.campaign.event import Record
 from audiosim.collection.values import Pair, Scale
+from audiosim.results.value import Value
 from audiosim.stats.arrays import Array
 
 FEWEST_CHECKS = 5  # fewest pairs for a warning
@@ -23,7 +23,7 @@ CARELESS = 0.01  # probability of this much noise if it were as usual, below whi
 
 
 @dataclass(frozen=True, slots=True)
-class SelfCheck:
+class SelfCheck(Value):
     """An assessor's answers compared with each other and with known grades.
 
     assessor   name
@@ -43,10 +43,6 @@ class SelfCheck:
     known: int
     attention: float | None
     warnings: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values of the fields."""
-        return asdict(self) | {"warnings": list(self.warnings)}
 
 
 def self_checks(records: Iterable[Record], scale: Scale, known: Mapping[Pair, float]) -> dict[str, SelfCheck]:

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from audiosim.campaign.event import ANSWERS, Event
 from audiosim.collection.task import ON_ONE_PAGE
 from audiosim.errors import InputError
+from audiosim.results.value import Value
 
 SLACK_S = 60.0  # total allowance for clock differences
 DAY_S = 86_400.0  # period over which listening times are summed
@@ -118,7 +119,7 @@ BREAK_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Value):
     """Pace at which one assessor judges, or several.
 
     answers   judgments and "cannot judge", including revised and withdrawn ones, which took time too
@@ -131,10 +132,6 @@ class Pace:
     answers: int
     per_hour: float | None
     median_s: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The pace as plain values, ready for JSON."""
-        return {"answers": self.answers, "per_hour": self.per_hour, "median_s": self.median_s}
 
 
 def pace(times: Iterable[Sequence[float]]) -> Pace:

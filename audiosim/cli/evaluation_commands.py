@@ -92,7 +92,7 @@ def evaluate(
         return
     work = _Evaluations(collection, tuple(map(as_measure, measures)), unjudged, test, seed, resamples, users, success)
     found = dict(zip(measures, Workers(jobs or 1, scheduler).each(work, len(measures)), strict=True))
-    rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.system_rows()]
+    rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.rows()]
     value = {measure: one.to_dict() for measure, one in found.items()}
     for row in agreement_rows(found):
         value[row["a"]].setdefault("agreement", []).append({"with": row["b"]} | _agreement(row))

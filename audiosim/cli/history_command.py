@@ -66,7 +66,7 @@ def history(
     )
     if plot is not None:
         _save_plot(found, plot)
-    options.print_result(form, found.to_dict(), found.system_rows(), lambda: history_view(found.to_dict()))
+    options.print_result(form, found.to_dict(), found.rows(), lambda: history_view(found.to_dict()))
 
 
 def _check_plot(path: Path) -> None:

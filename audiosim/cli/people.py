@@ -176,7 +176,7 @@ def judges(
         checks = self_checks(records, collection.scale, grades)
     reports = reports.with_effects(what, pool, collection.judgments, leave_one_out, subject)
     judged = [row | _checked(checks, row["judge"]) for row in reports.to_dict()]
-    flat = [row | _checked(checks, row["judge"]) for row in reports.flat_rows()]
+    flat = [row | _checked(checks, row["judge"]) for row in reports.rows()]
     rows = [check.to_dict() for check in checks.values()]
     options.print_result(form, judged, flat, lambda: Group(judges_view(reports), checks_view(rows)))
 

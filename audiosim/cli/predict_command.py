@@ -214,9 +214,9 @@ def _write_found(found: Predictions, form: options.PredictionFormat, output: Pat
 def _print_found(found: Predictions, form: options.PredictionFormat) -> None:
     from audiosim.report.rank import rows_view
 
-    best = sorted(found.rows, key=lambda row: -row["expectation"])
+    best = sorted(found.pairs, key=lambda row: -row["expectation"])
     shown = options.Format(form.value)
-    options.print_result(shown, found.to_dict(), found.flat_rows(), lambda: rows_view(best, left_out=["probabilities"]))
+    options.print_result(shown, found.to_dict(), found.rows(), lambda: rows_view(best, left_out=["probabilities"]))
 
 
 def _portions(state: Selection, rows: int) -> Iterator[Mapping[str, Array | Sequence[str | None]]]:

@@ -132,7 +132,7 @@ def compare(
 
 def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The verdict as one value and as rows, with the condition where there is one."""
-    value, row, said = found.to_dict(), found.row(), {}
+    value, (row,), said = found.to_dict(), found.rows(), {}
     if condition is not None:
         shown = {"probability": found.probability(condition), "holds": found.holds(condition)}
         said = {"condition": condition.words, **shown}

@@ -62,7 +62,7 @@ def demo(
     shown.print(view)
     _write_report(result, folder / "report.html")
     if form is not Format.table:
-        print_result(form, result.to_dict(), result.ranking.system_rows(), lambda: view)
+        print_result(form, result.to_dict(), result.ranking.rows(), lambda: view)
 
 
 def _write_report(result: "DemoResult", path: Path) -> None:

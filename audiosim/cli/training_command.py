@@ -119,7 +119,7 @@ def train(
 
         write_text(report, training_page(trained, written_on(day.today())).splitlines())
     save_model(trained.model, output)
-    print_result(form, trained.to_dict(), trained.findings.term_rows(), lambda: training_view(trained))
+    print_result(form, trained.to_dict(), trained.rows(), lambda: training_view(trained))
 
 
 def _say(sentence: str) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import Arrivals
 from audiosim.collection.aspects import MEAN, Aspects
@@ -66,12 +66,11 @@ from audiosim.collection.values import (
     retrieved_by,
 )
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result
 from audiosim.tables.schema import Say
 from audiosim.text import counted, repeated
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -79,7 +78,7 @@ SOUNDS = "sounds.index"
 
 
 @dataclass(frozen=True, eq=False)
-class Collection:
+class Collection(Result):
     """One evaluation; its folder contains the files listed in the README.
 
     identifier       the folder's name; the service serves it under this
@@ -108,6 +107,9 @@ class Collection:
     system_from      source of system names in its run files, for files of runs that join it; see `load`
     same_artist      treatment of results by the query's own artist, for runs that join it; see `load`
     """
+
+    index: ClassVar = ("system",)
+    columns: ClassVar = ("system", "team", "queries", "depth", "judged")
 
     identifier: str
     name: str
@@ -157,8 +159,6 @@ class Collection:
         pairs_judged = f"{counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
         return f"{self.name}: {', '.join(counts)}, {pairs_judged}{compared}"
 
-    _repr_html_ = in_notebook
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per system: team, number of queries, median depth, and judged share of its results."""
         facts = ((one, one.queries + one.others) for one in run_facts(self.runs, self.cutoff, self.judgments))
@@ -172,10 +172,6 @@ class Collection:
             }
             for one, n in facts
         ]
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The systems as a pandas table, indexed by system; see `rows`."""
-        return frame_of(self.rows(), ["system", "team", "queries", "depth", "judged"], "system")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the judged share of each system's results; new axes if None."""

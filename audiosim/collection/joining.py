@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import Arrivals, check_distinct, keep_runs
 from audiosim.collection.collection import Collection
@@ -13,17 +13,17 @@ from audiosim.collection.mirex import Exclusions
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Run, queries_of, retrieved_by
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, shortened_to
+from audiosim.results.value import Result, shortened_to
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 LONGEST = 200  # length of the short form, in characters
 KEPT = 0.9  # share of a run's queries that a replacement must answer
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class Joined(Result):
     """Runs that joined a collection.
 
     collection  collection with the new runs
@@ -31,6 +31,8 @@ class Joined:
     team        team of their systems
     new, gone   numbers of pairs that entered the pool, and of pairs that left it with a replaced run
     """
+
+    columns: ClassVar = ("system", "team", "queries")
 
     collection: Collection
     runs: tuple[Run, ...]
@@ -50,10 +52,6 @@ class Joined:
         """The result as plain values, ready for JSON."""
         counts = {"new": self.new, "gone": self.gone}
         return {"collection": self.collection.identifier, "systems": self.rows(), **counts}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The rows as a pandas table."""
-        return frame_of(self.rows(), ["system", "team", "queries"])
 
 
 def joining_runs(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.check import inspect
 from audiosim.collection.collection import Collection
@@ -12,10 +12,9 @@ from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.layouts import is_file
 from audiosim.collection.values import Scale, queries_of, retrieved_by
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, notebook_html
+from audiosim.results.value import Result
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 SHOWN = 3  # most names shown of missing files
@@ -64,7 +63,7 @@ class MachineFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class CollectionCheck:
+class CollectionCheck(Result):
     """Contents of a collection as read, and its likely mistakes.
 
     collection  its name
@@ -80,6 +79,8 @@ class CollectionCheck:
     problems    one sentence per likely mistake
     notes       one sentence per guess or peculiarity
     """
+
+    index: ClassVar = ("system",)
 
     collection: str
     scale: Scale
@@ -97,36 +98,11 @@ class CollectionCheck:
     def __repr__(self) -> str:
         found = f"{len(self.problems)} problems" if self.problems else "nothing looks wrong"
         counts = f"{len(self.runs)} systems, {self.queries} queries, {self.judged:,} of {self.pool:,} pairs judged"
-        return f"{self.collection}: {counts}; {found}"
-
-    def _repr_html_(self) -> str:
-        """Notebook display of the check: one line, and the runs as a table."""
-        return notebook_html("; ".join((repr(self), *self.problems)), self.to_frame)
+        return "; ".join((f"{self.collection}: {counts}; {found}", *self.problems))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per system: queries, others, depth, alone, same_as, judged; see `RunFacts`."""
         return [asdict(one) for one in self.runs]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The check as plain values, ready for JSON."""
-        return {
-            "collection": self.collection,
-            "scale": {"name": self.scale.name, "levels": list(self.scale.levels)},
-            "cutoff": self.cutoff,
-            "queries": self.queries,
-            "runs": self.rows(),
-            "judged": self.judged,
-            "pool": self.pool,
-            "comparisons": self.comparisons,
-            "documents": asdict(self.documents),
-            "judges": [asdict(one) for one in self.judges],
-            "problems": list(self.problems),
-            "notes": list(self.notes),
-        }
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The runs as a pandas table, indexed by system."""
-        return frame_of(self.rows(), index="system")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Number of queries that each system answers; new axes if None."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import number_satisfied, published_mapping, user_form
 from audiosim.measures.satisfaction import success as probability_of_success
 from audiosim.measures.scores import Scores, Unjudged, judged_runs, score_bounds
-from audiosim.results.value import frame_of, listed, notebook_html
+from audiosim.results.value import Result, listed, plain
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.distributions import Empirical
 from audiosim.stats.ranks import Friedman, RankAgreement, RankComparison, friedman_test, rank_agreement, tukey_test
@@ -35,7 +35,6 @@ from audiosim.stats.tests import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 FRIEDMAN = "friedman"  # test of all systems at once, with Tukey's honestly significant differences between all pairs
@@ -44,7 +43,7 @@ SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Result):
     """Scores of fully judged systems, and statements about their differences.
 
     scores      scores of the s systems, best first
@@ -60,6 +59,9 @@ class Evaluation:
     of_users    (s, n + 1) the probability that 0, 1, ... n users of arbitrary queries are satisfied; None likewise
     """
 
+    index: ClassVar = ("system",)
+    shown: ClassVar = ("mean", "low", "high")
+
     scores: Scores
     intervals: tuple[Interval, ...]
     new: tuple[Interval, ...]
@@ -71,7 +73,7 @@ class Evaluation:
     bounds: tuple[Array, Array] | None = None
     of_users: Array | None = None
 
-    def system_rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """One row per system, best first."""
         rows, means = [], self.scores.means.tolist()
         for place, (system, mean, new) in enumerate(zip(self.scores.systems, self.intervals, self.new, strict=True)):
@@ -126,14 +128,13 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values, ready for JSON; an infinite end or effect size is null."""
-        rows = {"systems": self.system_rows(), "pairs": self.pair_rows()}
-        finite = {name: [_finite(row) for row in found] for name, found in rows.items()}
         single = min(self.scores.values.shape) < 2
-        plain: dict[str, Any] = {"queries": len(self.scores.queries), "test": None if single else self.test}
+        found: dict[str, Any] = {"queries": len(self.scores.queries), "test": None if single else self.test}
         if self.ranks is not None:
             test = self.ranks[0]
-            plain["friedman"] = {"chi_squared": test.statistic, "freedom": test.freedom, "p": test.p_value}
-        return plain | finite
+            found["friedman"] = {"chi_squared": test.statistic, "freedom": test.freedom, "p": test.p_value}
+        found |= {"systems": self.rows(), "pairs": self.pair_rows()}
+        return {name: plain(one) for name, one in found.items()}
 
     def agreement(self, other: "Evaluation") -> RankAgreement:
         """Agreement with the ranking of the same systems by another measure."""
@@ -148,21 +149,13 @@ class Evaluation:
         shape = f"{len(self.scores.systems)} systems on {len(self.scores.queries)} queries"
         return f"{self.scores.measure} of {shape}: best {listed(best)} at {means.max():.3f}{differing}"
 
-    def _repr_html_(self) -> str:
-        """Notebook display of the evaluation: one line, and the systems as a table."""
-        return notebook_html(repr(self), self.to_frame, ["mean", "low", "high"])
-
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The mean score of each system with its 95 % interval, best on top; new axes if None."""
         from audiosim.results.plots import draw_intervals
 
-        rows = self.system_rows()
+        rows = self.rows()
         low, middle, high = ([row[key] for row in rows] for key in ("low", "mean", "high"))
         return draw_intervals([row["system"] for row in rows], low, middle, high, str(self.scores.measure), axes)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The systems as a pandas table, best first, indexed by system."""
-        return frame_of(self.system_rows(), index="system")
 
 
 def agreement_rows(found: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
@@ -192,10 +185,6 @@ def _users(chances: Array) -> dict[str, Any]:
         "most_satisfied": float(chances[users // 2 + 1 :].sum()),
         "users_probabilities": chances.tolist(),
     }
-
-
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in row.items()}
 
 
 @judgments_second

@@ -14,14 +14,13 @@ from audiosim.collection.values import Judgment, Pair, grades_by_assessor, retri
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import Scores, Unjudged, judged_runs
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 from audiosim.stats.generalizability import Crossed, Nested, crossed, nested
 from audiosim.stats.split_half import SplitHalf, split_half
 from audiosim.stats.tests import SAMPLES
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 STABLE = 0.95  # coefficient that a query set must reach; Urbano (2013), Tables 6.2 and 6.3
@@ -29,7 +28,7 @@ QUERY_COUNTS = (5, 10, 20, 30, 40, 50, 75, 100, 150, 200)
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(Result):
     """Generalizability study of the scores of a collection.
 
     measure  measure of the scores
@@ -55,11 +54,9 @@ class Reliability:
         plain |= {"queries": study.queries, "negative": list(study.negative)}
         return plain | ({"growth": list(self.growth)} if self.growth else {})
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Both coefficients and their intervals by the number of queries, as a pandas table."""
-        return self.study.curve(np.array(QUERY_COUNTS, dtype=float)).to_frame()
-
-    _repr_html_ = in_notebook
+    def rows(self) -> list[Row]:
+        """One row per number of queries: both coefficients and their intervals."""
+        return self.study.curve(np.array(QUERY_COUNTS, dtype=float)).rows()
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Both coefficients and their 95 % intervals by the number of queries; new axes if None."""
@@ -168,7 +165,7 @@ def retrieved_pairs(collection: Collection, cutoff: int) -> dict[str, set[Pair]]
 
 
 @dataclass(frozen=True, eq=False)
-class AssessorReliability:
+class AssessorReliability(Result):
     """Generalizability study of scores by several assessors of each query.
 
     measure   measure of the scores
@@ -209,17 +206,14 @@ class AssessorReliability:
             "negative": list(study.negative),
         }
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Both coefficients by the number of queries, with one to four assessors of each, as a pandas table."""
+    def rows(self) -> list[Row]:
+        """One row per number of queries, with one to four assessors of each: both coefficients and their intervals."""
         sizes = np.array(QUERY_COUNTS, float)
-        curves = [
-            self.study.curve(sizes, np.random.default_rng(self.seed), assessors=assessors).columns()
-            | {"assessors": np.full(len(sizes), assessors)}
+        return [
+            row | {"assessors": assessors}
             for assessors in range(1, 5)
+            for row in self.study.curve(sizes, np.random.default_rng(self.seed), assessors=assessors).rows()
         ]
-        return frame_of({name: np.concatenate([curve[name] for curve in curves]) for name in curves[0]})
-
-    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """E rho² by the number of queries, with one to four assessors of each; new axes if None."""

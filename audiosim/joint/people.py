@@ -25,7 +25,7 @@ from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.moments import last_moment
-from audiosim.results.value import cached_property
+from audiosim.results.value import Value, cached_property
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.normal.block_normal import BlockNormal
@@ -570,7 +570,7 @@ def most_telling(panel: Panel, most: int) -> Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Value):
     """Disagreement between people on one pair.
 
     pair    pair of query and document
@@ -636,7 +636,7 @@ FEWEST_FOR_DRIFT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeReport:
+class JudgeReport(Value):
     """Severity, noise, taste and worth of one person, from everybody's judgments.
 
     judge      name

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,11 +11,10 @@ from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, Pair, Scale
 from audiosim.errors import InputError
 from audiosim.joint.posterior import Belief
-from audiosim.results.value import cached_property, frame_of, notebook_html
+from audiosim.results.value import Result, Row, cached_property
 from audiosim.stats.arrays import Array, Integers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -129,44 +128,39 @@ WORDS = {"query", "document", "model", "evidence"}
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(Result):
     """Predicted relevance of pairs.
 
     model   name of the estimator
     levels  grades that have a probability, rising
-    rows    for each pair query, document, expectation, variance, probabilities, gain, model, evidence; see
+    pairs   for each pair query, document, expectation, variance, probabilities, gain, model, evidence; see
             `prediction_rows`
     covariance  (n, n) covariance of the grades, in the order of the rows; None unless asked for
     """
 
+    index: ClassVar = ("query", "document")
+    shown: ClassVar = ("expectation", "variance", "model")
+
     model: str
     levels: tuple[float, ...]
-    rows: tuple[dict[str, Any], ...]
+    pairs: tuple[dict[str, Any], ...]
     covariance: Array | None = None
 
     def __repr__(self) -> str:
-        return f"{len(self.rows):,} pairs predicted by {self.model}"
-
-    def _repr_html_(self) -> str:
-        """The predictions as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame, ["expectation", "variance", "model"])
+        return f"{len(self.pairs):,} pairs predicted by {self.model}"
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The predictions as plain values, ready for JSON."""
-        return list(self.rows)
+        return list(self.pairs)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """The predictions as a pandas table indexed by query and document, a column for each level: p0, p50, ..."""
-        return frame_of(self.flat_rows(), [*COLUMNS, *self._level_names]).set_index(["query", "document"])
-
-    def flat_rows(self) -> list[dict[str, Any]]:
-        """The rows with a column for each level, p0, p50 and so on, instead of the list of probabilities."""
-        return [self._flat(row) for row in self.rows]
+    def rows(self) -> list[Row]:
+        """The pairs with a column for each level, p0, p50 and so on, instead of the list of probabilities."""
+        return [self._flat(row) for row in self.pairs]
 
     def portions(self, size: int) -> Iterator[dict[str, Array | list[Any]]]:
         """Columns of the rows in portions, see `prediction_columns`; one portion without rows if there is none."""
-        for start in range(0, max(1, len(self.rows)), size):
-            rows = [self._flat(row) for row in self.rows[start : start + size]]
+        for start in range(0, max(1, len(self.pairs)), size):
+            rows = [self._flat(row) for row in self.pairs[start : start + size]]
             columns = {name: [row[name] for row in rows] for name in (*COLUMNS, *self._level_names)}
             yield {name: one if name in WORDS else np.array(one, dtype=np.float64) for name, one in columns.items()}
 
@@ -182,7 +176,7 @@ class Predictions:
         """The pairs with the highest expectations, with one standard deviation on either side; new axes if None."""
         from audiosim.results.plots import draw_intervals
 
-        best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]
+        best = sorted(self.pairs, key=lambda row: -row["expectation"])[:SHOWN]
         middle, reach = (np.array([row[key] for row in best]) for key in ("expectation", "variance"))
         names = [f"{row['query']} {row['document']}" for row in best]
         reach = np.sqrt(reach)

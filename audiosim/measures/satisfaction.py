@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial
@@ -14,6 +13,7 @@ from audiosim.collection.values import Scale
 from audiosim.errors import InputError
 from audiosim.measures.cumulative import DCG, nDCG
 from audiosim.measures.measure import FORM, IDEAL, MINIMUM, Measure, ParameterValue, as_measure, score
+from audiosim.results.value import Value
 from audiosim.stats.arrays import Array, Booleans
 from audiosim.stats.distributions import Distribution
 
@@ -21,7 +21,7 @@ ROUNDING = 1e-9  # distance outside [0, 1] within which a score counts as a roun
 
 
 @dataclass(frozen=True, slots=True)
-class SatisfactionMapping:
+class SatisfactionMapping(Value):
     """The probability that a user is satisfied with a list of some score.
 
         P(Sat | x) = a0 + a1 x + a2 x^2 + a3 x^3, cut to [0, 1]
@@ -50,10 +50,6 @@ class SatisfactionMapping:
     def cubic(self, scores: Array) -> Array:
         """The polynomial at any scores, uncut."""
         return np.asarray(polynomial.polyval(scores, self.coefficients))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The mapping as plain values, ready for JSON."""
-        return {"coefficients": list(self.coefficients), "source": self.source}
 
 
 def user_form(measure: str | Measure) -> Measure:

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from audiosim.collection.values import BROAD, FINE, Judgment, Pair, Scale
+from audiosim.results.value import Value, plain
 from audiosim.stats.agreement import alpha, mean_absolute, root_mean_square, weighted_kappa
 from audiosim.stats.arrays import Array
 
@@ -134,7 +135,7 @@ class ScaleAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Value):
     """Agreement of the assessors on the collection's scale first, then on Fine and Broad if these were given too.
 
     pairs  number of pairs of query and document that two or more assessors judged
@@ -145,7 +146,7 @@ class Agreement:
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement as plain values, ready for JSON; undefined figures are None."""
-        scales = {scale.scale: _plain(asdict(scale)) for scale in self.scales}
+        scales = {scale.scale: plain(scale) for scale in self.scales}
         return {"pairs": self.pairs, "scales": scales}
 
 
@@ -201,11 +202,3 @@ def _listeners_mean(two: tuple[TwoAssessors, ...], figure: str) -> float:
     defined = [(getattr(one, figure), one.pairs) for one in two if not math.isnan(getattr(one, figure))]
     total = sum(pairs for _, pairs in defined)
     return sum(value * pairs for value, pairs in defined) / total if total else math.nan
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

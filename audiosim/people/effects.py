@@ -4,7 +4,7 @@ For the effect of the place on a page of several candidates, see `position_effec
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from audiosim.joint.people import REACH, JudgeReport, within_scale
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
 from audiosim.ranking.expected import ExpectedScores, estimate_after
 from audiosim.ranking.ranking import Ranking, RankingChange
-from audiosim.results.value import listed
+from audiosim.results.value import Result, Value, listed
 from audiosim.stats.arrays import Array, Integers
 
 # Effect of each assessor on a ranking: the ranking with and without their judgments.
@@ -28,7 +28,7 @@ MOST_EFFECTS = 30  # most people left out one by one, starting with the most act
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeEffect:
+class JudgeEffect(Result):
     """Effect of one person's judgments on a ranking.
 
     judge      name
@@ -144,7 +144,7 @@ CHANGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class OrderEffect:
+class OrderEffect(Value):
     """Estimate of an effect of order, with a 95 % interval.
 
     effect     drift: mean change of people's grades from first to last judgment, as a share of the scale;
@@ -179,9 +179,9 @@ class OrderEffect:
             f"(95 % interval {low:.0f} to {high:.0f} %; 50 % without an effect): {said}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The effect as plain values, ready for JSON."""
-        return asdict(self) | {"sentence": self.sentence}
+    def to_dict(self) -> Any:
+        """The effect as plain values, ready for JSON, with its sentence."""
+        return Value.to_dict(self) | {"sentence": self.sentence}
 
 
 def order_effects(

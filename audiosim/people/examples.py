@@ -14,11 +14,10 @@ from audiosim.measures.measure import Measure
 from audiosim.measures.satisfaction import user_form, user_scores
 from audiosim.people.answers import documents, grade_columns
 from audiosim.people.preferences import BINS, bins, thousandths
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 BATCH = 500  # proposals drawn at once
@@ -69,7 +68,7 @@ class Example(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExampleSet:
+class ExampleSet(Result):
     """Examples for a study, and their number in each bin of differences in score.
 
     examples    distinct examples, even with the lists swapped
@@ -90,8 +89,6 @@ class ExampleSet:
     def __repr__(self) -> str:
         short = sum(row["outcome"] == "not found" for row in self.rows())
         return f"{len(self.examples):,} pairs of lists to show people; {short} of {self.counts.size} bins not filled"
-
-    _repr_html_ = in_notebook
 
     def to_dict(self) -> dict[str, Any]:
         """The number of examples, and the bins, as plain values, ready for JSON."""
@@ -127,10 +124,6 @@ class ExampleSet:
         if self.counts[row, place] >= self.wanted:
             return "filled"
         return "impossible" if self.impossible[row, place] else "not found"
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row per criterion and bin, as a pandas table."""
-        return frame_of(self.rows())
 
     def lines(self) -> list[str]:
         """The lines of a file for `read_answers`, with an empty column `answer` to fill."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,15 +21,14 @@ from audiosim.people.effects import JudgeEffect, OrderEffect, PlacedGrade, judge
 from audiosim.people.machines import MachineReport, machine_reports
 from audiosim.ranking.about import THESE, About, as_about
 from audiosim.ranking.expected import expected_scores
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Judges:
+class Judges(Result):
     """Reports on all judges of a collection.
 
     people         reports on people, in the order of their first judgments
@@ -38,6 +37,8 @@ class Judges:
     order_effects  drift of all people together, effect of the place on a page of several candidates, and preference for
                    the document shown first; each left out if too few answered
     """
+
+    index: ClassVar = ("judge",)
 
     people: tuple[JudgeReport, ...]
     machines: tuple[MachineReport, ...]
@@ -77,23 +78,17 @@ class Judges:
     def __repr__(self) -> str:
         return f"{len(self.people)} people and {len(self.machines)} machines who judge"
 
-    _repr_html_ = in_notebook
-
     def to_dict(self) -> list[dict[str, Any]]:
         """The reports as plain values, ready for JSON."""
         effects = {one.judge: one.summary() for one in self.effects}
         people = (one.to_dict() | ({"without": effects.get(one.judge)} if effects else {}) for one in self.people)
         return [*people, *(one.to_dict() for one in self.machines)]
 
-    def flat_rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The reports with equal columns, without lists."""
         rows = [{**row, **(row.pop("without", None) or {})} for row in self.to_dict()]
         columns = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
         return [{key: row.get(key) for key in columns} for row in rows]
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The reports as a pandas table, indexed by judge."""
-        return frame_of(self.flat_rows(), index="judge")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the severity of each with its interval, except for machines on another scale; on new axes if None."""

@@ -25,6 +25,7 @@ from audiosim.collection.values import Scale
 from audiosim.joint.posterior import Belief
 from audiosim.joint.terms import usual_slopes
 from audiosim.ordinal.evidence import MachineGrades, machine_grades, mean_weights
+from audiosim.results.value import Value
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments
 
@@ -70,7 +71,7 @@ class Favour:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineReport:
+class MachineReport(Value):
     """Leniency, favourites, agreement and worth of a machine, by people's judgments.
 
     judge      name

@@ -12,11 +12,10 @@ from audiosim.measures.measure import Measure
 from audiosim.measures.satisfaction import SatisfactionMapping, user_form, user_scores
 from audiosim.measures.scores import judged_runs
 from audiosim.people.answers import Answers
-from audiosim.results.value import cached_property, frame_of, in_notebook
+from audiosim.results.value import Result, Value, cached_property, plain, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -106,7 +105,7 @@ def fit_cubic(satisfied: SatisfiedShares, source: str) -> CubicFit | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Preferences:
+class Preferences(Result):
     """People's answers compared with a measure.
 
     measure    measure that scores the lists
@@ -167,9 +166,9 @@ class Preferences:
         better, worse = self.agreeing.shares[place], self.opposed.shares[place]
         return np.stack([better, 1 - better - worse, worse], axis=-1)
 
-    def bin_rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """One row per bin, both of scores and of differences; None where it has no answers."""
-        columns: dict[str, Array | Integers] = {
+        columns = {
             "low": np.arange(BINS) / BINS,
             "high": np.arange(1, BINS + 1) / BINS,
             "lists": self.satisfied.counts,
@@ -181,8 +180,7 @@ class Preferences:
             "disagree": self.opposed.shares,
             "disagree_error": self.opposed.errors,
         }
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, map(_known, row), strict=True)) for row in rows]
+        return [plain(row) for row in rows_of(columns)]
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values, ready for JSON; None for undefined ones."""
@@ -192,9 +190,9 @@ class Preferences:
             "scale": self.scale,
             "answers": self.answers,
             "ties": self.ties,
-            "bins": self.bin_rows(),
+            "bins": self.rows(),
             "cubic": fit and {"coefficients": list(fit.mapping.coefficients), "r2": fit.r2, "residual": fit.residual},
-            "endpoint_bias": _known(self.endpoint_bias),
+            "endpoint_bias": plain(self.endpoint_bias),
             "distance_from_agreement": self.distance_from_agreement,
             "distance_from_no_opposition": self.distance_from_no_opposition,
         }
@@ -203,8 +201,6 @@ class Preferences:
         return (
             f"{self.measure} on the {self.scale} scale against {self.answers:,} answers, {self.ties:,} of them on ties"
         )
-
-    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The share of satisfied users by score, with its standard errors, and the cubic; new axes if None."""
@@ -217,10 +213,6 @@ class Preferences:
             axes = draw_curves([Line("cubic", x, self.cubic.mapping.probability(x))], across, up, axes)
         axes.set_ylim(0, 1)
         return axes
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The bins as a pandas table; NaN where one has no answers."""
-        return frame_of(self.bin_rows()).astype(float).astype({"lists": int, "pairs": int})
 
 
 def _known(value: float) -> float | None:
@@ -270,7 +262,7 @@ MAJORITY = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoticeableDifferences:
+class NoticeableDifferences(Value):
     """Differences between systems that enough users notice.
 
     share      share of users who must agree

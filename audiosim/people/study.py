@@ -10,17 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from audiosim.errors import FormatError, InputError
 from audiosim.people.answers import CHOICES, ListPair
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result
 from audiosim.tables.text import read_lines
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -285,8 +284,10 @@ class StudyProgress:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StudyOutcome:
+class StudyOutcome(Result):
     """The valid answers of a study, and the people who gave them."""
+
+    columns: ClassVar = ("worker", "answers", "traps", "right", "counts")
 
     study: ListStudy
     accepted: Sequence[StudyAnswer]
@@ -314,8 +315,6 @@ class StudyOutcome:
             f"{turned_away} of whom were turned away"
         )
 
-    _repr_html_ = in_notebook
-
     @property
     def answered(self) -> int:
         """Number of examples with a valid answer."""
@@ -339,10 +338,6 @@ class StudyOutcome:
     def rows(self) -> list[dict[str, Any]]:
         """One row per person: answers, traps shown and answered correctly, and the validity of the answers."""
         return [dict(one) for one in self.people]
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The people as a pandas table; see `rows`."""
-        return frame_of(self.rows(), ["worker", "answers", "traps", "right", "counts"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the share of traps that each person answered correctly; new axes if None."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from audiosim.errors import InputError
+from audiosim.results.value import Value
 
 if TYPE_CHECKING:
     from audiosim.joint.people import Who
@@ -17,7 +18,7 @@ QUERIES_IN_WORDS = {"these": "these queries", "queries": "queries of this kind"}
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class About(Value):
     """Subject of a statement about systems, such as a confidence, an interval or a verdict.
 
     queries    `these`: the collection's own queries, so that missing judgments are the only uncertainty; `queries`: all
@@ -54,7 +55,7 @@ class About:
             if named.setdefault(axis, word) != word:
                 raise InputError(f"a statement is about {named[axis]} or {word}, not both")
         found |= named
-        return cls(found["queries"], found["listeners"])  # type: ignore[arg-type]
+        return cls(found["queries"], found["listeners"])
 
     @property
     def words(self) -> str:
@@ -74,10 +75,6 @@ class About:
         if self.listeners == "panel":
             return "panel"
         return "listeners" if self.listeners == "listeners" else int(self.listeners)
-
-    def to_dict(self) -> dict[str, str]:
-        """The subject as plain values, ready for JSON."""
-        return {"queries": self.queries, "listeners": self.listeners}
 
 
 def _words_of(words: object) -> list[str]:

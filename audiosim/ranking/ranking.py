@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
@@ -10,14 +10,13 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.joint.check import NOT_CHECKED, ModelCheck
 from audiosim.measures.measure import Measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, check_distribution
-from audiosim.results.value import cached_property, frame_of, listed, notebook_html
+from audiosim.results.value import Result, cached_property, listed, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.inference.ties import equalised, nearness, shared_ranks
 from audiosim.stats.normal.multivariate import Moments
 from audiosim.stats.score_matrix import bounded_mean
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -25,7 +24,7 @@ PREDICTED = "predicted, nothing judged"  # correct on average over collections, 
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(Result):
     """The systems' expected scores, and the confidence in their order.
 
     measure       measure of the scores
@@ -50,6 +49,9 @@ class Ranking:
                   score above 0 if the measure is unbounded
     others        makes the ranking about listeners at large, if several judged and this one is about the panel
     """
+
+    index: ClassVar = ("system",)
+    shown: ClassVar = ("expectation", "low", "high")
 
     measure: Measure
     model: str
@@ -124,15 +126,11 @@ class Ranking:
             f"best {listed(self.leaders)} at {self.scores.mean.max():.3f}"
         )
 
-    def _repr_html_(self) -> str:
-        """HTML for notebooks: one line, and a table of the systems."""
-        return notebook_html(repr(self), self.to_frame, ["expectation", "low", "high"])
-
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The expected score of each system with its 95 % interval, best on top; new axes if None."""
         from audiosim.results.plots import draw_intervals
 
-        rows = self.system_rows()
+        rows = self.rows()
         low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))
         return draw_intervals([row["system"] for row in rows], low, middle, high, f"expected {self.measure}", axes)
 
@@ -321,25 +319,20 @@ class Ranking:
         """Degrees of freedom of Student's t: the number of queries less 1, at least 1."""
         return max(1, self.queries - 1)
 
-    def system_rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """One row per system, best first: system, expectation, variance, low, high; error where grades were drawn."""
         low, high = self.interval()
         columns = {"expectation": self.scores.mean, "variance": self.scores.variance, "low": low, "high": high}
         columns |= {} if self.errors is None else {"error": self.errors}
-        rows = np.stack(list(columns.values()), axis=1)[self.order].tolist()
-        return [
-            {"system": self.systems[i]} | dict(zip(columns, row, strict=True))
-            for i, row in zip(self.order, rows, strict=True)
-        ]
+        names = [self.systems[place] for place in self.order]
+        return rows_of({"system": names} | {name: column[self.order] for name, column in columns.items()})
 
     def pair_rows(self) -> list[dict[str, Any]]:
         """One row per pair of systems: a, the better one, b, expectation, variance, confidence, and if known equal."""
-        columns = np.stack([*self.differences, self.confidences], axis=1).tolist()
-        keys = ("expectation", "variance", "confidence")
-        return [
-            {"a": self.systems[a], "b": self.systems[b]} | dict(zip(keys, row, strict=True)) | {"equal": equal}
-            for a, b, row, equal in zip(*self.pairs, columns, self.tied.tolist(), strict=True)
-        ]
+        expectation, variance = self.differences
+        columns = {"expectation": expectation, "variance": variance, "confidence": self.confidences, "equal": self.tied}
+        a, b = ([self.systems[place] for place in places] for places in self.pairs)
+        return rows_of({"a": a, "b": b} | columns)
 
     def to_dict(self) -> dict[str, Any]:
         """The ranking as plain values, ready for JSON; with the number of draws, if grades are drawn."""
@@ -352,7 +345,7 @@ class Ranking:
             **({"comparisons": self.comparisons} if self.comparisons else {}),
             **drawn,
             "confidence": self.confidence,
-            "systems": self.system_rows(),
+            "systems": self.rows(),
             "pairs": self.pair_rows(),
             "basis": self.basis,
             "about": self.about.to_dict(),
@@ -365,12 +358,8 @@ class Ranking:
         found = self.at_large
         if found is None:
             return {}
-        said = {"confidence": found.confidence, "systems": found.system_rows(), "about": found.about.to_dict()}
+        said = {"confidence": found.confidence, "systems": found.rows(), "about": found.about.to_dict()}
         return {"judges": self.judges, "at_large": said}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The systems as a pandas table, best first, indexed by system."""
-        return frame_of(self.system_rows(), index="system")
 
 
 def spelled_confidence(confidence: float | None, about: About = THESE) -> str:

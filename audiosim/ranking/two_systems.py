@@ -10,11 +10,10 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from audiosim.errors import InputError
 from audiosim.ranking.ranking import Ranking
-from audiosim.results.value import cached_property, frame_of, notebook_html
+from audiosim.results.value import Result, Row, cached_property
 from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -135,7 +134,7 @@ def check_level(level: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class TwoSystems:
+class TwoSystems(Result):
     """A verdict on two systems of a ranking.
 
     ranking  ranking of several systems
@@ -256,14 +255,6 @@ class TwoSystems:
     def __repr__(self) -> str:
         return self.sentence
 
-    def _repr_html_(self) -> str:
-        """The verdict as notebooks show it."""
-        return notebook_html(self.sentence, self.to_frame)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The verdict as a pandas table of one row."""
-        return frame_of([self.row()])
-
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the expected difference with its interval, beside 0; on new axes if None."""
         from audiosim.results.plots import draw_intervals
@@ -274,12 +265,12 @@ class TwoSystems:
         axes.axvline(0, color="0.4", linestyle="--")
         return axes
 
-    def row(self) -> dict[str, Any]:
-        """The verdict as one row of a table: a column for each part of its subject, without `beside`."""
+    def rows(self) -> list[Row]:
+        """The verdict as one row: a column for each part of its subject, without `beside`."""
         value = self.to_dict()
         del value["beside"]
         about = {f"about_{axis}": word for axis, word in value.pop("about").items()}
-        return value | about
+        return [value | about]
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, ready for JSON."""

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from audiosim.errors import InputError
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.two_systems import more_judgments
-from audiosim.results.value import cached_property, listed
+from audiosim.results.value import Result, Row, Value, cached_property, listed
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.roots import root_of
 from audiosim.stats.tests import FEW_NUMBERS, largest_difference_quantile
@@ -79,7 +79,7 @@ TOP = 3  # default number of systems at the top
 
 
 @dataclass(frozen=True, slots=True)
-class Separation:
+class Separation(Value):
     """Two systems that cannot be told apart, with the number of judgments that would probably separate them.
 
     a          the better system by expected score
@@ -94,13 +94,9 @@ class Separation:
     def __str__(self) -> str:
         return f"To separate {self.a} and {self.b} alone would probably take {more_judgments(self.judgments)}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """The separation as plain values, ready for JSON."""
-        return {"a": self.a, "b": self.b, "judgments": self.judgments}
-
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
+class Verdicts(Result):
     """Statements about all systems of a ranking that hold together with a stated probability.
 
     ranking  ranking of s systems, with the joint distribution of their scores
@@ -110,11 +106,17 @@ class Verdicts:
     nearest  the two systems that need the fewest judgments to separate; None if unknown, see `next_separation`
     """
 
+    index: ClassVar = ("system",)
+    shown: ClassVar = ("expectation", "low", "high", "group", "rank_low", "rank_high", "best")
+
     ranking: Ranking
     level: float = 0.95
     seed: int = 0
     k: int = TOP
     nearest: Separation | None = None
+
+    def __repr__(self) -> str:
+        return self.sentence
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -255,22 +257,22 @@ class Verdicts:
             return f"{leaders[0]} is the best system"
         return f"{listed(leaders)} lead and cannot be told apart"
 
-    def system_rows(self) -> list[dict[str, Any]]:
-        """One row per system, best first: system, group (letters), rank_low, rank_high, and the probabilities of being
-        the best, `best`, and among the best k, `top`.
+    def rows(self) -> list[Row]:
+        """One row per system, best first: that of the ranking, with group (letters), rank_low, rank_high, and the
+        probabilities of being the best, `best`, and among the best k, `top`.
         """
         low, high = self.ranks
         top = self.top(min(self.k, len(self.ranking.systems)))
         return [
-            {
-                "system": self.ranking.systems[i],
+            row
+            | {
                 "group": self.letters[i],
                 "rank_low": int(low[i]),
                 "rank_high": int(high[i]),
                 "best": float(self.best[i]),
                 "top": float(top[i]),
             }
-            for i in self.ranking.order.tolist()
+            for i, row in zip(self.ranking.order.tolist(), self.ranking.rows(), strict=True)
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -280,9 +282,7 @@ class Verdicts:
         top_k    number of best systems that `top` refers to
         nearest  a, b and judgments; null if unknown
         """
-        beside = {row.pop("system"): row for row in self.system_rows()}
-        value = self.ranking.to_dict()
-        value["systems"] = [row | beside[row["system"]] for row in value["systems"]]
+        value = self.ranking.to_dict() | {"systems": self.rows()}
         said = {"groups": self.group_rows(), "family_wise": self.level, "top_k": self.k}
         nearest = None if self.nearest is None else self.nearest.to_dict()
         return value | said | {"sentence": self.sentence, "nearest": nearest}

@@ -40,7 +40,7 @@ def _agreement(found: Mapping[str, Evaluation]) -> list[RenderableType]:
 
 
 def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
-    rows, people = one.system_rows(), one.satisfied is not None
+    rows, people = one.rows(), one.satisfied is not None
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     extra = [
         *(["Satisfied", "Success"] if people else []),

@@ -91,8 +91,7 @@ def campaign_page(
     from audiosim.results.plots import page_axes
 
     ranking = verdicts.ranking
-    measure, beside = str(ranking.measure), {row["system"]: row for row in verdicts.system_rows()}
-    rows = [row | beside[row["system"]] | {"ranks": _ranks(beside[row["system"]])} for row in ranking.system_rows()]
+    measure, rows = str(ranking.measure), [row | {"ranks": _ranks(row)} for row in verdicts.rows()]
     groups = ("group",) if verdicts.groups and max(map(len, verdicts.letters)) <= MOST_LETTERS else ()
     keys = ("system", "expectation", "low", "high", "ranks", *groups, "best")
     heads = ("System", measure, "Low", "High", "Ranks", *(key.title() for key in groups), "P(best)")
@@ -197,7 +196,7 @@ def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
 def _measured(measure: str, one: Evaluation, parts: Parts) -> dict[str, Any]:
     from audiosim.results.plots import page_axes
 
-    rows = one.system_rows()
+    rows = one.rows()
     keys = ["system", "mean", "low", "high", "new_low", "new_high"]
     heads = ["System", measure, "Low", "High", "New query: low", "High"]
     if one.satisfied is not None:

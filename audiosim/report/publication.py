@@ -43,6 +43,7 @@ from audiosim.ranking.separation import verdicts_of_pool, with_next
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.evaluation_page import course_drawing
 from audiosim.report.rendering import inline_svg, render
+from audiosim.results.value import Row
 from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.remaining import drawn_grades
 from audiosim.sound import channel as decoder
@@ -166,7 +167,7 @@ class Publication:
             return self.collection.judgments
         return tuple(one for some in aspects.judgments.values() for one in some)
 
-    def system_rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """One row per system, best first: on these queries, and on queries of this kind.
 
         expectation, low, high, group, rank_low, rank_high, best, top: on these queries
@@ -179,14 +180,14 @@ class Publication:
         pooled = Pooled.of_shares if self.ranking.measure.bounded else Pooled.of
         places = {system: place for place, system in enumerate(self.ranking.systems)}
         rows = []
-        for row in _rows(self.verdicts):
+        for row in self.verdicts.rows():
             place = places[row["system"]]
             rows.append({**row, **pooled(self.scores[:, place]).named("score"), **self._people(place)})
         return rows
 
     def aspect_rows(self) -> list[dict[str, Any]]:
-        """One row per aspect and system, best first: the columns of `system_rows` about these queries."""
-        return [{"aspect": name, **row} for name, verdicts in self.aspects.items() for row in _rows(verdicts)]
+        """One row per aspect and system, best first: the columns of `rows` about these queries."""
+        return [{"aspect": name, **row} for name, verdicts in self.aspects.items() for row in verdicts.rows()]
 
     def _people(self, place: int) -> dict[str, float]:
         if self.satisfied is None:
@@ -239,7 +240,7 @@ class Publication:
             "content": self.content,
             "model": self.model,
             **ranking.check.to_dict(),
-            "systems": self.system_rows(),
+            "systems": self.rows(),
             "pairs": self.pair_rows(),
             "agreement": self.agreement.to_dict(),
             "curve": [list(point) for point in self.curve],
@@ -256,12 +257,6 @@ class Publication:
             "sentence": verdicts.sentence,
             "confidence": ranking.confidence,
         }
-
-
-def _rows(verdicts: Verdicts) -> list[dict[str, Any]]:
-    """One row per system, best first: its score, ranks and group."""
-    beside = {row["system"]: row for row in verdicts.system_rows()}
-    return [{**row, **beside[row["system"]]} for row in verdicts.ranking.system_rows()]
 
 
 def verdicts_by_aspect(

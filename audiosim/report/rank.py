@@ -115,17 +115,16 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
     verdicts  verdicts on the ranking: possible ranks of each system, and letters shared by systems that cannot be told
               apart
     """
-    rows = ranking.system_rows()
+    rows = ranking.rows() if verdicts is None else verdicts.rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     beside = _verdict_columns(verdicts)
     table = PlainTable(
         "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "whole"), *beside, ("", "bar")
     )
-    said = [{} for _ in rows] if verdicts is None else verdicts.system_rows()
-    for place, (row, more) in enumerate(zip(rows, said, strict=True), start=1):
+    for place, row in enumerate(rows, start=1):
         interval = f"{row['low']:.3f} – {row['high']:.3f}"
         drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
-        ranks = _verdict_cells(more) if more else ()
+        ranks = () if verdicts is None else _verdict_cells(row)
         table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
     confident = _confident(ranking)
     notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]

@@ -68,9 +68,9 @@ def training_view(trained: Training) -> RenderableType:
     findings = trained.findings
     parts: list[RenderableType] = [
         Text(fit_summary(trained)),
-        _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows()),
+        _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, trained.rows()),
     ]
-    parts += [_titled("Contribution of each term", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
+    parts += [_titled("Contribution of each term", EFFECTS, EFFECT_HEADS, trained.rows()), Text(ROBUST_MEAN)]
     if findings.components:
         rows = component_table(findings)
         parts += [_titled(COMPONENTS_TITLE, COMPONENT_COLUMNS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
@@ -195,9 +195,9 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         calibration=_calibration(findings),
         coverage=_coverage(findings),
         effects=_effects(findings),
-        effects_grid=grid(EFFECTS, EFFECT_HEADS, findings.term_rows(), spell),
+        effects_grid=grid(EFFECTS, EFFECT_HEADS, trained.rows(), spell),
         coefficients=inline_svg(trained.plot(page_axes(len(findings.coefficients))), "Coefficients"),
-        coefficients_grid=grid(COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows(), spell),
+        coefficients_grid=grid(COEFFICIENTS, COEFFICIENT_HEADS, trained.rows(), spell),
         robust_mean=ROBUST_MEAN,
         eliminated=_grid(STEPS, STEP_HEADS, findings.eliminated),
         thresholds=_grid(COEFFICIENTS, THRESHOLD_HEADS, findings.thresholds),

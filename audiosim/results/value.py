@@ -1,11 +1,13 @@
-"""Display for people: long texts shortened in the middle, results in notebooks."""
+"""A result: a value with rows, and what is made of them; optional packages; properties computed once."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from html import escape
 from importlib.machinery import PathFinder
+from math import isfinite
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from audiosim.errors import MissingPackageError
 
@@ -74,52 +76,129 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def notebook_html(sentence: str, to_frame: "Callable[[], pd.DataFrame]", columns: list[str] | None = None) -> str:
-    """A result as notebooks show it: one sentence, and a table of at most ROWS rows with three decimals.
-
-    columns  columns of the table to show; None: all
-
-    Without pandas it is the sentence alone.
-    """
-    if missing("frames"):
-        return f"<p>{escape(sentence)}</p>"
-    table = to_frame() if columns is None else to_frame()[columns]
-    shown: str = table.to_html(float_format=lambda value: f"{value:.3f}", max_rows=ROWS)
-    return f"<p>{escape(sentence)}</p>{shown}"
-
-
-class Tabled(Protocol):
-    """A result with a table."""
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The table."""
-        ...
-
-
-def in_notebook(result: Tabled) -> str:
-    """A result that notebooks show as a sentence and its whole table, in `_repr_html_`."""
-    return notebook_html(repr(result), result.to_frame)
-
-
 def frame_of(
-    rows: Iterable[object] | Mapping[str, object], columns: list[str] | None = None, index: str | None = None
+    rows: Iterable[object] | Mapping[str, object], columns: Sequence[str] = (), index: Sequence[str] = ()
 ) -> "pd.DataFrame":
     """Rows, or columns by name, as a pandas table; pandas is imported only here.
 
-    index  name of the column that the table is indexed by
+    columns  names of the columns; those of the rows if there are none
+    index    names of the columns that the table is indexed by
     """
     need("frames", "to_frame")
     import pandas as pd
 
-    table = pd.DataFrame(dict(rows) if isinstance(rows, Mapping) else list(rows), columns=columns)
-    return table if index is None else table.set_index(index)
+    table = pd.DataFrame(dict(rows) if isinstance(rows, Mapping) else list(rows), columns=list(columns) or None)
+    return table.set_index(list(index)) if index else table
+
+
+def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of columns of equal length, arrays or lists, with numbers of Python."""
+    whole = [getattr(column, "tolist", lambda column=column: column)() for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*whole, strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, to any depth: numbers of Python, lists and dicts; a number that is not finite is None.
+
+    Results, dataclasses and named tuples become dicts; measures, paths and whatever else has no parts, their text.
+    """
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+        return plain(value.tolist())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if hasattr(value, "_asdict"):  # a named tuple
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, Iterable) else str(value)
+
+
+Row = dict[str, Any]
+
+
+class Value:
+    """A dataclass that becomes plain values: by its fields, unless it says otherwise."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> Any:
+        """The same as plain values, ready for JSON."""
+        assert is_dataclass(self)
+        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+
+
+class Result(Value):
+    """A result, and all that is made of its rows: a table, a display, items, length and iteration.
+
+    A subclass is a dataclass; it has `rows`, its one line in `__repr__`, and a `plot` if it can be drawn.
+
+    index    columns that name a row: `found["A"]` is the row of A; without any, rows are found by place alone
+    columns  names of the columns, for a table without rows; empty: those of the rows
+    shown    columns that a notebook shows; empty: all
+    """
+
+    __slots__ = ()
+    index: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[tuple[str, ...]] = ()
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def rows(self) -> list[Row]:
+        """The rows of its table: plain values by column."""
+        row: Row = self.to_dict()
+        return [row]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas table, indexed by the columns that name a row."""
+        return frame_of(self.rows(), self.columns, self.index)
+
+    def _repr_html_(self) -> str:
+        """The result as notebooks show it: its line, and its table where pandas is installed."""
+        return notebook_html(repr(self), None if missing("frames") else self.to_frame(), self.shown)
+
+    def __len__(self) -> int:
+        return len(self.rows())
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows())
+
+    @overload
+    def __getitem__(self, name: slice) -> list[Row]: ...
+
+    @overload
+    def __getitem__(self, name: int | str | tuple[str, ...]) -> Row: ...
+
+    def __getitem__(self, name: slice | int | str | tuple[str, ...]) -> Row | list[Row]:
+        """A row by its name or place, or several by a slice of places."""
+        rows = self.rows()
+        if isinstance(name, slice | int):
+            return rows[name]
+        for row in rows:
+            if name == tuple(row[key] for key in self.index) or (name,) == tuple(row[key] for key in self.index):
+                return row
+        raise KeyError(name)
+
+
+def notebook_html(sentence: str, table: "pd.DataFrame | None", columns: Sequence[str] = ()) -> str:
+    """One sentence, and a table of at most ROWS rows with three decimals.
+
+    columns  columns of the table to show; empty: all
+    """
+    if table is None:
+        return f"<p>{escape(sentence)}</p>"
+    shown: str = (table[list(columns)] if columns else table).to_html(float_format="{:.3f}".format, max_rows=ROWS)
+    return f"<p>{escape(sentence)}</p>{shown}"
 
 
 # Properties computed once per object and cached with it, safely across threads.
 
 
-Owner = TypeVar("Owner")
-Value = TypeVar("Value")
+Computed = TypeVar("Computed")
 
 
 class _Turn:
@@ -135,7 +214,7 @@ _TURNS: dict[tuple[int, str], _Turn] = {}  # kept here, since an object may be p
 _GUARD = Lock()
 
 
-class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands for the one of the standard library
+class cached_property(functools.cached_property[Computed]):  # noqa: N801 - stands for the one of the standard library
     """A property computed at the first use and then cached, like `functools.cached_property`, for threads.
 
     Python 3.11's holds one lock for all objects of a class: a thread that uses one object waits for the work on
@@ -145,12 +224,12 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands 
     """
 
     @overload
-    def __get__(self, instance: None, owner: type | None = None) -> "cached_property[Value]": ...
+    def __get__(self, instance: None, owner: type | None = None) -> "cached_property[Computed]": ...
 
     @overload
-    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Computed: ...
 
-    def __get__(self, instance: object | None, owner: type | None = None) -> "cached_property[Value] | Value":
+    def __get__(self, instance: object | None, owner: type | None = None) -> "cached_property[Computed] | Computed":
         if instance is None:
             return self
         name, kept = self.attrname, instance.__dict__
@@ -161,7 +240,7 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands 
             turn.threads += 1
         try:
             with turn.lock:
-                found: Value = kept[name] if name in kept else self.func(instance)
+                found: Computed = kept[name] if name in kept else self.func(instance)
                 # An object that held itself would stay, with its arrays, until the collector of cycles runs.
                 if found is not instance:
                     kept[name] = found

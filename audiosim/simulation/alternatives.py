@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, stdtrit
@@ -13,6 +12,7 @@ from audiosim.collection.values import grades_by_assessor
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure, score
 from audiosim.ranking import Selection
+from audiosim.results.value import Value
 from audiosim.stats.arrays import Array
 
 LEVEL = 0.05  # significance level of the paired test
@@ -21,7 +21,7 @@ TWICE = 10  # fewest pairs with several judgments to estimate the variance betwe
 
 
 @dataclass(frozen=True, slots=True)
-class DesignChoice:
+class DesignChoice(Value):
     """A possible form of the collection, and the number of pairs of systems that a test separates after full judging.
 
     what       description: as it is, 2 times the queries, second opinions, cutoff 10
@@ -46,10 +46,6 @@ class DesignChoice:
         counts = np.array([world.sum() for world in worlds])
         low, high = np.quantile(counts, [0.1, 0.9]).tolist()
         return cls(what, queries, judgments, float(counts.mean()), low, high, len(worlds[0]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The alternative as plain values, ready for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 def scores_of(pool: Pool, measure: Measure, grades: Array) -> Array:

@@ -4,11 +4,11 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from audiosim.ranking.expected import rank
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.reach import mean_reach
 from audiosim.ranking.stopping import as_stopping_rule
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result, Row, Value
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS, Forecast, drawn_grades, forecast
 from audiosim.stats.arrays import Array, Integers
@@ -34,7 +34,6 @@ from audiosim.stats.normal.multivariate import Moments
 from audiosim.workers import Workers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -53,7 +52,7 @@ ANOTHER = "another person"
 
 
 @dataclass(frozen=True, slots=True)
-class FurtherJudging:
+class FurtherJudging(Value):
     """Confidence, and width of the 95 % intervals of scores, now or after further judgments.
 
     what       as it is; another 100 judgments; another 100, by another person
@@ -70,10 +69,6 @@ class FurtherJudging:
     panel_width: float
     listeners: float | None
     listeners_width: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, ready for JSON."""
-        return asdict(self)
 
 
 def further_judging(selection: Selection, rng: np.random.Generator, count: int = FURTHER) -> tuple[FurtherJudging, ...]:
@@ -175,7 +170,7 @@ MANY = 10_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Effort(Forecast):
+class Effort(Forecast, Result):
     """Effort for a goal: the forecast of its judgments, hours, and what will remain open.
 
     seconds   time per judgment and assessor
@@ -188,6 +183,8 @@ class Effort(Forecast):
     beside    confidence about the present judges and about listeners at large, now and after further judgments
     """
 
+    columns: ClassVar = ("a", "b", "confidence", "queries")
+
     seconds: float
     listeners: int
     unsettled: tuple[dict[str, Any], ...] = ()
@@ -199,6 +196,10 @@ class Effort(Forecast):
     def hours(self) -> float | None:
         """Hours until the goal, all listeners judging at the same time; None if no campaign was finished."""
         return None if self.judgments is None else self.judgments * self.seconds / 3600 / self.listeners
+
+    def rows(self) -> list[Row]:
+        """The unsettled pairs of systems."""
+        return list(self.unsettled)
 
     def to_dict(self) -> dict[str, Any]:
         """The effort as plain values, ready for JSON."""
@@ -230,8 +231,6 @@ class Effort(Forecast):
             f"{len(self.unsettled)} pairs of systems still open then"
         )
 
-    _repr_html_ = in_notebook
-
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Share of campaigns finished after each number of further judgments; new axes if None."""
         from audiosim.results.plots import Line, draw_curves
@@ -239,10 +238,6 @@ class Effort(Forecast):
         steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
         line = Line(self.stopping_rule, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])
         return draw_curves([line], "further judgments", "share of campaigns done", axes)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The unsettled pairs of systems as a pandas table."""
-        return frame_of(self.unsettled, ["a", "b", "confidence", "queries"])
 
 
 @dataclass(frozen=True, slots=True)

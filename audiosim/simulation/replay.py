@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,13 +11,12 @@ from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
 from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.ranking import Ranking, spelled_confidence
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import equalised
 from audiosim.stats.ranks import spearman
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -46,7 +45,7 @@ class ReplayMoment:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(Result):
     """A campaign played to its end.
 
     start      its start
@@ -56,6 +55,8 @@ class Replay:
     asked      the judgments in the order of the requests
     tau        Kendall's correlation (a) of the ranking with the true one
     """
+
+    index: ClassVar = ("judged",)
 
     start: Selection
     selection: Selection
@@ -76,11 +77,9 @@ class Replay:
             f"{spelled_confidence(last.confidence, self.selection.about)}, accuracy {last.accuracy:.3f}"
         )
 
-    _repr_html_ = in_notebook
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Its moments as a pandas table, indexed by the number of judgments."""
-        return frame_of([asdict(moment) for moment in self.curve], index="judged")
+    def rows(self) -> list[Row]:
+        """Its moments: one row per judgment, the first before any."""
+        return [asdict(moment) for moment in self.curve]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Stated confidence and true accuracy after each judgment; new axes if None."""
@@ -111,7 +110,7 @@ class Replay:
             "rule": self.selection.selection_rule.name,
             "error": last.error,
             "turns": self.turns,
-            "curve": [asdict(moment) for moment in self.curve],
+            "curve": self.rows(),
         }
 
 

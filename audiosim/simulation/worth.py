@@ -21,7 +21,7 @@ from audiosim.joint.prior import kinship_to
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result, Row
 from audiosim.simulation.replay import replay
 from audiosim.simulation.trials import draw_parts
 from audiosim.stats.arrays import Array, Integers
@@ -32,7 +32,6 @@ from audiosim.training.train import train
 from audiosim.workers import each_in_turn
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 BOOTSTRAPS = 2000
@@ -67,7 +66,7 @@ class PieceWorth:
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceWorth:
+class EvidenceWorth(Result):
     """Worth of every piece of evidence.
 
     pieces   pieces by name, then by the share judged
@@ -86,7 +85,9 @@ class EvidenceWorth:
         said = ", ".join(f"{one.evidence} {one.rmse:+.3f}" for one in first)
         return f"increase of the error of grades, {first[0].judged:.0%} of them judged, without {said}"
 
-    _repr_html_ = in_notebook
+    def rows(self) -> list[Row]:
+        """One row per piece of evidence and share judged."""
+        return [asdict(piece) for piece in self.pieces]
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values."""
@@ -94,12 +95,8 @@ class EvidenceWorth:
             "learned": self.learned,
             "target": self.target,
             "rmse": [{"judged": share, "rmse": error} for share, error in self.rmse.items()],
-            "evidence": [asdict(piece) for piece in self.pieces],
+            "evidence": self.rows(),
         }
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The pieces as a pandas DataFrame."""
-        return frame_of([asdict(piece) for piece in self.pieces])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Increase of the error without each piece, with 95 % intervals; new axes if None."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from audiosim.collection.layouts import prepare_folder
 from audiosim.collection.settings import Settings, read_settings, settings_lines
 from audiosim.collection.values import FINE, Document, Run
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, in_notebook, need
+from audiosim.results.value import Result, need
 from audiosim.sound import jensen_shannon
 from audiosim.sound.describe import Failure
 from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
@@ -33,7 +33,7 @@ from audiosim.tables.text import write_texts
 from audiosim.text import counted
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 # Files of a collection made by an earlier `collect`: a further call keeps the changes made by their owner.
@@ -115,7 +115,7 @@ class Twins(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MusicFolder:
+class MusicFolder(Result):
     """Result of processing a folder.
 
     collection  folder of the collection
@@ -127,6 +127,8 @@ class MusicFolder:
     kept        True if the queries are those of an earlier call
     counts      numbers of band-limited and of silent recordings
     """
+
+    index: ClassVar = ("document",)
 
     collection: Path
     documents: tuple[Document, ...]
@@ -140,8 +142,6 @@ class MusicFolder:
     def __repr__(self) -> str:
         return f"{len(self.documents):,} recordings, {len(self.queries):,} of them queries, in {self.collection}"
 
-    _repr_html_ = in_notebook
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per recording: its tags, its path, and whether it is a query."""
         return [
@@ -149,10 +149,6 @@ class MusicFolder:
             | {"query": one.identifier in self.queries.values()}
             for one in self.documents
         ]
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The rows as a pandas table."""
-        return frame_of(self.rows(), index="document")
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON."""

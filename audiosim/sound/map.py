@@ -2,18 +2,17 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, in_notebook, need
+from audiosim.results.value import Result, need
 from audiosim.sound.descriptions import Description, Searched, descriptions_of
 from audiosim.sound.search import drawn_references
 from audiosim.stats.arrays import Array, Integers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 MapBy = Literal["pca", "umap"]
@@ -27,7 +26,7 @@ OTHERS = "other"
 
 
 @dataclass(frozen=True, eq=False)
-class SoundMap:
+class SoundMap(Result):
     """Recordings on a map.
 
     names        (n,) identifiers of the audible recordings
@@ -36,6 +35,8 @@ class SoundMap:
     groups       (n,) group of each, such as its genre; None where unknown
     queries      recording of each query
     """
+
+    index: ClassVar = ("document",)
 
     names: tuple[str, ...]
     coordinates: Array
@@ -46,8 +47,6 @@ class SoundMap:
     def __repr__(self) -> str:
         return f"a map of {len(self.names):,} recordings by {self.by}"
 
-    _repr_html_ = in_notebook
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per recording: document, x, y, group and whether it is a query."""
         asked = set(self.queries.values())
@@ -55,10 +54,6 @@ class SoundMap:
             {"document": name, "x": float(x), "y": float(y), "group": group, "query": name in asked}
             for name, (x, y), group in zip(self.names, self.coordinates, self.groups, strict=True)
         ]
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The rows as a pandas table."""
-        return frame_of(self.rows(), index="document")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The map: a colour for each of the largest groups, rings around queries; new axes if None."""

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, betaln, digamma, ndtr, ndtri, polygamma
 
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -356,7 +355,7 @@ FITS: Mapping[str, Callable[[ArrayLike], Distribution]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DistributionFits:
+class DistributionFits(Result):
     """Distances of fitted distributions from held-out scores.
 
     size    queries that each distribution is fitted to
@@ -376,7 +375,9 @@ class DistributionFits:
     def __repr__(self) -> str:
         return ", ".join(f"{name} {value:.3f}" for name, value in self.means().items())
 
-    _repr_html_ = in_notebook
+    def rows(self) -> list[Row]:
+        """One row per system: mean omega of each distribution."""
+        return [dict(zip(FITS, row, strict=True)) for row in self.omega.tolist()]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the mean distance of each distribution; on new axes if None."""
@@ -384,10 +385,6 @@ class DistributionFits:
 
         means = self.means()
         return draw_bars(list(means), list(means.values()), f"mean omega, fitted to {self.size} queries", axes)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Mean omega as a pandas table, a row for each system and a column for each distribution."""
-        return frame_of(self.omega, list(FITS))
 
 
 def fit_distributions(

@@ -15,20 +15,20 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri, fdtri
 
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of
+from audiosim.results.value import Result, Row, rows_of
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import nearness
 from audiosim.stats.score_matrix import check_scores
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 # Stability of results with more queries: coefficients signal / (signal + noise), and the queries they require.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class Curve(Result):
     """Stability as a function of the number of queries, with intervals.
 
     queries     (m,) query set sizes
@@ -47,14 +47,18 @@ class Curve:
     absolute_lower: Array
     absolute_upper: Array
 
-    def to_frame(self) -> "pd.DataFrame":
-        """One row per query set size."""
-        return frame_of(self.columns())
-
-    def columns(self) -> dict[str, Array]:
-        """Columns of the table, by name."""
-        names = ("relative", "relative_lower", "relative_upper", "absolute", "absolute_lower", "absolute_upper")
-        return {"queries": self.queries} | {name: getattr(self, name) for name in names}
+    def rows(self) -> list[Row]:
+        """One row per query set size: the coefficients and the ends of their intervals."""
+        names = (
+            "queries",
+            "relative",
+            "relative_lower",
+            "relative_upper",
+            "absolute",
+            "absolute_lower",
+            "absolute_upper",
+        )
+        return rows_of({name: getattr(self, name) for name in names})
 
 
 def coefficient(signal: Array | float, noise: Array) -> Array:

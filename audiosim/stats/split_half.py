@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from audiosim.errors import InputError
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result, Row, plain, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.score_matrix import check_scores, paired_differences
 from audiosim.stats.tests import SAMPLES, TESTS, p_values
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 # The 32 significance levels of Urbano (2013), section 5.4.
@@ -27,7 +26,7 @@ BINS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)  # upper ends of p-v
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SplitHalf:
+class SplitHalf(Result):
     """Outcomes of pairs of systems on one half of the queries and on the other, at each significance level.
 
     test              the test's name
@@ -57,8 +56,6 @@ class SplitHalf:
 
     def __repr__(self) -> str:
         return f"{self.test} test on halves of the queries: {self.comparisons:,} comparisons, {len(self.alphas)} levels"
-
-    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Rates of success, lack of power and conflict by the level of significance; new axes if None."""
@@ -102,10 +99,19 @@ class SplitHalf:
             for low, high, count, error in zip(lows, BINS, counts, errors, strict=True)
         ]
 
-    def rows(self) -> list[dict[str, float | None]]:
-        """The rates of `to_frame` as plain values; None where no difference is significant."""
-        rates = self.to_frame().to_dict("records")
-        return [{str(k): None if np.isnan(v) else float(v) for k, v in row.items()} for row in rates]
+    def rows(self) -> list[Row]:
+        """The rates of Table 5.3 of Urbano (2013), one row per significance level.
+
+        Non-significance is a share of all comparisons, the other rates of the significant ones; None if there are none.
+        The global conflict rate is minor and major together.
+        """
+        significant = self.comparisons - self.non_significance
+        kinds = ("success", "lack_of_power", "minor_conflict", "major_conflict")
+        with np.errstate(invalid="ignore"):
+            shares = {name: getattr(self, name) / significant for name in kinds}
+        columns = {"alpha": self.alphas, "non_significance": self.non_significance / self.comparisons} | shares
+        both = {"global_conflict": shares["minor_conflict"] + shares["major_conflict"]}
+        return [plain(row) for row in rows_of(columns | both)]
 
     def to_dict(self) -> dict[str, Any]:
         """The study as plain values, ready for JSON."""
@@ -113,24 +119,6 @@ class SplitHalf:
             "relative_error": self.relative_error,
             "agreement": self.agreement_rows(),
         }
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The rates of Table 5.3 of Urbano (2013), one row per significance level.
-
-        Non-significance is a share of all comparisons, the other rates of the significant ones; NaN if there are none.
-        The global conflict rate is minor and major together.
-        """
-        significant = np.where(self.non_significance < self.comparisons, self.comparisons - self.non_significance, 1)
-        some = np.where(self.non_significance < self.comparisons, 1.0, np.nan)
-        shares = {
-            name: getattr(self, name) / significant * some
-            for name in ("success", "lack_of_power", "minor_conflict", "major_conflict")
-        }
-        return frame_of(
-            {"alpha": self.alphas, "non_significance": self.non_significance / self.comparisons}
-            | shares
-            | {"global_conflict": shares["minor_conflict"] + shares["major_conflict"]}
-        )
 
 
 def split_half(

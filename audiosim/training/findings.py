@@ -1,13 +1,13 @@
 """Findings of training: a model, and a report on its quality."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
 from audiosim.ordinal.model import Model, model_fields
-from audiosim.results.value import frame_of, in_notebook
+from audiosim.results.value import Result, Row, Value
 from audiosim.stats.arrays import Array
 from audiosim.stats.ordinal import OrdinalFit, variance
 from audiosim.training.examples import Sample
@@ -24,7 +24,6 @@ from audiosim.training.validate import ModelValidation
 from audiosim.training.validate_joint import IntervalCoverage
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -62,7 +61,7 @@ class ComponentRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class Findings(Value):
     """The report of a training.
 
     judged               number of pairs with a judgment
@@ -104,28 +103,19 @@ class Findings:
     eliminated: tuple[Step, ...]
     notes: tuple[str, ...]
 
-    def term_rows(self) -> list[dict[str, Any]]:
-        """One row per term: its coefficient and contribution."""
-        pairs = zip(self.coefficients, self.effects, strict=True)
-        return [coefficient._asdict() | effect._asdict() for coefficient, effect in pairs]
-
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
-        pairs = {
-            "levels": [{"level": level, "rows": rows} for level, rows in self.levels],
-            "coverage": [{"nominal": nominal, "actual": actual} for nominal, actual in self.coverage],
-            "notes": list(self.notes),
-        }
-        return pairs | {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name not in pairs}
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The terms as a pandas table: coefficients and contributions."""
-        return frame_of(self.term_rows(), index="term")
+        coverage = [{"nominal": nominal, "actual": actual} for nominal, actual in self.coverage]
+        levels = [{"level": level, "rows": rows} for level, rows in self.levels]
+        found: dict[str, Any] = Value.to_dict(self)
+        return found | {"levels": levels, "coverage": coverage}
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class Training(Result):
     """A trained model and its report."""
+
+    index: ClassVar = ("term",)
 
     model: Model
     findings: Findings
@@ -134,17 +124,16 @@ class Training:
         """Contents of the model file, including the report."""
         return model_fields(self.model)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """The terms as a pandas table: coefficients and contributions."""
-        return self.findings.to_frame()
+    def rows(self) -> list[Row]:
+        """One row per term: its coefficient and contribution."""
+        pairs = zip(self.findings.coefficients, self.findings.effects, strict=True)
+        return [coefficient._asdict() | effect._asdict() for coefficient, effect in pairs]
 
     def __repr__(self) -> str:
         found = self.findings
         return (
             f"{self.model.name}: {len(self.model.terms)} terms, fitted to {found.rows:,} of {found.judged:,} judgments"
         )
-
-    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The coefficients with two standard errors on either side; new axes if None."""
@@ -193,11 +182,6 @@ def _coefficient(name: str, place: int, values: Array, plain: Array, robust: Arr
 
 def _two_sided(z: float) -> float:
     return float(2 * ndtr(-abs(z)))
-
-
-def _plain(value: Any) -> Any:
-    """Rows as plain values; anything else unchanged."""
-    return [row._asdict() for row in value] if isinstance(value, tuple) else value
 
 
 # Description of a fitted model: the contribution of each term, its quality, and the terms left out.

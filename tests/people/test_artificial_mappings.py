@@ -91,7 +91,7 @@ def test_every_mapping_answers_through_evaluate_and_the_plain_ones_as_by_hand(mi
     gain, coefficients = BY_HAND[scale, measure]
     grades = mirex2011.grades()
     runs = {run.system: run for run in mirex2011.runs}
-    for row in found.system_rows():
+    for row in found.rows():
         lists = runs[row["system"]].rankings.items()
         scores = [np.mean([gain(grades[query, one]) for one in documents[:5]]) for query, documents in lists]
         shares = sum(factor * np.array(scores) ** power for power, factor in enumerate(coefficients))

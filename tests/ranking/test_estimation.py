@@ -74,7 +74,7 @@ def test_with_everything_judged_the_ranking_is_known(tiny, tiny_truth):
     ranking = ranking_of(replace(tiny, judgments=tuple(tiny_truth)))
     assert not ranking.scores.variance.any()
     assert ranking.confidence == 1
-    assert [row["system"] for row in ranking.system_rows()] == ["A", "B", "C"]
+    assert [row["system"] for row in ranking.rows()] == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize("written", ["CG@2", "nDCG@2", "AP(min=40)@2"])

@@ -78,7 +78,7 @@ def test_reports_say_how_the_ranking_moves_without_those_who_judged_most(partial
     assert [name for name, row in rows.items() if row is None] == ["cid"]
     assert rows["ann"]["turned"] == 0
     assert set(rows["ann"]) == {"turned", "best_without", "moved_most", "moved_by", "confidence_without"}
-    assert found.flat_rows()[0]["best_without"] == "B"
+    assert found.rows()[0]["best_without"] == "B"
     assert "without" not in Judges.of(build_pool(some), some.judgments).to_dict()[0]
 
 

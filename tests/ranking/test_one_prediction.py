@@ -56,10 +56,10 @@ def test_predictions_add_up_to_the_ranking_and_its_variance(seed, share, model):
     collection = drawn(seed, share)
     pool = build_pool(collection)
     found = predict(collection, model, pairs=pool.pairs, covariance=True)
-    gains = np.array([row["gain"] for row in found.rows])
+    gains = np.array([row["gain"] for row in found.pairs])
     highest = collection.scale.maximum
-    np.testing.assert_allclose([row["expectation"] for row in found.rows], gains * highest, rtol=1e-12)
-    np.testing.assert_array_equal([row["variance"] for row in found.rows], np.diagonal(found.covariance))
+    np.testing.assert_allclose([row["expectation"] for row in found.pairs], gains * highest, rtol=1e-12)
+    np.testing.assert_array_equal([row["variance"] for row in found.pairs], np.diagonal(found.covariance))
     for name in ("CG", "DCG"):
         measure = parse_measure(f"{name}@{pool.cutoff}")
         ranking, across = estimate(collection, model, measure), weights(measure, pool)

@@ -170,7 +170,7 @@ def test_a_ranking_turns_into_pandas_and_plain_values():
     assert frame["expectation"].tolist() == [0.6, 0.55, 0.3, 0.1]
     assert list(frame.columns) == ["expectation", "variance", "low", "high"]
     assert list(ranking.to_dict())[:7] == ["measure", "model", "judged", "pool", "confidence", "systems", "pairs"]
-    assert list(ranking.system_rows()[0]) == ["system", "expectation", "variance", "low", "high"]
+    assert list(ranking.rows()[0]) == ["system", "expectation", "variance", "low", "high"]
     assert list(ranking.pair_rows()[0]) == ["a", "b", "expectation", "variance", "confidence", "equal"]
     assert (ranking.to_dict()["measure"], ranking.to_dict()["judged"], ranking.to_dict()["pool"]) == ("CG@5", 3, 40)
 

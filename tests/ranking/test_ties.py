@@ -54,10 +54,10 @@ def test_whatever_asks_who_is_best_finds_equal_systems_equal(seed):
         two = compare(made, a, b, "uniform", "CG@1", about="these")
         assert (two.verdict, two.expectation, two.above(0)) == ("equal", 0, 0.5)
     looks = history(made, model="uniform", measure="CG@1", looks=2)
-    assert looks.rows()[-1]["best"] == "A, B and C"
+    assert looks.look_rows()[-1]["best"] == "A, B and C"
     assert [one.rank for one in looks.looks[-1].ranked] == [1, 1, 1, 4]
     whole = evaluate(made, "CG@1")
-    assert len({row["mean"] for row in whole.system_rows()[:3]}) == 1
+    assert len({row["mean"] for row in whole.rows()[:3]}) == 1
     assert repr(whole).startswith(f"CG@1 of 4 systems on {len(whole.scores.queries)} queries: best A, B and C at")
     pool = build_pool(made, 1)
     measure = parse_measure("CG@1")

@@ -176,8 +176,8 @@ def test_estimate_on_an_export_says_what_the_service_says(seed, tmp_path):
     path = tmp_path / "judgments.csv"
     path.write_text("".join(f"{line}\n" for line in csv_lines(judgment_rows(one.campaign)[1])), encoding="utf-8")
     back = Collection.load(demo, judgments=path)
-    here = estimate(back, measure=str(one.campaign.selection.measure)).system_rows()
-    there = one.verdicts()[1].ranking.system_rows()
+    here = estimate(back, measure=str(one.campaign.selection.measure)).rows()
+    there = one.verdicts()[1].ranking.rows()
     assert len(back.judgments) == one.campaign.progress.judgments > 5
     for mine, theirs in zip(here, there, strict=True):
         assert (mine["system"], mine["expectation"]) == (

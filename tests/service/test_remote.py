@@ -45,7 +45,7 @@ def check_same_replay(there, here):
     assert there.curve == here.curve
     assert there.tau == here.tau
     ours, theirs = here.selection.ranking, there.selection.ranking
-    assert ours.system_rows() == theirs.system_rows()
+    assert ours.rows() == theirs.rows()
     assert ours.pair_rows() == theirs.pair_rows()
 
 

@@ -36,7 +36,7 @@ def test_function_command_and_service_state_the_same_score_in_every_measure(shar
             assert (code, served.status_code) == (0, 200)
             for face in (json.loads(said), served.json()):
                 found = {row["system"]: row["expectation"] for row in face["systems"]}
-                expected = {row["system"]: row["expectation"] for row in ranking.system_rows()}
+                expected = {row["system"]: row["expectation"] for row in ranking.rows()}
                 assert found.keys() == expected.keys()
                 np.testing.assert_allclose([found[name] for name in expected], list(expected.values()), atol=1e-12)
             a, b = ranking.systems[:2]
