@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.errors import InputError
-from audiosim.results.value import cached_property
+from audiosim.results.value import Value, cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 Codes = NDArray[np.int32]
@@ -265,7 +265,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Value):
     """The grades that an assessor may give.
 
     name    such as "fine"

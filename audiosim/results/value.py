@@ -110,13 +110,19 @@ def plain(value: Any) -> Any:
         return value.to_dict()
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
         return plain(value.tolist())
-    if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if type(value).__str__ is not object.__str__:
+        return str(value)
+    if is_dataclass(value):
+        return {name: plain(getattr(value, name)) for name in _public(value)}
     if hasattr(value, "_asdict"):  # a named tuple
         value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, Iterable) else str(value)
+
+
+def _public(value: Any) -> list[str]:
+    return [part.name for part in fields(value) if not part.name.startswith("_")]
 
 
 Row = dict[str, Any]
@@ -129,8 +135,7 @@ class Value:
 
     def to_dict(self) -> Any:
         """The same as plain values, ready for JSON."""
-        assert is_dataclass(self)
-        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+        return {name: plain(getattr(self, name)) for name in _public(self)}
 
 
 class Result(Value):
