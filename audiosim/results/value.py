@@ -110,7 +110,8 @@ def plain(value: Any) -> Any:
         return value.to_dict()
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
         return plain(value.tolist())
-    if type(value).__str__ is not object.__str__:
+    kind: Any = type(value)
+    if kind.__str__ is not object.__str__:
         return str(value)
     if is_dataclass(value):
         return {name: plain(getattr(value, name)) for name in _public(value)}
