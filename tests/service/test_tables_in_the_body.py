@@ -47,9 +47,9 @@ def test_a_ranking_of_tables_is_that_of_the_library_and_of_the_scores_once_every
         answer = http.post("/v1/estimate", json=body).json()
         collection = audiosim.Collection.from_frames(runs, qrels, scale="0-3")
         ours = audiosim.estimate(collection, measure=measure, about="queries")
-        assert [row["system"] for row in answer["systems"]] == [row["system"] for row in ours.system_rows()]
+        assert [row["system"] for row in answer["systems"]] == [row["system"] for row in ours.rows()]
         said = {row["system"]: row["expectation"] for row in answer["systems"]}
-        assert said == pytest.approx({row["system"]: row["expectation"] for row in ours.system_rows()}, abs=1e-12)
+        assert said == pytest.approx({row["system"]: row["expectation"] for row in ours.rows()}, abs=1e-12)
     scores = http.post("/v1/evaluate", json={"runs": runs, "judgments": qrels, "measure": measure, "scale": "0-3"})
     assert said == pytest.approx({row["system"]: row["mean"] for row in scores.json()["systems"]}, abs=1e-9)
 
