@@ -440,6 +440,20 @@ class Draft:
         """Replace its settings."""
         write_texts({self.folder / SETTINGS: msgspec.json.encode(settings)})
 
+    def fill(self, collection: Collection, settings: DraftSettings, scale: str | None, cutoff: int | None) -> None:
+        """Add the tables of a collection, and replace the settings, in an empty draft.
+
+        scale, cutoff  those of the tables, for settings without them
+        """
+        with _beside(self.folder) as aside:
+            collection.save(aside / self.name)
+            (aside / self.name / "collection.toml").unlink()  # the settings say what is in it
+            for path in (aside / self.name).iterdir():
+                path.rename(self.folder / path.name)
+        self.set(
+            msgspec.structs.replace(settings, scale=settings.scale or scale or "", cutoff=settings.cutoff or cutoff)
+        )
+
     @contextmanager
     def assembled(self, kept: bool = False) -> Iterator[tuple[Collection, Path]]:
         """The assembled collection and its folder, until the end of the `with`.

@@ -23,6 +23,7 @@ TAGS = [
     {"name": "catalogue", "description": "Served collections and models; reloading of model files."},
     {"name": "judging", "description": "Pairs to judge, and assessors' answers."},
     {"name": "campaign", "description": "Progress of judging, ranking of the systems; pause, resume, close."},
+    {"name": "creating", "description": "New collections: from tables, or from files that are sent to a draft."},
     {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},
     {"name": "results", "description": "Read-only results, and the links to them."},
     {"name": "arrivals", "description": "Recordings and runs added while judging goes on."},
@@ -66,6 +67,7 @@ OF_ALL, OF_NAMES, OF_VALUES, OF_BODIES, OF_CHANGES = (
     {409},
 )
 MEANINGS = {  # of parameters; others mean what the field of the same name does in bodies
+    "draft": "identifier of the collection that is being made",
     "artist": "artist of the recording, if known",
     "genre": "genre of the recording, if known",
     "judge": "name of a person or machine that judges",
@@ -177,7 +179,8 @@ def _show(operation: dict[str, Any], example: RequestExample | None) -> None:
         if parameter["name"] in example.parameters:
             parameter["example"] = example.parameters[parameter["name"]]
     for media_type, body in example.body.items():
-        operation["requestBody"]["content"][media_type]["example"] = body
+        content = operation["requestBody"]["content"]
+        content[media_type] = content[media_type] | {"example": body}
 
 
 def _add_access(operation: dict[str, Any], roles: Set[str]) -> None:

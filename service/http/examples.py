@@ -9,6 +9,7 @@ from audiosim.ordinal.model import Model, model_fields, uniform_model
 from audiosim.service.collections.shelf import Served
 
 ASSESSOR, ADJUDICATOR, SYSTEM, RECORDING, JUDGE = "ann", "carol", "my-system", "my-recording", "my-machine"
+DRAFT, FILE = "my-draft", "runs/my-system.trec"
 MODEL = "my-model"
 FEATURES = 1000  # more than any model has: sorts models without features last
 JSON, CSV, TEXT, TABLE = "application/json", "text/csv", "text/plain", "text/tab-separated-values"
@@ -70,6 +71,14 @@ def examples_of(served: Served, for_all: bool = False) -> dict[str, RequestExamp
     made["show_result_list"] = RequestExample({"system": system, "query": named.query}, {})
     made["compare_systems"] = RequestExample({"a": system, "b": another}, {})
     made["show_picture"] = RequestExample({"document": named.document}, {})
+    run = f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"
+    made["take_file"] = RequestExample({"draft": DRAFT, "name": FILE}, {TEXT: run})
+    for name in ("send_file_of_draft", "remove_file"):
+        made[name] = RequestExample({"draft": DRAFT, "name": FILE}, {})
+    for name in ("show_draft", "discard_draft", "check_draft", "create_collection"):
+        made[name] = RequestExample({"draft": DRAFT}, {})
+    for name in ("set_draft", "plan_draft"):
+        made[name] = RequestExample({"draft": DRAFT}, made[name].body)
     for name in ("send_sound", "show_peaks"):
         made[name] = RequestExample({"document": named.document, "collection": named.collection.identifier}, {})
     return made
@@ -131,6 +140,14 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     },
     "evaluate_systems": lambda named: {"runs": _runs(named), "judgments": _grades(named), "measure": "nDCG@1"},
     "estimate_systems": lambda named: {"runs": _runs(named), "judgments": _grades(named), "measure": "CG@1"},
+    "begin_draft": lambda _: {"name": DRAFT},
+    "set_draft": lambda _: {"title": "Our systems", "scale": "fine"},
+    "plan_draft": lambda _: {"stopping_rule": "confidence=0.9", "listeners": 3},
+    "make_collection": lambda named: {
+        "name": "my-collection",
+        "runs": _runs(named),
+        "settings": {"title": "Our systems"},
+    },
     "send_prior": lambda _: {},
     "lease_pairs": lambda _: {"assessor": ASSESSOR, "count": 2},
     "add_judgment": lambda named: {

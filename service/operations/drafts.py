@@ -20,7 +20,7 @@ from audiosim.service.collections.campaigns import WAIT_S
 from audiosim.service.collections.drafts import Draft, Home, Kind
 from audiosim.service.collections.open import CollectionSource
 from audiosim.service.collections.shelf import Served
-from audiosim.service.http.exchange import BodyDep, ServedDep, chapter
+from audiosim.service.http.exchange import FAILING, BodyDep, ServedDep, chapter
 from audiosim.service.operations.sounds import media_type
 from audiosim.service.tasks.state import part
 from audiosim.service.types.drafts import (
@@ -34,16 +34,20 @@ from audiosim.service.types.drafts import (
     NewDraftIn,
     StoppingRuleIn,
 )
+from audiosim.service.types.evaluation import NewCollectionIn
 from audiosim.simulation.plan import plan
 
 Found = TypeVar("Found")
-router = chapter("creating", include_in_schema=False)
+router = chapter(
+    "creating", responses=FAILING | {409: FAILING["default"] | {"description": "The service has no folder for them."}}
+)
 
 # One change, check or plan at a time; the others wait without holding a thread.
 TURNS = CapacityLimiter(1)
 PLAN_S = 20.0
 NO_HOME = "this service has no folder for new collections: start it with --home DIR"
 NOT_OPENED = "not opened yet"
+TEXT, BYTES, ANY = "text/plain", "application/octet-stream", {"schema": {"type": "string", "format": "binary"}}
 ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may get this name
 
 HomeDep = Annotated[Home | None, part(lambda state: state.home)]
@@ -124,7 +128,11 @@ async def set_draft(home: HomeDep, draft: str, said: Annotated[DraftSettingsIn, 
     return await _work(home, draft, replaced)
 
 
-@router.post("/drafts/{draft}/files", status_code=201)
+@router.post(
+    "/drafts/{draft}/files",
+    status_code=201,
+    openapi_extra={"requestBody": {"required": True, "content": dict.fromkeys((TEXT, BYTES), ANY)}},
+)
 async def take_file(
     home: HomeDep,
     draft: str,
@@ -142,7 +150,11 @@ async def take_file(
     return DraftFileOut.from_domain(found)
 
 
-@router.get("/drafts/{draft}/files")
+@router.get(
+    "/drafts/{draft}/files",
+    response_class=FileResponse,
+    responses={200: {"description": "The file", "content": {BYTES: ANY}}},
+)
 def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileResponse:
     """Send a file of the draft back, such as a recording to listen to."""
     with _there(draft):
@@ -219,6 +231,32 @@ async def create_collection(
     name = await _work(home, draft, lambda kept_in, one: _created(served, kept_in, one, caller.name))
     request.app.openapi_schema = None  # it names the collections
     return CreatedOut(name)
+
+
+@router.post("/collections", status_code=201)
+async def make_collection(
+    request: Request, caller: CallerDep, served: ServedDep, home: HomeDep, asked: Annotated[NewCollectionIn, Body()]
+) -> CreatedOut:
+    """Make a collection from tables and serve it; its campaign is paused until the organiser opens it.
+
+    Recordings are added later, or sent to a draft. An error leaves nothing behind.
+    """
+    kept_in, settings = _home(home), asked.settings.to_domain()
+
+    def made() -> None:
+        _check_free(served, asked.name)
+        draft = kept_in.begin(asked.name)
+        try:
+            draft.fill(asked.collection, settings, asked.scale, asked.cutoff)
+            _created(served, kept_in, draft, caller.name)
+        except BaseException:
+            kept_in.discard(draft)
+            raise
+
+    async with TURNS:
+        await to_thread.run_sync(made)
+    request.app.openapi_schema = None  # it names the collections
+    return CreatedOut(asked.name)
 
 
 def _created(served: Served, home: Home, draft: Draft, by: str) -> str:

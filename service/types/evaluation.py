@@ -1,4 +1,4 @@
-"""Wire types of operations on tables in the body: runs and judgments in, scores or a ranking out."""
+"""Wire types of operations on tables in the body: runs and judgments in; scores, a ranking or a collection out."""
 
 from typing import Annotated, Literal
 
@@ -8,12 +8,13 @@ from audiosim.collection.collection import Collection
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.service.collections.served import DEEPEST_CUTOFF
 from audiosim.service.types.base import Wire
+from audiosim.service.types.drafts import DraftSettingsIn
 
 Ranks = list[str] | dict[str, float]
 
 
 class TablesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """Runs and judgments, for one answer: nothing is kept.
+    """Tables of a collection.
 
     runs       results of each system and query: documents, best first, or the score of each document
     judgments  grade of each document, by query
@@ -22,7 +23,6 @@ class TablesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
     systems    team of each system
     scale      fine, broad, binary, or levels such as 0-3 or 0,1,2,5; guessed from the grades if not given
     cutoff     depth of the pool; guessed from the runs if not given
-    measure    such as nDCG@5; without a cutoff, that of the collection
     """
 
     runs: Annotated[dict[str, dict[str, Ranks]], Meta(min_length=1)]
@@ -32,17 +32,30 @@ class TablesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
     systems: dict[str, str] | None = None
     scale: str | None = None
     cutoff: Annotated[int, Meta(ge=1, le=DEEPEST_CUTOFF)] | None = None
+
+    @property
+    def collection(self) -> Collection:
+        """The collection."""
+        return Collection.from_frames(
+            self.runs, self.judgments, self.documents, self.systems, self.queries, scale=self.scale, cutoff=self.cutoff
+        )
+
+
+class MeasuredIn(TablesIn, forbid_unknown_fields=True, omit_defaults=True):
+    """Runs and judgments, for one answer: nothing is kept.
+
+    measure  such as nDCG@5; without a cutoff, that of the collection
+    """
+
     measure: Annotated[str, Meta(max_length=200)] = "CG"
 
     def to_domain(self) -> tuple[Collection, Measure]:
         """The collection, and the measure of its systems."""
-        found = Collection.from_frames(
-            self.runs, self.judgments, self.documents, self.systems, self.queries, scale=self.scale, cutoff=self.cutoff
-        )
+        found = self.collection
         return found, as_measure(self.measure, found.cutoff)
 
 
-class EvaluateIn(TablesIn, forbid_unknown_fields=True, omit_defaults=True):
+class EvaluateIn(MeasuredIn, forbid_unknown_fields=True, omit_defaults=True):
     """Runs and judgments whose systems to score, as by `audiosim evaluate`.
 
     unjudged  how to treat a retrieved document without a judgment: error, zero (gain 0) or skip (ignore it)
@@ -59,7 +72,7 @@ class EvaluateIn(TablesIn, forbid_unknown_fields=True, omit_defaults=True):
     seed: Annotated[int, Meta(ge=0, le=2**32)] = 0
 
 
-class EstimateIn(TablesIn, forbid_unknown_fields=True, omit_defaults=True):
+class EstimateIn(MeasuredIn, forbid_unknown_fields=True, omit_defaults=True):
     """Runs, and judgments if there are any, whose systems to rank, as by `audiosim estimate`.
 
     model         name of a published model; the service's usual one if not given
@@ -74,6 +87,17 @@ class EstimateIn(TablesIn, forbid_unknown_fields=True, omit_defaults=True):
     distribution: Literal["t", "normal"] = "t"
     about: Annotated[list[str], Meta(max_length=3)] = field(default_factory=list)
     top: Annotated[int, Meta(ge=1)] = 3
+
+
+class NewCollectionIn(TablesIn, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Collection to make from tables.
+
+    name      its identifier: the name of its folder, and part of its addresses
+    settings  settings of the collection and its campaign; empty ones are guessed, or taken from the service's settings
+    """
+
+    name: Annotated[str, Meta(max_length=200)]
+    settings: DraftSettingsIn = field(default_factory=DraftSettingsIn)
 
 
 class ScoreOut(Wire, omit_defaults=True):

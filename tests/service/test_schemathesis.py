@@ -38,9 +38,13 @@ include-method = "POST"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422]
 
 [[operations]]
-include-path-regex = "/(answers|ranking|model-effect|models)$"
+include-path-regex = "/(answers|ranking|model-effect|models)$|/drafts/"  # there is no folder for drafts here: 409
 include-method = "GET"
-checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
+
+[[operations]]
+include-method = "DELETE"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
 """
 # A deliberate bug, a deliberate wait, and a stream that ends only when the client disconnects.
 ELSEWHERE = "^/(bug|slow)$|/events$"

@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 
 import audiosim
+from audiosim import Collection
+from audiosim.service.app import create_app
+from audiosim.service.collections.drafts import Home
 
 
 def drawn(seed, judged=1.0):
@@ -77,3 +80,34 @@ def test_a_wrong_table_or_name_is_one_line(http, address, change, said):
     answer = http.post(f"/v1/{address}", json={"runs": runs, "judgments": qrels, "scale": "0-3"} | change)
     assert answer.status_code == 422
     assert said in answer.json()["detail"]
+
+
+def test_a_collection_made_of_tables_is_served_and_an_error_leaves_nothing_behind(in_process, tmp_path):
+    runs, qrels = drawn(3, 0.2)
+    body = {"name": "mine", "runs": runs, "judgments": qrels, "scale": "0-3", "cutoff": 5}
+    body["settings"] = {"title": "Our systems", "measure": "nDCG@5"}
+    with in_process(create_app([], home=Home(tmp_path / "home"))) as client:
+        wrong = [
+            ({"name": "../mine"}, "expected a name"),
+            ({"judgments": {"q0": {"d00": 9}}}, "9"),
+            ({"settings": {"measure": "XY"}}, "unknown measure"),
+        ]
+        for change, said in wrong:
+            answer = client.post("/v1/collections", json=body | change)
+            assert answer.status_code == 422
+            assert said in answer.json()["detail"]
+        assert [path.name for path in (tmp_path / "home").rglob("*")] == [".drafts"]
+
+        assert client.post("/v1/collections", json=body).status_code == 201
+        assert client.post("/v1/collections", json=body).status_code == 422  # there is one already
+        ranking = client.get("/v1/collections/mine/ranking").json()
+        expected = audiosim.estimate(Collection.from_frames(runs, qrels, scale="0-3", cutoff=5), measure="nDCG@5")
+        assert ranking["measure"] == "nDCG@5"
+        assert [row["expectation"] for row in ranking["systems"]] == pytest.approx(
+            [row["expectation"] for row in expected.system_rows()], abs=1e-12
+        )
+        assert client.post("/v1/collections/mine/next", json={"assessor": "ann"}).status_code == 409  # not opened yet
+        assert client.post("/v1/collections/mine/resume").status_code == 201
+        (pair,) = client.post("/v1/collections/mine/next", json={"assessor": "ann"}).json()["pairs"]
+        judged = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "grade": 2}
+        assert client.post("/v1/collections/mine/judgments", json=judged).status_code == 201
