@@ -29,10 +29,10 @@ from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.normal.variance_components import LEAST_GAIN, Components, estimate_components
 
 CONSENSUS = (0.25, 0.3)  # size of the bands of consensus, and standard deviation of its logarithm, for any collection
-CONSTANT = (
-    1.0  # its standard deviation between collections: a mean that may lie anywhere on the scale varies as much as
-)
-# a grade that may. Six collections, at .4, are too few to exclude means further out.
+# Standard deviation of the constant between collections, a priori: grades that vary as usual, with variance s^2 = 1/12
+# on a scale from 0 to 1, have a mean m with m (1 - m) >= s^2 (Bhatia & Davis 2000, doi:10.2307/2589180), and all such
+# means are equally likely. It is sqrt((1/4 - s^2) / 3) / s.
+CONSTANT = float(np.sqrt(2 / 3))
 LEAST = 0.05  # standard deviation of an effect, in those of a grade, below which it counts as indistinguishable from 0
 WORTH = 2  # weight of the prior spread, in collections
 WEAK = Between(
@@ -72,15 +72,14 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
     held  prior distribution; n includes its m sources
 
     The spread is the variation of the next collection, including the uncertainty of the mean; several collections of a
-    source share its weight. CONSTANT and CONSENSUS stay at their prior: completely judged collections have smaller
-    bands (.05 to .13), but the pairs judged in a campaign are not a random sample of a band.
+    source share its weight. CONSENSUS stays at its prior: completely judged collections have smaller bands (.05 to
+    .13), but the pairs judged in a campaign are not a random sample of a band.
     """
     groups: dict[str, list[Estimates]] = {}
     for one in estimates:
         groups.setdefault(one.source, []).append(one)
     count = max(1, len(held.sources))
     trend = {name: _learned(groups, name, held.trend[name], count) for name in TREND}
-    trend["constant"] = (trend["constant"][0], held.trend["constant"][1])
     standard_deviations = {}
     for name in EFFECT_NAMES:
         median, spread = held.standard_deviations[name]

@@ -1,35 +1,38 @@
 """Variation of collections, compared with numbers by hand and with collections drawn from a known distribution."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
 from audiosim.joint.prior import FLOOR
 from audiosim.ordinal.model import EFFECT_NAMES, TREND, Between, load_model
 from audiosim.simulation import Design, Effects, synthetic_collection
-from audiosim.training.joint import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
+from audiosim.training.joint import CONSENSUS, CONSTANT, WEAK, Estimates, estimates_of, learn_between
 
 HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(EFFECT_NAMES, (0.5, 0.4)), ("shipped",))
 
 
-def test_the_next_collection_is_spread_about_the_mean_of_sources_and_what_is_held():
+@pytest.mark.parametrize("name", TREND)
+def test_the_next_collection_is_spread_about_the_mean_of_sources_and_what_is_held(name):
     # Standing .1 and .3 from one source, .4 from another, 0 held: mean (.2 + .4 + 0) / 3. Squares about it: .1^2 / 2,
     # .1^2 / 2, .2^2, .2^2, and two collections' worth of .2^2; over 2 + 3 - 1, times 1 + 1/3.
     found = learn_between(
         [
-            Estimates("a", {"system_agreement": 0.1}),
-            Estimates("a", {"system_agreement": 0.3}),
-            Estimates("b", {"system_agreement": 0.4}),
+            Estimates("a", {name: 0.1}),
+            Estimates("a", {name: 0.3}),
+            Estimates("b", {name: 0.4}),
         ],
         HELD,
     )
-    assert found.trend["system_agreement"] == pytest.approx((0.2, np.sqrt((2 * 0.04 + 0.01 + 0.04 + 0.04) / 4 * 4 / 3)))
+    assert found.trend[name] == pytest.approx((0.2, np.sqrt((2 * 0.04 + 0.01 + 0.04 + 0.04) / 4 * 4 / 3)))
     assert found.sources == ("shipped", "a", "b")
 
 
@@ -46,6 +49,42 @@ def test_what_nobody_tells_stays_as_it_was_held_but_wider_by_its_own_doubt():
     assert found.trend["consensus"] == pytest.approx((0.0, 0.2 * np.sqrt(2)))
     assert found.standard_deviations["team"] == pytest.approx((0.5, 0.4 * np.sqrt(2)))
     assert learn_between([], WEAK).standard_deviations["consensus"] == CONSENSUS
+
+
+def test_means_lie_anywhere_that_leaves_grades_the_room_to_vary_as_usual():
+    # Equally likely grades of a fine scale, and all distributions that vary as much: their means fill an interval.
+    grades = np.linspace(0, 1, 1001)
+    usual = grades.var()
+    # The widest distribution with a mean has only the ends of the scale; mixed with its mean it has any less variance.
+    means = grades[grades * (1 - grades) >= usual]
+    assert np.sqrt(means.var() / usual) == pytest.approx(CONSTANT, abs=5e-3)
+    assert WEAK.trend["constant"] == (0.0, CONSTANT)
+
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "foreign"
+FOREIGN = {"dl2019": "dl", "ehealth2013": "clef", "ehealth2014": "clef", "covid1": "covid", "ted-ende": "ted"}
+
+
+@pytest.mark.slow
+def test_with_nothing_judged_stated_errors_are_those_of_collections_never_seen(mirex2011):
+    model, pools = load_model("joint-fine"), {}
+    collections = {**{DATA / name: source for name, source in FOREIGN.items()}, None: "mirex"}
+    for folder, source in collections.items():
+        judged = mirex2011 if folder is None else Collection.load(folder)
+        pool = build_pool(replace(judged, documents={}, query_documents={}, sounds=None))
+        pools.setdefault(source, []).append((pool, pool.spread(judged.grades())))
+    estimates = {source: [estimates_of(pool, grades, source) for pool, grades in of] for source, of in pools.items()}
+    squares = []
+    for source, of in pools.items():
+        others = [one for name, found in estimates.items() if name != source for one in found]
+        unseen = replace(model, between=learn_between(others), training=None)
+        for pool, grades in of:
+            belief = estimator_of(pool, unseen).predict(np.full(len(grades), np.nan))
+            error = np.nanmean((belief.expectation - grades) ** 2)
+            squares.append((1 / len(of), error / belief.variance.mean()))
+    weight, ratio = np.array(squares).T
+    # Five sources: their mean grades alone give the mean of such ratios a standard error of about .15.
+    assert weight @ ratio / weight.sum() == pytest.approx(1, abs=0.3)
 
 
 def test_sizes_are_averaged_by_their_logarithms():
