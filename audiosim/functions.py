@@ -18,7 +18,7 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
-from audiosim.joint.posterior import what_lacks
+from audiosim.joint.posterior import fallbacks_in_words, what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.people.answers import Answers, read_answers
@@ -152,7 +152,8 @@ def _predicted(state: Selection, places: Integers, covariance: bool) -> Predicti
     belief, factor = state.stated_belief, state.widening
     together = belief.covariance(places) * factor**2 if covariance else None
     rows = prediction_rows(belief, state.pool.pairs, places.tolist(), factor)
-    return Predictions(state.estimator.name, tuple(belief.levels.tolist()), tuple(rows), together)
+    notes = fallbacks_in_words(belief, places)
+    return Predictions(state.estimator.name, tuple(belief.levels.tolist()), tuple(rows), together, notes)
 
 
 def predict_pairs(
@@ -174,14 +175,15 @@ def predict_pairs(
         raise InputError("the covariance needs all pairs in one pool: expected fewer pairs that no system retrieved")
     work = _Portions(collection, pool.cutoff, model, frozenset(wanted), parts, covariance)
     rows: dict[Pair, dict[str, Any]] = {}
-    name, levels, together = "", tuple[float, ...](), None
+    name, levels, together, notes = "", tuple[float, ...](), None, tuple[str, ...]()
     for found in workers.each(work, len(parts)):
-        name, levels, together = found.model, found.levels, found.covariance
+        name, levels, together, notes = found.model, found.levels, found.covariance, found.notes
         rows = {Pair(row["query"], row["document"]): row for row in found.pairs} | rows
     if together is not None:
         at = list(map({pair: place for place, pair in enumerate(rows)}.__getitem__, wanted))
         together = together[np.ix_(at, at)]
-    return Predictions(name, levels, tuple(rows[pair] for pair in wanted), together)
+    # Reasons are those of one pool: several portions have several.
+    return Predictions(name, levels, tuple(rows[pair] for pair in wanted), together, notes if len(parts) == 1 else ())
 
 
 @dataclass(frozen=True, slots=True)

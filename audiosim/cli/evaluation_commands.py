@@ -213,6 +213,7 @@ def report(
 
     subject = options.about_of(about, OF_THIS_KIND)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
+    options.say_measures(collection, [as_measure(with_cutoff(text, collection.cutoff)) for text in measures])
     log = judgments if judgments and "://" in judgments else None
     write_report(
         collection, output, measures, model, distribution=distribution, about=subject, success=success,

@@ -293,14 +293,13 @@ def say_read(collection: Collection) -> None:
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
     """Print on stderr the judgments that each measure leaves unused; see also `say_deep`."""
+    from audiosim.measures.measure import unused_in_words
     from audiosim.measures.scores import unused_judgments
 
     say_deep(collection, [measure.cutoff for measure in measures])
     for measure in measures:
         if unused := unused_judgments(collection, measure):
-            counts = f"{unused} of {len(collection.judgments)} judgments unused"
-            reason = f"no system has their documents in its first {measure.cutoff} results"
-            sys.stderr.write(f"note: {measure} leaves {counts}: {reason}\n")
+            sys.stderr.write(f"note: {unused_in_words(measure, unused, len(collection.judgments))}\n")
 
 
 def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
@@ -328,11 +327,11 @@ def open_collection(
 
     measure  measure, or depth of the pool; without a cutoff, that of the collection
 
-    Reports missing metadata of documents on stderr, and judgments that the measure leaves unused.
+    Reports on stderr missing metadata of documents, fallbacks of the model, and judgments left unused by the measure.
     """
     from audiosim.collection.pool import build_pool
     from audiosim.joint.estimators import after_judgments, make_estimator
-    from audiosim.joint.posterior import what_lacks
+    from audiosim.joint.posterior import fallbacks_in_words, what_lacks
     from audiosim.measures.measure import as_measure
 
     collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
@@ -344,7 +343,9 @@ def open_collection(
         say_deep(collection, [cutoff])
     pool = build_pool(collection, cutoff)
     estimator = after_judgments(pool, make_estimator(pool, model), collection.judgments)
-    sys.stderr.writelines(f"note: {line}\n" for line in what_lacks(estimator.predict(pool.spread({})), pool))
+    lacks = what_lacks(estimator.predict(pool.spread({})), pool)
+    fallen = fallbacks_in_words(estimator.predict(pool.spread(collection.grades())))
+    sys.stderr.writelines(f"note: {line}\n" for line in (*lacks, *fallen))
     return collection, pool, estimator
 
 

@@ -133,6 +133,7 @@ def judges(
     subject = options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
     what = as_measure(measure, collection.cutoff)
+    options.say_measures(collection, [what])
     pool = build_pool(collection, what.cutoff)
     kind, name = ("take_back", take_back) if set_aside is None else ("set_aside", set_aside)
     if name is not None:

@@ -197,7 +197,7 @@ def _elsewhere(
         wanted = options.known_pairs(pairs, collection)
         return predict_pairs(wanted, collection, build_pool(collection, cutoff), model, workers)
     ((found, lacks),) = workers.each(PoolPredictions(collection, cutoff, model), 1)
-    sys.stderr.writelines(f"note: {line}\n" for line in lacks)
+    sys.stderr.writelines(f"note: {line}\n" for line in (*lacks, *found.notes))
     return found
 
 

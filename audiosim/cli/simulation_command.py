@@ -95,12 +95,14 @@ def simulate(
         None if parts.learn is None else repetition.learner(parts.learn),
     )
     moments, collection = parts.moments, reading.load(folder)
+    what = as_measure(measure, collection.cutoff)
+    options.say_measures(collection, [what])
     if complete:
-        collection = options.only_complete(collection, as_measure(measure, collection.cutoff).cutoff)
+        collection = options.only_complete(collection, what.cutoff)
     name = repetition.LEARNED if learner else model or JOINT
     rule, seed = asking.selection_rule or _default_rule(collection, name, learner), statements.seed
     game = _Game(
-        name, as_measure(measure, collection.cutoff), rule, asking.batch, statements.ideal, seed,
+        name, what, rule, asking.batch, statements.ideal, seed,
         statements.distribution, options.about_of(statements.about),
     )  # fmt: skip
     if parts.repeats is not None:

@@ -47,10 +47,12 @@ def worth(
     options.check_scheduler(scheduler, jobs)
     shares = parse_shares(judged)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    what = as_measure(measure, collection.cutoff)
+    options.say_measures(collection, [what])
     with progress("leaving out") as show:
         found = worth_of(
             collection,
-            measure=as_measure(measure, collection.cutoff),
+            measure=what,
             judged=shares,
             splits=splits,
             target=target if replays else None,

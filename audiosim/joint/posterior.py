@@ -699,6 +699,40 @@ def what_lacks(belief: Belief, pool: Pool) -> tuple[str, ...]:
     return (*_lacking(pool, counts.get("sound", 0)), *silent)
 
 
+UNUSABLE = {"output": "no system retrieved them", "judgments": "nothing that it needs is judged"}
+
+
+def fallbacks_in_words(belief: Belief, places: Integers | None = None) -> tuple[str, ...]:
+    """Sentences on the unjudged pairs that other models predict in place of the preferred one, with number and reason.
+
+    places  (m,) some of the pairs; None for all
+
+    None for a joint model, for whose pairs `what_lacks` says what is unknown.
+    """
+    if belief.prior.correlated or not belief.model.any():
+        return ()
+    chosen = slice(None) if places is None else places
+    open_ = belief.model[chosen][~belief.judged[chosen]]
+    counts = np.bincount(open_, minlength=len(belief.models)).tolist()
+    return tuple(
+        f"{belief.models[code]} predicts {count:,} of the {len(open_):,} unjudged pairs in place of "
+        f"{belief.models[0]}{_why_not(belief, code)}"
+        for code, count in enumerate(counts)
+        if code and count
+    )
+
+
+def _why_not(belief: Belief, code: int) -> str:
+    """Reason for a fallback: the evidence that it does without; empty if the estimator does not report evidence."""
+    if belief.spoke is None or not np.array_equal(belief.spoke, belief.model):
+        return ""
+    missing = [kind for kind in belief.evidence[0] if kind not in belief.evidence[code]]
+    unknown = " or ".join(kind for kind in missing if kind not in UNUSABLE)
+    reasons = [f"their {unknown} is unknown"] if unknown else []
+    reasons += [UNUSABLE[kind] for kind in missing if kind in UNUSABLE]
+    return f": {', or '.join(reasons)}" if reasons else ""
+
+
 def _lacking(pool: Pool, sounds: int) -> Iterator[str]:
     """Sentences on what is unknown of the pairs; none if nothing is.
 

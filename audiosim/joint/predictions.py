@@ -136,6 +136,7 @@ class Predictions(Result):
     pairs   for each pair query, document, expectation, variance, probabilities, gain, model, evidence; see
             `prediction_rows`
     covariance  (n, n) covariance of the grades, in the order of the rows; None unless asked for
+    notes   sentences on pairs that another model predicts
     """
 
     index: ClassVar = ("query", "document")
@@ -145,6 +146,7 @@ class Predictions(Result):
     levels: tuple[float, ...]
     pairs: tuple[dict[str, Any], ...]
     covariance: Array | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"{len(self.pairs):,} pairs predicted by {self.model}"

@@ -128,6 +128,15 @@ def _weighted(of: GradedLists) -> Array:
     return share_of(discounted(of.gains, weights), discounted(best, weights))
 
 
+def unused_in_words(measure: Measure, unused: int, judged: int, what: str = "judgments") -> str:
+    """A sentence on judgments of documents that are in no ranking, if the measure has no use for them.
+
+    unused  number of these
+    """
+    counts = f"{unused:,} of {judged:,} {what} unused"
+    return f"{measure} leaves {counts}: no system has their documents in its first {measure.cutoff} results"
+
+
 def has_judged_ideal(measure: Measure, scale: Scale) -> bool:
     """True if scores depend on judged documents that are not in the ranking."""
     lists = np.array(scale.levels[1:])[:, None]

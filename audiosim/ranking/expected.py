@@ -14,8 +14,8 @@ from audiosim.collection.values import Judgment, mean_grades
 from audiosim.errors import InputError
 from audiosim.joint.check import NOT_NEEDED, ModelCheck, Reserved, check_model
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
-from audiosim.joint.posterior import Belief
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.joint.posterior import Belief, fallbacks_in_words
+from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, unused_in_words
 from audiosim.measures.satisfaction import SatisfactionMapping
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about, check_ideal
 from audiosim.ranking.linear import LinearScores
@@ -212,8 +212,17 @@ def unchecked_ranking(
     scores  scores expected by the belief
     """
     found = rank(expected, model, scores, int(belief.judged.sum()), distribution, belief.prior.correlated)
-    found = replace(found, reach=partial(mean_reach, expected.measure, expected.pool, belief))
+    what = expected.measure, expected.pool, belief
+    found = replace(found, reach=partial(mean_reach, *what), notes=notes_of(*what))
     return found if belief.answers is None else replace(found, comparisons=len(belief.answers.model.compared))
+
+
+def notes_of(measure: Measure, pool: Pool, belief: Belief) -> tuple[str, ...]:
+    """Sentences on judged pairs that a measure leaves unused, and on fallbacks of the model."""
+    fallen, unused = fallbacks_in_words(belief), len(pool.beyond)
+    if not unused or has_judged_ideal(measure, pool.scale):
+        return fallen
+    return unused_in_words(measure, unused, unused + int(belief.judged.sum()), "judged pairs"), *fallen
 
 
 @dataclass(frozen=True, eq=False)

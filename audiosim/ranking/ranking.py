@@ -48,6 +48,7 @@ class Ranking(Result):
     reach         makes the lowest and the highest score that each system can have, (s,) each; None: 0 to 1, or any
                   score above 0 if the measure is unbounded
     others        makes the ranking about listeners at large, if several judged and this one is about the panel
+    notes         sentences on judgments that the measure leaves unused, and on pairs that another model predicts
     """
 
     index: ClassVar = ("system",)
@@ -70,6 +71,7 @@ class Ranking(Result):
     comparisons: int = 0
     reach: Callable[[], tuple[Array, Array]] | None = field(default=None, repr=False)
     others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_distribution(self.distribution)
@@ -351,6 +353,7 @@ class Ranking(Result):
             "about": self.about.to_dict(),
             **self._of_others(),
             **self.check.to_dict(),
+            "notes": list(self.notes),
         }
 
     def _of_others(self) -> dict[str, Any]:

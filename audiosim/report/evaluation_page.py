@@ -136,6 +136,7 @@ def _summary(verdicts: Verdicts) -> list[tuple[str, str]]:
         "Model": ranking.check.sentence if 0 < ranking.judged < ranking.pool else "",
         "Measure": _in_words(ranking.measure),
         "Queries": f"{queries:,}, for {systems:,} system{'s' if systems > 1 else ''}.",
+        "Notes": " ".join(f"{note}." for note in ranking.notes),
     }
     return [(head, sentence) for head, sentence in found.items() if sentence]
 

@@ -82,6 +82,7 @@ def training_view(trained: Training) -> RenderableType:
     if findings.eliminated:
         rows = [row._asdict() for row in findings.eliminated]
         parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
+    parts.append(Text(f"\n{findings.unseen}"))
     return Group(*parts)
 
 
@@ -183,6 +184,7 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         trained.model.name,
         origin,
         summary=fit_summary(trained),
+        unseen=findings.unseen,
         notes=findings.notes,
         scores=_grid(SCORES, SCORE_HEADS, findings.scores),
         scores_mean=SCORES_MEAN,

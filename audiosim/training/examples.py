@@ -304,6 +304,9 @@ def deal(group: Integers, folds: int) -> Integers:
     return np.asarray(place.reshape(-1) % folds)
 
 
+LEFT_OUT = "leaving out a collection"
+
+
 def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Way]:
     """Folds by query, unless no folds are wanted; by collection if several have rows with known features.
 
@@ -314,7 +317,7 @@ def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Wa
     names = tuple(f"fold {fold}" for fold in range(1, folds + 1))
     ways = [Way(f"{folds} folds by query", deal(examples.group, folds), names)]
     if len(np.unique(examples.collection[known])) > 1:
-        ways.append(Way("leaving out a collection", examples.collection, examples.collections))
+        ways.append(Way(LEFT_OUT, examples.collection, examples.collections))
     return ways
 
 

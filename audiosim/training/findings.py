@@ -1,5 +1,6 @@
 """Findings of training: a model, and a report on its quality."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ from audiosim.ordinal.model import Model, model_fields
 from audiosim.results.value import Result, Row, Value
 from audiosim.stats.arrays import Array
 from audiosim.stats.ordinal import OrdinalFit, variance
-from audiosim.training.examples import Sample
+from audiosim.training.examples import LEFT_OUT, Sample
 from audiosim.training.fit import Effect, FittedModel, Step, effects, nagelkerke, null_log_likelihood
 from audiosim.training.plan import Notes, Plan
 from audiosim.training.scores import (
@@ -20,8 +21,8 @@ from audiosim.training.scores import (
     coverage_curve,
     forecast,
 )
-from audiosim.training.validate import ModelValidation
-from audiosim.training.validate_joint import IntervalCoverage
+from audiosim.training.validate import USUAL, ModelValidation
+from audiosim.training.validate_joint import PRIOR, IntervalCoverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +83,7 @@ class Findings(Value):
     intervals            coverage of a joint model's intervals for means; empty for others
     eliminated           the terms that elimination dropped, in order
     notes                omissions with reasons; cautions
+    unseen               sentence on what the model is worth on a collection that it has not seen
     """
 
     judged: int
@@ -102,6 +104,7 @@ class Findings(Value):
     intervals: tuple[IntervalCoverage, ...]
     eliminated: tuple[Step, ...]
     notes: tuple[str, ...]
+    unseen: str
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
@@ -211,8 +214,27 @@ def describe_model(fitted: FittedModel, validated: ModelValidation, plan: Plan, 
         intervals=validated.intervals,
         eliminated=fitted.steps,
         notes=tuple(notes.said),
+        unseen=worth_unseen(fitted.model, validated.scores),
     )
     return Training(replace(fitted.model, report=findings.to_dict()), findings)
+
+
+def worth_unseen(model: Model, scores: Sequence[PredictionScore]) -> str:
+    """Sentence on the error of a model's grades on a collection that it has not seen, as far as validation shows it.
+
+    scores  of the model's validation
+    """
+    said = f"What {model.name} is worth on a collection that it has not seen"
+    fallen = f" Where a feature is unknown, {model.fallback_name} predicts." if model.terms and model.fallback else ""
+    found = {row.predictor: row for row in scores if row.sample == LEFT_OUT}
+    if USUAL not in found:
+        return f"{said} is not known: validation needs two collections with known features, and folds.{fallen}"
+    own, usual = found.get("model") or found[PRIOR], found[USUAL].rmse
+    worth = f"{100 * (1 - own.rmse / usual):.0f} % less error of a grade" if own.rmse < usual else "nothing"
+    return (
+        f"{said}: {worth}, {own.rmse:.3f} of the scale where the frequencies of grades give {usual:.3f}, on "
+        f"{own.rows:,} judged pairs, each collection left out in turn.{fallen}"
+    )
 
 
 def _mean_deviation(fitted: FittedModel) -> float:

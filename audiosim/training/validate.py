@@ -46,6 +46,7 @@ SEES_DRAWN = (
     "their judgments, and the others are scored. The model is fitted with all other queries fully judged, like that "
     "in the file; {matched} has the same terms, fitted to features from equally few judgments of the row's own query"
 )
+USUAL = "historical, of these"  # the frequencies of the levels in the training data
 MATCHED = "model fitted at this share"
 JOINT_SEES = (
     "from each held-out query this share of the pairs was drawn at random (seed {seed}); the model uses these and no "
@@ -98,7 +99,7 @@ def _scores(
     if matched is not None:
         named[MATCHED] = matched
     named |= {
-        "historical, of these": historical,
+        USUAL: historical,
         "uniform": constant_forecast(np.full(count, 1 / count), sample),
     }
     shipped = _shipped_historical(examples, sample)

@@ -14,7 +14,7 @@ from audiosim.joint.check import Reserved, Unlearned
 from audiosim.joint.estimators import RelevanceEstimator, after_comparisons, comparing, following, relearned, taught_by
 from audiosim.joint.independent import row_probabilities
 from audiosim.joint.moments import last_moment
-from audiosim.joint.posterior import Belief, evidence_of
+from audiosim.joint.posterior import Belief, evidence_of, fallbacks_in_words
 from audiosim.ordinal.features import FEATURES, check_terms
 from audiosim.ordinal.model import Model
 from audiosim.ranking import Selection
@@ -102,6 +102,7 @@ class Predicted:
     state          number of the campaign's state, if its judgments were used; None for others
     gain           (m,) the expectation as a share of the highest grade; NaN if unknown; None for rows of features
     covariance     (m, m) of the grades, NaN in the rows and columns of unknown pairs; None unless asked for
+    notes          sentences on rows that another model predicts
     """
 
     name: str
@@ -119,6 +120,7 @@ class Predicted:
     state: int | None = None
     gain: Array | None = None
     covariance: Array | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +191,7 @@ class State:
             state=self.number,
             gain=expectation / stated.maximum,
             covariance=self._covariance(place) if covariance else None,
+            notes=fallbacks_in_words(stated, place[~unknown]),
         )
 
     def _covariance(self, place: Integers) -> Array:

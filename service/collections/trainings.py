@@ -129,7 +129,7 @@ class TrainingJob:
             found = train(list(self.collections), self.plan, notes.append, tell_progress)
         except InputError as error:
             return Trained(b"", str(error), tuple(notes))
-        return Trained(msgspec.json.encode(found.to_dict()), "", tuple(notes))
+        return Trained(msgspec.json.encode(found.to_dict()), "", (*notes, found.findings.unseen))
 
 
 class Trainings:

@@ -48,6 +48,8 @@ def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
     }
     if "probabilities" in include:
         fields |= {"levels": predicted.levels, "probabilities": _rows(predicted.probabilities)}
+    if predicted.notes:
+        fields["notes"] = predicted.notes
     if predicted.covariance is not None:
         fields["covariance"] = predicted.covariance
     return orjson.dumps(fields, option=NUMPY)

@@ -113,6 +113,7 @@ class EstimateOut(Wire, omit_defaults=True):
     draws         number of draws of grades, for measures without a formula
     judges        number of people who judged
     at_large      the statement about listeners at large, if several people judged
+    notes         sentences: judgments that the measure leaves unused; how many pairs another model predicts, and why
     """
 
     measure: str
@@ -138,6 +139,7 @@ class EstimateOut(Wire, omit_defaults=True):
     draws: int | None = None
     judges: int = 0
     at_large: AtLargeOut | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 class RankingOut(EstimateOut, omit_defaults=True, kw_only=True):
@@ -872,6 +874,7 @@ class ResultsOut(Wire):
     words          subject of the confidence, in words
     stopping_rule  stopping rule of the campaign
     pairs          all pairs of systems
+    notes          as in the ranking
     """
 
     collection: str
@@ -892,6 +895,7 @@ class ResultsOut(Wire):
     fit: str
     fit_sentence: str
     top_k: int | None
+    notes: list[str]
     systems: list[SystemOut]
     pairs: list[DifferenceOut]
 
@@ -903,7 +907,7 @@ class ResultsOut(Wire):
         """
         current, rule = served.campaign.current_state, served.judging.stopping_rule
         selection = current.selection
-        same = ("measure", "model", "judged", "pool", "confidence", "sentence", "fit", "fit_sentence", "top_k")
+        same = ("measure", "model", "judged", "pool", "confidence", "sentence", "fit", "fit_sentence", "top_k", "notes")
         return cls(
             collection=served.collection.identifier,
             name=served.collection.name,

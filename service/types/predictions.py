@@ -157,6 +157,7 @@ class PredictionsOut(Wire, omit_defaults=True):
     gain           expectation of each row as a share of the highest grade: weighted sums of gains give the scores of
                    the ranking
     covariance     covariance of the grades: it gives the variance of such sums; on request
+    notes          sentences: how many rows another model predicts in place of this one, and why
     """
 
     model: ModelName
@@ -171,6 +172,7 @@ class PredictionsOut(Wire, omit_defaults=True):
     state: int | None = None
     gain: list[float | None] | None = None
     covariance: list[list[float | None]] | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 class ScaleOut(Wire, omit_defaults=True):

@@ -11,9 +11,10 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, parse_scale
 from audiosim.errors import InputError
 from audiosim.joint.contract import check_estimator
-from audiosim.joint.estimators import make_estimator
+from audiosim.joint.estimators import estimator_of, make_estimator
 from audiosim.ordinal.features import columns, design
 from audiosim.ordinal.model import load_model, save_model
+from audiosim.report.train import training_page
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
 from audiosim.sound.parameters import Parameters
@@ -597,6 +598,34 @@ def test_several_collections_are_pooled_and_each_is_left_out_in_turn(drawn):
     }
     assert any(note.startswith("without drawn, OV is constant") for note in found.findings.notes)
     assert [source.collection for source in found.model.training.collections] == ["drawn", "other"]
+
+
+def test_the_last_sentence_states_the_error_on_collections_that_were_left_out(drawn):
+    other = replace(
+        drawn, identifier="other", judgments=tuple(replace(one, grade=2 - one.grade) for one in drawn.judgments)
+    )
+    plan = Plan(("fSYS", "sGEN"), folds=4)
+    for several, worth in (
+        ((drawn, replace(drawn, identifier="same")), " % less error of a grade, "),
+        ((drawn, other), ": nothing, "),
+    ):
+        errors, usual = [], []
+        for seen, unseen in (several, several[::-1]):
+            model, pool = train(seen, replace(plan, folds=0)).model, build_pool(unseen)
+            truth = pool.spread(unseen.grades())
+            errors.append(estimator_of(pool, model).predict(np.full(len(truth), np.nan)).expectation - truth)
+            usual.append(np.mean(list(seen.grades().values())) - truth)
+        own, plain = (np.sqrt(np.mean(np.concatenate(of) ** 2)) / 2 for of in (errors, usual))
+        said = train(several, plan).findings.unseen
+        assert worth in said
+        assert f"{own:.3f} of the scale where the frequencies of grades give {plain:.3f}, on" in said
+    alone = train(drawn, plan)
+    assert alone.findings.unseen == (
+        f"What {alone.model.name} is worth on a collection that it has not seen is not known: validation needs two "
+        "collections with known features, and folds. Where a feature is unknown, historical-broad predicts."
+    )
+    assert alone.to_dict()["report"]["unseen"] == alone.findings.unseen
+    assert alone.findings.unseen in training_page(alone)
 
 
 def test_no_query_is_on_both_sides_of_a_fold():

@@ -37,7 +37,7 @@ function verdict({ campaign, history }) {
 function about({ campaign: { evidence, pool }, ranking }) {
   const said = withNames(ranking.sentence, ranking.systems.map((one) => one.system), NAME);
   const speaking = Object.entries(evidence).map(([name, known]) => `${WORDS[name] ?? name}${known === pool ? "" : ` (${percent(known / pool, 0)} of pairs)`}`);
-  return speaking.length ? [...said, ` Predictions use: ${speaking.join(", ")}.`] : said;
+  return [...said, ...(speaking.length ? [` Predictions use: ${speaking.join(", ")}.`] : []), ...ranking.notes.map((note) => ` ${note}.`)];
 }
 
 const WORDS = { output: "the systems' results" }; // kinds of evidence with another name on this page
