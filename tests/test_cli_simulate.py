@@ -372,7 +372,7 @@ def some_judged(folder, tmp_path):
 RANKING = {
     "measure", "model", "judged", "basis", "pool", "confidence", "systems", "pairs", "fit", "fit_evidence",
     "fit_sentence", "fit_against", "fit_instead", "widened",
-    "groups", "family_wise", "about", "sentence", "nearest", "top_k",
+    "groups", "family_wise", "about", "sentence", "nearest", "top_k", "notes",
 }  # fmt: skip
 
 

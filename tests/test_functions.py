@@ -65,7 +65,7 @@ def test_where_the_model_was_refused_gains_are_those_of_what_the_ranking_states_
     collection = replace(judged, judgments=wrong)
     ranking = audiosim.estimate(collection)
     assert ranking.check.verdict == "FAIL"
-    rows = audiosim.predict(collection).rows
+    rows = audiosim.predict(collection).pairs
     asked = [(row["query"], row["document"]) for row in rows[:7]]
     assert [row["gain"] for row in audiosim.predict(collection, pairs=asked).pairs] == pytest.approx(
         [row["gain"] for row in rows[:7]], rel=1e-9

@@ -699,9 +699,6 @@ def what_lacks(belief: Belief, pool: Pool) -> tuple[str, ...]:
     return (*_lacking(pool, counts.get("sound", 0)), *silent)
 
 
-UNUSABLE = {"output": "no system retrieved them", "judgments": "nothing that it needs is judged"}
-
-
 def fallbacks_in_words(belief: Belief, places: Integers | None = None) -> tuple[str, ...]:
     """Sentences on the unjudged pairs that other models predict in place of the preferred one, with number and reason.
 
@@ -726,10 +723,10 @@ def _why_not(belief: Belief, code: int) -> str:
     """Reason for a fallback: the evidence that it does without; empty if the estimator does not report evidence."""
     if belief.spoke is None or not np.array_equal(belief.spoke, belief.model):
         return ""
-    missing = [kind for kind in belief.evidence[0] if kind not in belief.evidence[code]]
-    unknown = " or ".join(kind for kind in missing if kind not in UNUSABLE)
+    missing = [kind for kind in belief.evidence[0] if kind not in (*belief.evidence[code], "output")]
+    unknown = " or ".join(kind for kind in missing if kind != "judgments")
     reasons = [f"their {unknown} is unknown"] if unknown else []
-    reasons += [UNUSABLE[kind] for kind in missing if kind in UNUSABLE]
+    reasons += ["nothing that it needs is judged"] if "judgments" in missing else []
     return f": {', or '.join(reasons)}" if reasons else ""
 
 

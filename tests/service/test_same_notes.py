@@ -31,13 +31,14 @@ def made(demo, tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("model", "why"), [("mout", "genre is unknown"), ("loutput", "genre"), ("mjud", "nothing that it needs is judged")]
+    ("model", "why"),
+    [("mout", "their genre or artist is unknown"), ("loutput", "genre"), ("mjud", "nothing that it needs is judged")],
 )
 def test_every_face_says_which_pairs_another_model_predicts_and_which_judgments_are_unused(
     made, model, why, tmp_path, run, in_process
 ):
     pool = build_pool(Collection.load(made))
-    expected = Counter(row["model"] for row in predict(made, model).rows)
+    expected = Counter(row["model"] for row in predict(made, model).pairs)
     own = expected.pop(f"{model}-fine", 0)
     assert expected
     open_ = own + expected.total()
