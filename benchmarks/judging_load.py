@@ -9,8 +9,8 @@ organiser requests everything that their page does every few seconds. `--log` na
 from, of which a copy is used; with `--arrivals`, a run or the metadata of a listed document is added every so many
 seconds, to a copy of the collection. `--postgres` keeps the log in a new PostgreSQL server, which waits for the disk,
 in place of SQLite. `--tokens` gives everybody a token, so that judging is blind. `--note` is kept with the figures.
-Limits at the 99th percentile: for judgments and pairs as given, for health 50 ms; for memory 5 % growth after the first
-minute, if the run is longer than two.
+Limits at the 99th percentile: for judgments and pairs as given, for health 50 ms; for memory 500 MB at any moment. The
+processes that learn and forecast are counted apart, because they end after seconds.
 
 On a busy machine the times show how busy it is. So they come with the time for which the server's threads were ready to
 run and waited for a processor; the processor time of a request does not depend on it.
@@ -29,7 +29,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from own_postgres import Cluster, programs
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import retrieved_by
 from audiosim.service.access.tokens import TokenStore
+from audiosim.stats.arrays import Array
 
 TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []
@@ -54,6 +56,7 @@ ORGANISED = (
     "remaining",
     "plan",
 )  # what the organiser's page requests
+MEMORY_MB = 500  # limit for the server
 BESIDE_MS = 1000  # limit for requests that assessors do not wait for
 ARRIVING = ("run", "document")
 LOOK_S = 5.0  # between two visits of an organiser
@@ -134,10 +137,28 @@ def send(ask: Asking, collection: Collection, pause: float, stop: threading.Even
 
 
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    """Resident memory of a process; 0 once it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else float("nan")
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def children_of(pid: int) -> list[int]:
+    """Processes that a process has started."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that ended
+            found += [int(child) for child in path.read_text(encoding="utf-8").split()]
+    return found
+
+
+def watch_memory(pid: int, seen: list[tuple[float, float]], stop: threading.Event) -> None:
+    """Note the memory of a process, and of those that it started, every second."""
+    while not stop.wait(1):
+        seen.append((memory_mb(pid), sum(map(memory_mb, children_of(pid)))))
 
 
 def processor_s(pid: int) -> tuple[float, float]:
@@ -217,7 +238,9 @@ def play(port: int, collection: str, asked: argparse.Namespace, pid: int, secret
     path = f"/v1/collections/{collection}"
     scale, stop = asking()("", "GET", path)["scale"]["name"], threading.Event()
     column = scale if scale in ("fine", "broad") else "grade"
+    memory: list[tuple[float, float]] = []
     threads = [threading.Thread(target=watch, args=(port, stop))]
+    threads.append(threading.Thread(target=watch_memory, args=(pid, memory, stop)))
     threads += [threading.Thread(target=organise, args=(asking(), collection, stop)) for _ in range(asked.organisers)]
     if asked.arrivals:
         given = (asking(), Collection.load(asked.collection), asked.arrivals, stop)
@@ -228,29 +251,26 @@ def play(port: int, collection: str, asked: argparse.Namespace, pid: int, secret
     ran, waited = processor_s(pid)
     for thread in threads:
         thread.start()
-    early_s = 60.0 if asked.seconds > 120 else asked.seconds / 3
-    time.sleep(early_s)
-    early = memory_mb(pid)
-    time.sleep(asked.seconds - early_s)
-    late = memory_mb(pid)
+    time.sleep(asked.seconds)
     stop.set()
     for thread in threads:
         thread.join()
     took = [now - before for now, before in zip(processor_s(pid), (ran, waited), strict=True)]
     lines = asking().said("", "GET", f"{path}/judgments?format=log").splitlines()
-    show(asked, took, sum(b'"kind": "learn"' in line for line in lines), early, late)
+    show(asked, took, sum(b'"kind": "learn"' in line for line in lines), np.array(memory))
 
 
-def show(asked: argparse.Namespace, took: list[float], learned: int, early: float, late: float) -> None:
+def show(asked: argparse.Namespace, took: list[float], learned: int, memory: Array) -> None:
     """Print and keep the figures.
 
     took         seconds that the server ran, and waited for a processor
     learned      number of times that the model learned
-    early, late  memory of the server after a minute, or a third of a shorter time, and at the end, in MB
+    memory       (seconds, 2) memory of the server, and of the processes that it started, in MB
     """
     load = Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]
     requests = sum(map(len, TIMES.values()))
-    with Figures("judging_load", "postgres" if asked.postgres else "") as figures:
+    part = " ".join(compress(("postgres", "organisers"), (asked.postgres, asked.organisers)))
+    with Figures("judging_load", part) as figures:
         more = (*(ORGANISED if asked.organisers else ()), *(ARRIVING if asked.arrivals else ()))
         limits = dict.fromkeys(ASKED, asked.limit) | {"health/live": HEALTH_MS} | dict.fromkeys(more, BESIDE_MS)
         for what, limit in limits.items():
@@ -266,9 +286,11 @@ def show(asked: argparse.Namespace, took: list[float], learned: int, early: floa
             note="; ".join(filter(None, (f"machine at load {load}", asked.note))),
         )
         figures.add("learned", float(learned), "times", note=f"{asked.assessors} assessors, {asked.seconds:.0f} s")
-        minute = asked.seconds > 120
-        limit, since = (1.05 * early, "the first minute") if minute else (None, "a third of the time")
-        figures.add("memory", late, "MB", limit=limit, note=f"{early:.0f} MB after {since}")
+        server, beside = memory.T
+        each = ", ".join(f"{value:.0f}" for value in server[59::60])
+        figures.add("highest memory", server.max(), "MB", limit=MEMORY_MB, note=f"after each minute: {each}")
+        figures.add("memory at the end", server[-1], "MB", note=f"{len(TIMES['judgment']):,} judgments")
+        figures.add("highest memory of processes that learn and forecast", beside.max(), "MB", note="beside the server")
         figures.add("refused", len(TROUBLES), "requests", limit=0, note="; ".join(TROUBLES[:2]))
 
 

@@ -18,7 +18,7 @@ from audiosim.collection.values import Pair, mean_grades
 from audiosim.joint.moments import last_moment
 from audiosim.joint.people import Panel
 from audiosim.people.agreement import Leaning, leanings
-from audiosim.ranking import Selection
+from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.collections.predictions import Remembering
 from audiosim.service.collections.quotas import answers_among, answers_kept
@@ -338,6 +338,25 @@ class Looked(NamedTuple):
         return cls(number, now.estimator.name, len(now.pool.pairs) - now.judged)
 
 
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """Forecast to be made: of a selection, for a stopping rule, by a seed, within seconds of work.
+
+    Its states, each with the opinions of everybody about every pair, take hundreds of megabytes: a service makes it in
+    a separate process, and gets only the figures.
+    """
+
+    selection: Selection
+    stopping_rule: StoppingRule
+    seed: int
+    seconds: float
+
+    def forecast(self) -> Forecast:
+        """The forecast."""
+        rng = np.random.default_rng(self.seed)
+        return forecast(self.selection, self.stopping_rule, rng, proceed=Leisure(self.seconds))
+
+
 class Lookahead:
     """Forecast of a campaign, made in the background while judging goes on.
 
@@ -362,30 +381,25 @@ class Lookahead:
         self._answers += 1
         return self._last if recent or self._is_current(self._one.campaign.current_state) else None
 
-    def worked_out(self, proceed: Callable[[], bool] | None = None) -> tuple[Looked, Forecast]:
+    def worked_out(self, seconds: float = FORECAST_S) -> tuple[Looked, Forecast]:
         """The forecast of the current state, made once for each state.
 
-        proceed  called before each judgment: True if there is time for it; None: FORECAST_S of work
+        seconds  of work
         """
         with self._working:
             self._one.campaign.refresh()
             current, judging = self._one.campaign.current_state, self._one.judging
             if self._last is None or not self._is_current(current):
-                rng = np.random.default_rng(judging.settings.seed)
-                proceed = proceed or Leisure(FORECAST_S)
-                found = forecast(current.selection, judging.stopping_rule, rng, proceed=proceed)
-                self._last = Looked.of(current), found
+                looked = Looked.of(current)
+                ahead = Ahead(current.selection, judging.stopping_rule, judging.settings.seed, seconds)
+                self._last = looked, judging.errands.run(ahead.forecast)
             return self._last
 
-    def go_on(self, proceed: Callable[[], bool]) -> None:
-        """Make the forecast of the current state if a request came since the last one.
-
-        proceed  called repeatedly; True to continue
-        """
+    def go_on(self) -> None:
+        """Make the forecast of the current state if a request came since the last one."""
         answers = self._answers
         if answers > self._followed:
-            leisure = Leisure(FORECAST_S)
-            self.worked_out(lambda: proceed() and leisure())
+            self.worked_out()
             self._followed = answers  # only after success: a failure is retried
 
     def _is_current(self, current: CampaignState) -> bool:

@@ -232,21 +232,32 @@ class Errands:
 
     def count(self, stretch: Stretch) -> Counted:
         """Selection at the end of a stretch of a log."""
-        if not self._serving or not _takes_long(stretch) or not isinstance(stretch.base, Relearning):
+        if not _takes_long(stretch) or not isinstance(stretch.base, Relearning):
             return stretch.counted()
         try:
-            errand = Errand(stretch.counted, stretch.shared)
-        except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
-            LOG.warning("a model is counted within the service, not in a process of its own: %s", error)
-            return stretch.counted()
-        self._under_way.add(errand)
-        try:
-            return errand.result()
+            return self.run(stretch.counted, stretch.shared)
         except ServiceError as error:
             if self._ended:
                 raise
-            LOG.warning("%s; it is done within the service", error)
+            LOG.warning("%s; it is done within the service", error)  # because requests wait for it
             return stretch.counted()
+
+    def run(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> Found:
+        """Result of work, as for `Errand`; done in this process if the service does not answer requests yet, or if the
+        value cannot be pickled.
+        """
+        if not self._serving:
+            return work()
+        try:
+            errand = Errand(work, shared)
+        except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
+            LOG.warning("computed within the service, not in a process of its own: %s", error)
+            return work()
+        self._under_way.add(errand)
+        try:
+            if self._ended:  # since the check above
+                errand.stop()
+            return errand.result()
         finally:
             self._under_way.discard(errand)
 

@@ -5,7 +5,6 @@ Requests thus find everything done, and need not wait for a database.
 
 import gc
 import logging
-import pickle
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,7 +19,6 @@ from audiosim.service.collections.imports import ImportStore, import_next
 from audiosim.service.collections.outlook import Outlooks
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.shelf import Served
-from audiosim.service.process.learning import Errand
 from audiosim.service.process.loops import Loop, give_back_freed_memory
 from audiosim.service.tasks.cards import Cards
 
@@ -57,7 +55,6 @@ class Keeper:
         self._imports, self._outlooks = imports, outlooks
         self._open_links = open_links
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
-        self._learner: Errand[RelevanceEstimator] | None = None
         self._tidy = self._lines = 0.0  # time of the next return of freed memory, and the number of log lines then
         self._troubled: set[str] = set()  # collections whose logs are known to fail
         self._probe = 0.0  # time of the next check that the logs are writable
@@ -91,8 +88,6 @@ class Keeper:
         for loop in self._loops:
             loop.stop()
         self._errands.stop()
-        if (learner := self._learner) is not None:
-            learner.stop()
 
     def rescue(self) -> None:
         """Save the data of a deleted database file; this process is the last to have it."""
@@ -167,7 +162,7 @@ class Keeper:
         began = time.monotonic()
         for name, outlook in self._outlooks.current(self._collections.open):
             with self._estimating.attempt(name):
-                outlook.remaining.go_on(lambda: not self._estimating.stopping.is_set())
+                outlook.remaining.go_on()
         return max(POLL_S, time.monotonic() - began)  # no request waits for this
 
     def _teach(self) -> float:
@@ -179,7 +174,7 @@ class Keeper:
                     self._served.follow_choice(name)
                 elif one.campaign.lesson() is not None:
                     with self._collections.held(name) as kept:
-                        self._teach_one(name, kept)
+                        self._teach_one(kept)
         return POLL_S
 
     def _look(self) -> float:
@@ -203,11 +198,11 @@ class Keeper:
                     LOG.info("%s: forgot who %d people were, kept until %s", name, count, until)
         return FORGET_S
 
-    def _teach_one(self, name: str, one: ServedCollection) -> None:
+    def _teach_one(self, one: ServedCollection) -> None:
         lesson = one.campaign.lesson()
         if lesson is None or self._teaching.stopping.is_set():
             return
-        learned = one.campaign.lessons.recall(lesson) or self._learned(name, lesson)
+        learned = one.campaign.lessons.recall(lesson) or self._learned(lesson)
         while not self._teaching.stopping.is_set():
             try:
                 one.campaign.teach(lesson.number, learned)
@@ -218,16 +213,7 @@ class Keeper:
             except StoreError:
                 self._teaching.stopping.wait(POLL_S)
 
-    def _learned(self, name: str, lesson: Lesson) -> RelevanceEstimator:
-        """The estimator after learning; computed here if there is nothing to learn, or no other process."""
-        if not isinstance(lesson.estimator, Relearning):
-            return lesson.learned()
-        try:
-            self._learner = Errand(lesson.learned, lesson.shared)
-            try:
-                return self._learner.result()
-            finally:
-                self._learner = None  # with the data sent to it
-        except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
-            LOG.warning("%s: the model learns within the service, not in a process of its own: %s", name, error)
-            return lesson.learned()
+    def _learned(self, lesson: Lesson) -> RelevanceEstimator:
+        """The estimator after learning; computed here if there is nothing to learn."""
+        teaches = isinstance(lesson.estimator, Relearning)
+        return self._errands.run(lesson.learned, lesson.shared) if teaches else lesson.learned()

@@ -240,7 +240,7 @@ def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long,
     monkeypatch.setattr("audiosim.joint.moments.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
-    assert Outlook(one).remaining.worked_out(lambda: True)[1].counts == (20,) * 10
+    assert Outlook(one).remaining.worked_out(seconds=600)[1].counts == (20,) * 10
     selection = replace(one.campaign.selection, learns=True)
     *before, last = map(selection.pool.positions.__getitem__, selection.ask(15))
     for place in before:

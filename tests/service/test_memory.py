@@ -12,7 +12,7 @@ from audiosim import estimate
 from audiosim.collection.values import Judgment
 from audiosim.ranking.verdicts import Verdicts
 from service.collections.campaigns import Judging
-from service.collections.outlook import Leisure, Outlook
+from service.collections.outlook import Outlook
 from service.collections.served import ServedCollection
 from service.operations.campaign import verdict_fields
 from service.process.loops import kept_beside
@@ -106,7 +106,7 @@ def test_what_was_computed_about_a_state_goes_when_people_judge_on(small):
             ProgressOut.from_domain("small", one.campaign.current_state)
             outlook.leanings()
             outlook.course(seconds=0.1)
-            outlook.remaining.worked_out(Leisure(0.1))
+            outlook.remaining.worked_out(seconds=0.1)
             assert outlook.plan() is not None
             gone += [weakref.ref(one.campaign.selection), weakref.ref(one.campaign.selection.belief)]
             (pair,) = one.campaign.ask(assessor=name)

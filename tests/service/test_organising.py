@@ -1,6 +1,8 @@
 """An organiser's view of a campaign's course, of the remaining work and of the assessors; and invitations."""
 
 import gc
+import sys
+import threading
 import time
 import weakref
 from dataclasses import replace
@@ -138,7 +140,7 @@ def test_what_remains_is_worked_out_once_for_each_state(coarse):
 
 def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
     outlook = Outlook(one := open_campaign(coarse))
-    outlook.remaining.worked_out(lambda: False)
+    outlook.remaining.worked_out(seconds=0)
     left = RemainingOut.from_domain(one, outlook.remaining.at_hand())
     assert (left.median, left.low, left.high, left.more_than, left.preliminary) == (None, None, None, 0, False)
     effort = PlanOut.from_domain(one, outlook.plan(), 3)
@@ -165,21 +167,17 @@ def test_the_last_forecast_is_at_hand_while_the_next_is_worked_out_beside_the_re
     estimate = outlook.remaining
     assert estimate.at_hand() is None  # no request waits
     assert outlook.plan() is None
-    estimate.go_on(lambda: True)
+    estimate.go_on()
     first = estimate.worked_out()
     judge(one, 3, np.random.default_rng(5))
-    estimate.go_on(lambda: True)  # nobody has asked since
+    estimate.go_on()  # nobody has asked since
     assert estimate.at_hand() is first
     assert outlook.plan() is None  # it needs a forecast of the present state
-    told = []
-
-    def ask_meanwhile():
-        told.append(estimate.at_hand())
-        return True
-
-    estimate.go_on(ask_meanwhile)
-    assert told
-    assert all(one is first for one in told)
+    with estimate._working:  # as during the work
+        thread = threading.Thread(target=estimate.go_on)
+        thread.start()
+        assert all(estimate.at_hand() is first for _ in range(3))
+    thread.join()
     current, found = estimate.at_hand()
     assert (current.number, found.counts) == (3, (17,) * 10)
     assert outlook.plan()[1].counts == found.counts
@@ -194,14 +192,18 @@ def test_an_old_forecast_is_not_told_to_those_who_come_back_later(coarse, monkey
     assert estimate.at_hand() is None
 
 
-def test_an_estimate_that_failed_is_tried_again(coarse):
+@pytest.mark.slow
+def test_an_estimate_whose_process_failed_is_tried_again(coarse, monkeypatch):
     estimate = Outlook(one := open_campaign(coarse, "judgments=20")).remaining
     estimate.worked_out()
     judge(one, 3, np.random.default_rng(5))
     estimate.at_hand()
-    with pytest.raises(OSError, match="gone"):
-        estimate.go_on(raise_that_it_is_gone)
-    estimate.go_on(lambda: True)
+    one.judging.errands.start()
+    with monkeypatch.context() as without:
+        without.setattr(sys, "executable", "/nowhere/python")
+        with pytest.raises(OSError, match="nowhere"):
+            estimate.go_on()
+    estimate.go_on()
     assert estimate.at_hand()[0].number == 3
 
 
@@ -215,10 +217,6 @@ def settled(http, path, **asked):
 
 def unsettled(found):
     return found["preliminary"] if "preliminary" in found else not found["complete"]
-
-
-def raise_that_it_is_gone():
-    raise OSError("gone")
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@
     C = B + Z L Z',   C^-1 = B^-1 - B^-1 Z M^-1 Z' B^-1,   M = L^-1 + Z' B^-1 Z
 
 This is Woodbury's identity; B has the blocks on its diagonal, L the variances of the effects. Blocks of equal size
-are stacked, so that one call handles thousands of them.
+are stacked, so that one call handles thousands of them. The values of a large block meet few of many effects, such as
+the tastes of those who judged it: their rows of Z have columns for these alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,30 +12,60 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
+from scipy import sparse
 from scipy.linalg.lapack import dpotri, dtrtri
 
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.blocks import written_out
 from audiosim.stats.normal.layout import REST, Layout
 
 AT_ONCE = 500  # values processed at a time, to limit the memory of their products
+FEW = 2  # a block that meets at most one effect in this many has columns for these alone
 LARGE = 16  # block size from which one call per block, using its triangular shape, is faster than one call per stack
 
 
 class _Group(NamedTuple):
     """All b blocks of one size m.
 
-    rows     slice of their values in the group-by-group order
-    kernels  (c, b, m, m) one per component in `kinds`; scaled
+    rows      slice of their values in the group-by-group order
+    kernels   (c, b, m, m) one per component in `kinds`; scaled
+    loadings  (b, m, q) rows of Z, in the columns of the q effects in `met`
+    met       (b, q) effects that a block meets, p in place of missing ones; None: all p effects
     """
 
     rows: slice
     kernels: Array
+    loadings: Array
+    met: Integers | None
 
     def of(self, ordered: Array) -> Array:
         """(b, m, ...) rows that belong to these blocks."""
         return ordered[self.rows].reshape(*self.kernels.shape[1:3], ordered.shape[1])
+
+    def gathered(self, effects: Array) -> Array:
+        """(b or 1, q, x) rows of the effects met, from those of all (p, x)."""
+        return effects[None] if self.met is None else np.vstack([effects, np.zeros((1, effects.shape[1]))])[self.met]
+
+    def between(self, effects: Array, block: slice = slice(None)) -> Array:
+        """(b or 1, q, q) entries of the effects met, from those of all, after which come zeros (p + 1, p + 1)."""
+        if self.met is None:
+            return effects[None, :-1, :-1]
+        met = self.met[block]
+        return np.asarray(effects[met[:, :, None], met[:, None]])
+
+    def scatter(self, parts: Array, into: Array, block: slice = slice(None), both: bool = False) -> None:
+        """Add rows of the effects met (..., b, q, x) to those of all effects (..., p + 1, x).
+
+        both  True for parts (..., b, q, q), whose columns belong to the same effects
+
+        The last row takes what belongs to no effect, which is 0.
+        """
+        if self.met is None:
+            into[..., :-1, : parts.shape[-1]] += parts.sum(axis=-3)
+            return
+        for number, met in enumerate(self.met[block]):
+            into[(..., met[:, None], met) if both else (..., met, slice(None))] += parts[..., number, :, :]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +76,6 @@ class BlockCovariances:
     order     (n,) places of the values, group by group
     kinds     (c,) indices of the components whose kernels are not 0 everywhere, `rest` last
     owner     (p,) index of the component of each effect; effects of one component are adjacent
-    loadings  (n, p) Z, rows in that order
     count     k, number of components
     """
 
@@ -53,7 +83,6 @@ class BlockCovariances:
     order: Integers
     kinds: Integers
     owner: Integers
-    loadings: Array
     count: int
 
     @classmethod
@@ -64,30 +93,51 @@ class BlockCovariances:
         for size in np.unique(sizes[sizes > 0]).tolist():
             some = np.flatnonzero(sizes == size).tolist()
             places.append(np.concatenate([layout.blocks[block] for block in some]))
-            groups.append(_Group(slice(start, start + len(places[-1])), _kernels(layout, some)))
+            rows = slice(start, start + len(places[-1]))
+            groups.append(_Group(rows, _kernels(layout, some), *_loadings(layout.loadings[places[-1]], size)))
             start += len(places[-1])
         # If all effects of a component are shared between blocks, its kernels are empty.
         used = np.array([*(any(group.kernels[c].any() for group in groups) for c in range(len(layout.kernels))), True])
         groups = [group if used.all() else group._replace(kernels=group.kernels[used]) for group in groups]
         kinds = np.array([names.index(name) for name in (*layout.kernels, REST)])[used]
         owner = np.array([names.index(name) for name in layout.shared], dtype=np.int64)[layout.owner]
-        order = np.concatenate(places)
-        return cls(groups, order, kinds, owner, layout.loadings[order].toarray(), len(names))
+        return cls(groups, np.concatenate(places), kinds, owner, len(names))
 
     def inverse(self, variances: Array) -> "BlockInverse":
         effects = variances[self.owner]
-        roots, determinant = [], float(np.log(effects).sum())
+        roots, loadings, determinant = list[Array](), list[Array](), float(np.log(effects).sum())
+        own = np.zeros((len(effects) + 1,) * 2)
         for group in self.groups:
             factor = np.asarray(np.linalg.cholesky(np.tensordot(variances[self.kinds], group.kernels, 1)), np.float64)
             roots.append(_triangle_inverses(factor))
             determinant += _log_determinant(factor)
-        loadings = self.times_blocks(roots, self.loadings)
-        own = loadings.T @ loadings
+            loadings.append(roots[-1] @ group.loadings)
+            if group.met is None:  # one product for all blocks
+                own[:-1, :-1] += _flat(loadings[-1]).T @ _flat(loadings[-1])
+            else:
+                group.scatter(np.swapaxes(loadings[-1], 1, 2) @ loadings[-1], own, both=True)
+        own = own[:-1, :-1]
         factor = np.asarray(np.linalg.cholesky(own + np.diag(1 / effects)), np.float64)
         determinant += _log_determinant(factor)
         return BlockInverse(
             self, roots, loadings, own, _triangle_inverse(factor), _inverse(factor), effects, determinant
         )
+
+    def weighted(self, loadings: Sequence[Array], ordered: Array) -> Array:
+        """(p, x) transposed loadings (b, m, q) of each group times the rows (n, x)."""
+        found = np.zeros((len(self.owner) + 1, ordered.shape[1]))
+        for group, of in zip(self.groups, loadings, strict=True):
+            rows = group.of(ordered)
+            if group.met is None:
+                found[:-1] += _flat(of).T @ _flat(rows)
+            else:
+                group.scatter(np.swapaxes(of, 1, 2) @ rows, found)
+        return found[:-1]
+
+    def loaded(self, loadings: Sequence[Array], effects: Array) -> Array:
+        """(n, x) loadings (b, m, q) of each group times effects (p, x)."""
+        parts = [_flat(of @ group.gathered(effects)) for group, of in zip(self.groups, loadings, strict=True)]
+        return np.concatenate([np.empty((0, effects.shape[1])), *parts])
 
     def times_blocks(self, blocks: Sequence[Array], ordered: Array, turned: bool = False) -> Array:
         """Product of the matrices (b, m, m) of each group with the rows (n, c).
@@ -105,11 +155,10 @@ class BlockCovariances:
         sums = np.zeros((self.count, len(ordered), vectors.shape[1]))
         for place, kind in enumerate(self.kinds.tolist()):
             sums[kind] = self.times_blocks([group.kernels[place] for group in self.groups], ordered)
-        weights = self.loadings.T @ ordered
-        kinds, starts = np.unique(self.owner, return_index=True)
-        for kind, start, count in zip(kinds.tolist(), starts, np.bincount(self.owner)[kinds], strict=True):
-            own = slice(start, start + count)
-            sums[kind] += self.loadings[:, own] @ weights[own]
+        loadings = [group.loadings for group in self.groups]
+        weights = self.weighted(loadings, ordered)
+        for kind in np.unique(self.owner).tolist():
+            sums[kind] += self.loaded(loadings, np.where(self.owner[:, None] == kind, weights, 0))
         return self.returned(sums)
 
     def returned(self, ordered: Array) -> Array:
@@ -121,10 +170,10 @@ class BlockCovariances:
 
 @dataclass(frozen=True, eq=False)
 class BlockInverse:
-    """C^-1 = R' (I - H H') R as its factors, with F F' = M.
+    """C^-1 = R' R - R' R Z M^-1 Z' R' R as its factors, with F F' = M.
 
     roots     for each group (b, m, m) R, with B^-1 = R' R
-    loadings  (n, p) R Z
+    loadings  for each group (b, m, q) R Z, in the effects met
     own       (p, p) Z' B^-1 Z
     root      (p, p) F^-1
     inverse   (p, p) M^-1
@@ -133,76 +182,88 @@ class BlockInverse:
 
     covariances: BlockCovariances
     roots: Sequence[Array]
-    loadings: Array
+    loadings: Sequence[Array]
     own: Array
     root: Array
     inverse: Array
     effects: Array
     determinant: float
 
-    @cached_property
-    def half(self) -> Array:
-        """(n, p) H = R Z F'^-1."""
-        if not self.loadings.size:
-            return self.loadings
-        return np.asarray(dtrmm(1.0, self.root, self.loadings.T, lower=1).T, np.float64)
-
     def solve(self, sides: Array) -> Array:
         of = self.covariances
-        # I - H H' is applied to vectors and never formed: it would be n x n. H itself takes as long to make as all the
-        # rest of a likelihood, and only derivatives need it.
         rooted = of.times_blocks(self.roots, sides[of.order])
-        shared = self.root.T @ (self.root @ (self.loadings.T @ rooted))
-        return of.returned(of.times_blocks(self.roots, rooted - self.loadings @ shared, turned=True))
+        shared = self.root.T @ (self.root @ of.weighted(self.loadings, rooted))
+        rest = rooted - of.loaded(self.loadings, shared)
+        return of.returned(of.times_blocks(self.roots, rest, turned=True))
+
+    @cached_property
+    def _padded(self) -> Array:
+        """(p + 1, p + 1) M^-1, and zeros."""
+        return np.pad(self.inverse, (0, 1))
+
+    def _mixed(self) -> Iterator[tuple[_Group, Array, Array, Array]]:
+        """Each group, its R (b, m, m), and Q = R' R Z (b, m, q) without and with the factor M^-1."""
+        for group, root, loadings in zip(self.covariances.groups, self.roots, self.loadings, strict=True):
+            mixed = np.swapaxes(root, 1, 2) @ loadings
+            yield group, root, mixed, mixed @ group.between(self._padded)
 
     def diagonal(self) -> Array:
         """(n,) diagonal of C^-1."""
-        parts = []
-        for group, root in zip(self.covariances.groups, self.roots, strict=True):
-            mixed = np.swapaxes(root, 1, 2) @ group.of(self.half)
-            parts.append(((root**2).sum(axis=1) - (mixed**2).sum(axis=2)).ravel())
+        parts = [((root**2).sum(axis=1) - np.vecdot(mixed, by)).ravel() for _, root, mixed, by in self._mixed()]
         return self.covariances.returned(np.concatenate([np.empty(0), *parts])[:, None])[:, 0]
 
     def within(self) -> Iterator[tuple[Integers, Array]]:
         """Places (m,) of the values of each block, and its diagonal block (m, m) of C^-1."""
-        for group, root in zip(self.covariances.groups, self.roots, strict=True):
-            mixed = np.swapaxes(root, 1, 2) @ group.of(self.half)
-            inverse = np.swapaxes(root, 1, 2) @ root - mixed @ np.swapaxes(mixed, 1, 2)
-            places = self.covariances.order[group.rows].reshape(len(root), -1)
+        for group, inverse in self._within():
+            places = self.covariances.order[group.rows].reshape(len(inverse), -1)
             yield from zip(places, inverse, strict=True)
+
+    def _within(self) -> Iterator[tuple[_Group, Array]]:
+        """Each group, and the diagonal blocks (b, m, m) of C^-1."""
+        for group, root, mixed, by in self._mixed():
+            yield group, np.swapaxes(root, 1, 2) @ root - by @ np.swapaxes(mixed, 1, 2)
 
     def traces(self) -> Array:
         found = np.zeros(self.covariances.count)
-        for group, root in zip(self.covariances.groups, self.roots, strict=True):
-            half = group.of(self.half)
-            inverse = np.swapaxes(root, 1, 2) @ (np.eye(root.shape[1]) - half @ np.swapaxes(half, 1, 2)) @ root
+        for group, inverse in self._within():
             found[self.covariances.kinds] += group.kernels.reshape(len(group.kernels), -1) @ inverse.ravel()
         # Z' C^-1 Z as Z' B^-1 Z M^-1 L^-1: Woodbury's form subtracts two nearly equal matrices when effects are large.
         shared = np.vecdot(self.own, self.inverse) / self.effects
         return np.asarray(found + np.bincount(self.covariances.owner, shared, self.covariances.count))
 
     def products(self, mean: Array) -> Array:
-        """(k, k) traces tr P K_i P K_j of all components, with P = R' (I - W W') R and A = R K R' of each kernel.
+        """(k, k) traces tr P K_i P K_j of all components.
 
-        two kernels             tr A_i A_j - 2 tr W' A_i A_j W + tr W' A_i W W' A_j W
+            P = R' (I - G) R,   G = L M^-1 L' + w w',   L = R Z,   w = R'^-1 mean
+
+        With A = R K R' of each kernel, and its products with L and w summed over blocks, S = sum of L' A L,
+        X = sum of L' A w and Y = sum of w' A w:
+
+        two kernels             tr A_i A_j - 2 tr A_i A_j G + tr S_i M^-1 S_j M^-1 + 2 tr X_i' M^-1 X_j + tr Y_i Y_j
         two kinds of effects    |Z_i' P Z_j|^2
         a kernel and effects    tr Z_j' P K_i P Z_j
         """
-        # Each trace is expanded around W, which has only p + f columns, so that no n x n matrix is ever formed.
-        of = self.covariances
+        # G has rank p + f, and a block meets few of the p effects, so no n x n matrix is ever formed.
+        of, p = self.covariances, len(self.effects)
         unrooted = self._unrooted(mean[of.order])
-        outer, beyond = np.hstack([self.half, unrooted]), unrooted.T @ self.loadings
-        q = outer.shape[1]
-        within, across = np.zeros((len(of.kinds),) * 2), np.zeros((len(of.kinds), q, q))
-        for kernels, some in self._rooted_kernels(outer):
-            moved = kernels @ some
-            flat, beside = kernels.reshape(len(kernels), -1), moved.reshape(len(kernels), -1)
-            within += flat @ flat.T - 2 * beside @ beside.T
-            across += _flat(some).T @ moved.reshape(len(kernels), -1, q)
-        within += across.reshape(len(within), -1) @ np.swapaxes(across, 1, 2).reshape(len(within), -1).T
-        # (I - W W') R Z is W S, S being F^-1 L^-1 above minus the trend's part: no difference of nearly equal matrices.
-        sides = np.vstack([self.root / self.effects, -beyond])
-        both = np.asarray((sides * (across @ sides)).sum(axis=1))
+        beyond, f = of.weighted(self.loadings, unrooted).T, mean.shape[1]
+        c = len(of.kinds)
+        within, s, x, y = np.zeros((c, c)), np.zeros((c, p + 1, p + 1)), np.zeros((c, p + 1, f)), np.zeros((c, f, f))
+        for group, some, kernels, loadings, rows in self._rooted_kernels(unrooted):
+            by_effects, by_rows = kernels @ loadings, kernels @ rows
+            flat, beside, effects = (part.reshape(c, -1) for part in (kernels, by_rows, by_effects))
+            by_inverse = (by_effects @ group.between(self._padded, some)).reshape(c, -1)
+            within += flat @ flat.T - 2 * (beside @ beside.T + effects @ by_inverse.T)
+            group.scatter(np.swapaxes(loadings, 1, 2) @ by_effects, s, some, both=True)
+            group.scatter(np.swapaxes(loadings, 1, 2) @ by_rows, x, some)
+            y += (np.swapaxes(rows, 1, 2) @ by_rows).sum(axis=1)
+        moved, x = s[:, :-1, :-1] @ self.inverse, x[:, :-1]
+        within += moved.reshape(c, -1) @ np.swapaxes(moved, 1, 2).reshape(c, -1).T
+        within += 2 * x.reshape(c, -1) @ (self.inverse @ x).reshape(c, -1).T + y.reshape(c, -1) @ y.reshape(c, -1).T
+        # (I - G) L as L M^-1 L^-1 minus the trend's part: no difference of nearly equal matrices.
+        both = np.vecdot(self.inverse, np.swapaxes(moved, 1, 2)) / self.effects**2
+        both -= 2 * np.vecdot(self.inverse @ x, beyond.T) / self.effects
+        both += np.vecdot(beyond.T @ y, beyond.T)
         # Z' C^-1 Z as in `traces`.
         effects = self.own @ self.inverse / self.effects - beyond.T @ beyond
         return self._together(within, both, effects)
@@ -227,18 +288,41 @@ class BlockInverse:
         ]
         return np.concatenate([np.empty((0, ordered.shape[1])), *parts])
 
-    def _rooted_kernels(self, ordered: Array) -> Iterator[tuple[Array, Array]]:
-        """(c, b, m, m) R K R' of a few blocks at a time, and (b, m, x) the rows of those blocks."""
-        for group, root in zip(self.covariances.groups, self.roots, strict=True):
+    def _rooted_kernels(self, ordered: Array) -> Iterator[tuple[_Group, slice, Array, Array, Array]]:
+        """Some blocks of a group at a time: their A (c, b, m, m), their L (b, m, q), and their rows (b, m, x)."""
+        for group, root, loadings in zip(self.covariances.groups, self.roots, self.loadings, strict=True):
             rows, step = group.of(ordered), max(1, AT_ONCE // root.shape[1])
             for first in range(0, len(root), step):
                 some = slice(first, first + step)
-                yield root[some] @ group.kernels[:, some] @ np.swapaxes(root[some], 1, 2), rows[some]
+                kernels = root[some] @ group.kernels[:, some] @ np.swapaxes(root[some], 1, 2)
+                yield group, some, kernels, loadings[some], rows[some]
 
 
 def _flat(stacked: Array) -> Array:
     """(b m, c) array from (b, m, c)."""
     return stacked.reshape(stacked.shape[0] * stacked.shape[1], stacked.shape[2])
+
+
+def _loadings(rows: sparse.csr_array, size: int) -> tuple[Array, Integers | None]:
+    """Loadings of blocks of one size, and the effects that these meet; see `_Group`.
+
+    rows  (b m, p) rows of Z of these blocks
+    """
+    count, effects = rows.shape[0] // size, rows.shape[1]
+    block, effect = np.divmod(
+        np.unique(np.repeat(np.arange(rows.shape[0]) // size, np.diff(rows.indptr)) * max(1, effects) + rows.indices),
+        max(1, effects),
+    )
+    widths = np.bincount(block, minlength=count)
+    if size < LARGE or FEW * widths.max() > effects:
+        return rows.toarray().reshape(count, size, effects), None
+    met = np.full((count, widths.max()), effects)
+    met[block, np.arange(len(block)) - np.repeat(np.cumsum(widths) - widths, widths)] = effect
+    found = np.zeros((count, size, met.shape[1]))
+    for number, own in enumerate(met):
+        there = own[own < effects]
+        found[number, :, : len(there)] = written_out(rows, np.arange(number * size, (number + 1) * size))[:, there]
+    return found, met
 
 
 def _kernels(layout: Layout, some: Sequence[int]) -> Array:
