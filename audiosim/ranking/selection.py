@@ -406,6 +406,11 @@ class Selection:
         return self if even is None or even is gains else replace(self, belief=replace(self.belief, posterior=even))
 
     @property
+    def bare(self) -> "Selection":
+        """The same loop, as after an update, without its results, which may take hundreds of megabytes."""
+        return replace(self, belief=self.belief.revise(self.grades), asked=None)
+
+    @property
     def in_thought(self) -> "Selection":
         """The same loop for a simulated continuation with grades drawn from its model: no relearning, no check.
 

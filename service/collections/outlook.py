@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import takewhile
 from threading import Lock
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.collections.predictions import Remembering
 from audiosim.service.collections.quotas import answers_among, answers_kept
 from audiosim.service.collections.served import ServedCollection
+from audiosim.service.process.learning import OF_PEOPLE
 from audiosim.simulation.plan import Effort, effort_from, usual_seconds
 from audiosim.simulation.remaining import Forecast, forecast
 
@@ -69,6 +71,58 @@ class Course:
     met: Moment | None
 
 
+@dataclass(frozen=True, eq=False)
+class Past:
+    """A log, to compute the state of its campaign at earlier moments, here or in another process.
+
+    now        present state, without results
+    estimator  estimator before any learning; it remembers what it learned for earlier moments
+    before     grades of the pool's pairs before the log
+    panel      judgments before the log
+    changes    changes of the log so far
+    stopping_rule  the campaign's
+    """
+
+    now: Selection
+    estimator: Remembering
+    before: Mapping[Pair, float]
+    panel: Panel
+    changes: Sequence[Change]
+    stopping_rule: StoppingRule
+
+    def moment(self, place: int) -> Moment:
+        """The moment after the first changes; its time is not known here."""
+        selection = self.selection(place)
+        number = self.changes[place - 1].number if place else 0
+        reached = selection.reached(self.stopping_rule)
+        scores = tuple(round(score, DIGITS) for score in selection.ranking.scores.mean.tolist())
+        return Moment(number, None, selection.judged, selection.confidence, reached, scores)
+
+    def moments(self, places: Sequence[int], seconds: float) -> dict[int, Moment]:
+        """Moments by their number of changes: those for which there are seconds of work."""
+        leisure = Leisure(seconds)
+        return {place: self.moment(place) for place in takewhile(lambda _: leisure(), places)}
+
+    def selection(self, place: int) -> Selection:
+        """The selection after the first changes, with the model as it would be then."""
+        now, changes = self.now, self.changes[:place]
+        grades = grades_after(self.before, changes)
+        panel = panel_after(self.panel, now.pool, changes)
+        compared = comparisons_after(now.pool.comparisons, changes)
+        learned = self._taught(self.estimator.knowing(compared), changes, grades)
+        return now.anew(learned.plain, grades, panel, compared)
+
+    def _taught(self, estimator: Remembering, changes: Sequence[Change], grades: Mapping[Pair, float]) -> Remembering:
+        """The estimator that learned at its last moment of learning, from the grades known then."""
+        pool = self.now.pool
+        judged = [pair for pair in grades if pair in pool.positions]
+        if not (moment := last_moment(len(judged))):
+            return estimator
+        last = judged[moment - 1]
+        place = next((place for place, one in enumerate(changes) if one.pair == last and one.assessors), -1)
+        return estimator.relearned(pool.spread(grades_after(self.before, changes[: place + 1])))
+
+
 class History:
     """The course of a campaign, computed as time permits, and kept for later requests.
 
@@ -109,12 +163,46 @@ class History:
         met = next((moment for moment in known.values() if moment.reached), None)
         return Course(number, complete, tuple(known[place] for place in places if place in known), met)
 
+    def recall(self) -> None:
+        """Compute missing moments in another process, for FORECAST_S of work."""
+        with self._looking:
+            self._read_on()
+            if places := self._missing():
+                found = self._one.judging.errands.run(partial(self._past(self._log[1]).moments, places, FORECAST_S))
+                self._known |= {place: self._timed(moment) for place, moment in found.items()}
+
+    @property
+    def large(self) -> bool:
+        """True if a moment has the opinions of many people about many pairs: it takes seconds and much memory."""
+        people = {change.assessor for change in self._one.campaign.changes()[1]}
+        return len(people) * len(self._one.predictor().pool.pairs) >= OF_PEOPLE
+
     def _look_on(self, proceed: Callable[[], bool]) -> None:
+        self._read_on()
+        past = self._past(self._log[1])
+        while places := self._missing():
+            for place in places:
+                if not proceed():
+                    return
+                self._known[place] = self._timed(past.moment(place))
+
+    def _read_on(self) -> None:
         number, more = self._one.campaign.changes(len(self._log[1]))
         self._log = number, self._log[1] + more
+
+    def _past(self, changes: Sequence[Change]) -> Past:
+        one = self._one
+        now, estimator, rule = one.campaign.selection.bare, one.predictor().estimator, one.judging.stopping_rule
+        return Past(now, estimator, self._before, self._panel, changes, rule)
+
+    def _missing(self) -> list[int]:
+        """Places of moments to compute next."""
         places = self._places(len(self._log[1]))
-        if self._look(places, proceed):
-            self._look(self._between(places, self._known), proceed)
+        missing = [place for place in places if place not in self._known]
+        return missing or [place for place in self._between(places, self._known) if place not in self._known]
+
+    def _timed(self, moment: Moment) -> Moment:
+        return replace(moment, time=self._one.campaign.record(moment.number).event.time if moment.number else None)
 
     def _places(self, end: int) -> list[int]:
         stride = 1
@@ -129,45 +217,10 @@ class History:
             place += 1
         return place
 
-    def _look(self, places: Sequence[int], proceed: Callable[[], bool]) -> bool:
-        """Compute the moments at these places; True if there was time for all."""
-        for place in places:
-            if place not in self._known:
-                if not proceed():
-                    return False
-                self._known[place] = self._moment(place)
-        return True
-
-    def _moment(self, place: int) -> Moment:
-        selection = self._selection(self._log[1][:place])
-        number = self._log[1][place - 1].number if place else 0
-        time = self._one.campaign.record(number).event.time if number else None
-        reached = selection.reached(self._one.judging.stopping_rule)
-        scores = tuple(round(score, DIGITS) for score in selection.ranking.scores.mean.tolist())
-        return Moment(number, time, selection.judged, selection.confidence, reached, scores)
-
     def selection_at(self, number: int) -> Selection:
         """The selection after the lines of the log up to a number, with the model as it would be then."""
-        return self._selection([change for change in self._one.campaign.changes()[1] if change.number <= number])
-
-    def _selection(self, changes: Sequence[Change]) -> Selection:
-        """The selection after the first changes."""
-        now, estimator = self._one.campaign.selection, self._one.predictor().estimator
-        grades = grades_after(self._before, changes)
-        panel = panel_after(self._panel, now.pool, changes)
-        compared = comparisons_after(now.pool.comparisons, changes)
-        learned = self._taught(estimator.knowing(compared), changes, grades)
-        return now.anew(learned.plain, grades, panel, compared)
-
-    def _taught(self, estimator: Remembering, changes: Sequence[Change], grades: Mapping[Pair, float]) -> Remembering:
-        """The estimator that learned at its last moment of learning, from the grades known then."""
-        pool = self._one.campaign.selection.pool
-        judged = [pair for pair in grades if pair in pool.positions]
-        if not (moment := last_moment(len(judged))):
-            return estimator
-        last = judged[moment - 1]
-        place = next((place for place, one in enumerate(changes) if one.pair == last and one.assessors), -1)
-        return estimator.relearned(pool.spread(grades_after(self._before, changes[: place + 1])))
+        changes = self._one.campaign.changes()[1]
+        return self._past(changes).selection(sum(change.number <= number for change in changes))
 
     def _between(self, places: Sequence[int], known: Mapping[int, Moment]) -> list[int]:
         """The places between the last moment before the rule was met and the first after."""
@@ -391,7 +444,7 @@ class Lookahead:
             current, judging = self._one.campaign.current_state, self._one.judging
             if self._last is None or not self._is_current(current):
                 looked = Looked.of(current)
-                ahead = Ahead(current.selection, judging.stopping_rule, judging.settings.seed, seconds)
+                ahead = Ahead(current.selection.bare, judging.stopping_rule, judging.settings.seed, seconds)
                 self._last = looked, judging.errands.run(ahead.forecast)
             return self._last
 
@@ -430,7 +483,7 @@ class Outlook:
         """Growth of the confidence, as far as it has been computed; `go_on` continues it in the background."""
         self._looked_at = time.monotonic()
         self._one.campaign.refresh()
-        return self._history.course(Leisure(seconds))
+        return self._history.course(Leisure(0.0 if self._history.large else seconds))
 
     def since(self, moment: datetime) -> RecentChanges:
         """Changes since a moment."""
@@ -442,8 +495,11 @@ class Outlook:
         proceed  called before each moment; True to continue
         """
         if time.monotonic() < self._looked_at + LOOKED_AT_S:
-            leisure = Leisure(BESIDE_S)
-            self._history.course(lambda: proceed() and leisure())
+            if self._history.large:
+                self._history.recall()
+            else:
+                leisure = Leisure(BESIDE_S)
+                self._history.course(lambda: proceed() and leisure())
 
     def plan(self) -> tuple[Looked, Effort] | None:
         """Effort of one listener for the last forecast, as in `audiosim plan`; None without one."""

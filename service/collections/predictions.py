@@ -38,6 +38,9 @@ class Remembering:
         self._learned = lru_cache(maxsize=KEPT)(self._learn)
         self._by_comparisons = lru_cache(maxsize=KEPT)(self._learn_comparisons)
 
+    def __reduce__(self) -> tuple[type["Remembering"], tuple[RelevanceEstimator]]:
+        return Remembering, (self._estimator,)  # without what it remembers
+
     @property
     def plain(self) -> RelevanceEstimator:
         """The estimator itself."""

@@ -1,7 +1,8 @@
 """The judges: reports on them, their effect on the ranking, and setting a judge aside."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Body, Query, Response
 from fastapi.concurrency import run_in_threadpool
@@ -25,6 +26,7 @@ from audiosim.service.http.limits import Shared
 from audiosim.service.operations.campaign import AboutQuery
 from audiosim.service.operations.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
 from audiosim.service.operations.sessions import AccessDep
+from audiosim.service.process.learning import WORTHWHILE
 from audiosim.service.process.loops import kept_beside
 from audiosim.service.tasks.state import part
 from audiosim.service.types.judging import RecordOut
@@ -41,6 +43,7 @@ from audiosim.service.types.people import (
 router = chapter("campaign")
 
 SHOWN = 20
+Result = TypeVar("Result")
 
 JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of a person who judged")]
 EffectsDep = Annotated[Shared, part(lambda state: state.rankings)]
@@ -62,11 +65,17 @@ async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = 
 
 def _all_judges(one: ServedCollection) -> Judges:
     comparisons = one.campaign.comparisons.in_force()[1]
-    return Judges.of(one.campaign.selection.pool, one.campaign.judgments(), comparisons, _placed(one))
+    pool, judgments = one.campaign.selection.pool, one.campaign.judgments()
+    return _worked_out(partial(Judges.of, pool, judgments, comparisons, _placed(one)), one, len(judgments))
+
+
+def _worked_out(work: Callable[[], Result], one: ServedCollection, judgments: int) -> Result:
+    """Result of work on some judgments, in a process of its own if they are many."""
+    return one.judging.errands.run(work) if judgments >= WORTHWHILE else work()
 
 
 def _only_people(one: ServedCollection, selection: Selection) -> Judges:
-    people = _people(selection)
+    people = _people(selection, one)
     found = all_order_effects(people, one.campaign.comparisons.in_force()[1], _placed(one))
     return Judges(people, (), order_effects=found)
 
@@ -77,9 +86,10 @@ def _placed(one: ServedCollection) -> list[PlacedGrade]:
 
 
 @kept_beside
-def _people(selection: Selection) -> tuple[JudgeReport, ...]:
+def _people(selection: Selection, one: ServedCollection) -> tuple[JudgeReport, ...]:
     """Reports on people in a state; with a thousand judgments they take a second."""
-    return tuple(reports_on_people(selection.pool, selection.panel))
+    pool, panel = selection.pool, selection.panel
+    return tuple(_worked_out(partial(reports_on_people, pool, panel), one, len(panel.place)))
 
 
 @router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)
@@ -89,18 +99,19 @@ async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: Cou
     The answer is that of `audiosim judges --disagreements`.
     """
     number, selection, _ = one.campaign.current_state
-    found = await effects.do((one, "disputed", number), lambda: _disputed(selection))
+    found = await effects.do((one, "disputed", number), lambda: _disputed(selection, one))
     return answer({"collection": one.collection.identifier, "state": number, "pairs": found[:count]})
 
 
 @kept_beside
-def _disputed(selection: Selection) -> list[dict[str, Any]]:
+def _disputed(selection: Selection, one: ServedCollection) -> list[dict[str, Any]]:
     """Disagreements in a state, as plain values, cached because they take a second and pages ask repeatedly."""
     pool, panel = selection.pool, selection.panel
     estimator = selection.estimator
     if not panel.several or not isinstance(estimator, JointEstimator):
         return []
-    return [one.to_dict(pool.scale.maximum) for one in estimator.disagreements(panel, MOST_SHOWN)]
+    found = _worked_out(partial(estimator.disagreements, panel, MOST_SHOWN), one, len(panel.place))
+    return [each.to_dict(pool.scale.maximum) for each in found]
 
 
 @router.get("/collections/{collection}/adjudications")
@@ -161,9 +172,8 @@ def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, a
     selection = one.campaign.selection
     compared = one.campaign.comparisons.in_force(back=(name,))[1]
     estimator = after_comparisons(one.predictor().estimator.unlearned(), compared)
-    return judge_effect(
-        selection.expected, estimator, judgments, name, selection.distribution, about or selection.about
-    ).to_dict()
+    told = judgments, name, selection.distribution, about or selection.about
+    return _worked_out(partial(judge_effect, selection.expected, estimator, *told), one, len(judgments)).to_dict()
 
 
 @router.post("/collections/{collection}/set-aside", **WRITES)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from audiosim.errors import AudiosimError
@@ -18,6 +18,7 @@ from audiosim.text import one_line
 
 Value = TypeVar("Value")
 Answer = TypeVar("Answer")
+P = ParamSpec("P")
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # as glibc's malloc.h numbers them
 KEPT_BYTES = 128 * 2**20
@@ -44,18 +45,18 @@ def give_back_freed_memory() -> None:
     _malloc("malloc_trim", 0)
 
 
-def kept_beside(make: Callable[[Value], Answer]) -> Callable[[Value], Answer]:
-    """Function that caches its answer for each value as long as the value exists.
+def kept_beside(make: Callable[Concatenate[Value, P], Answer]) -> Callable[Concatenate[Value, P], Answer]:
+    """Function that caches its answer for each value, its first argument, as long as the value exists.
 
     An LRU cache would keep the values alive as well: rankings, each with a whole pool's belief.
     """
     known = WeakKeyDictionary[Value, Answer]()
 
     @wraps(make)
-    def answer(about: Value) -> Answer:
+    def answer(about: Value, /, *others: P.args, **named: P.kwargs) -> Answer:
         found = known.get(about)
         if found is None:
-            found = known[about] = make(about)
+            found = known[about] = make(about, *others, **named)
         return found
 
     return answer
