@@ -26,7 +26,7 @@ from audiosim.joint.people import TASTE, TASTES, Listeners, Who
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.conditioning import ConditionedBlock, by_number, condition_block
+from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
 from audiosim.stats.normal.multivariate import MultivariateNormal
 from audiosim.stats.normal.roots import effects_given
 from audiosim.stats.thurstone import LEAST_PRECISION, SAME, A, Answering, B, Sites, cavity, propagate
@@ -438,9 +438,8 @@ class ComparisonModel:
             among = np.zeros((len(one.rows), len(wider.shared)))
             among[:, one.effects] = one.loadings
             across = one.across + listeners.each * self._between(gains.blocks[one.block], one.rows, opinion)
-            seen[one.block] = condition_block(
-                wider.within[one.block], wider.loadings[one.block], across, own, among, off[one.rows]
-            )
+            values = SeenValues.of(own, among, off[one.rows])
+            seen[one.block] = condition_block(wider.within[one.block], wider.loadings[one.block], across, values)
         return wider.given(seen)
 
     def chances(self, gains: BlockNormal, compared: Compared) -> Array:

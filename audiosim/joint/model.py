@@ -78,7 +78,7 @@ class JointEstimator:
         self._model, self._models, self._pool = model, models, pool
         self._taught: Array | None = None
         self._panel: Panel | None = None
-        self._panel_models = PanelModels()
+        self._panel_models, self._panel_models_in_reserve = PanelModels(), PanelModels()
         self._reserve: JointEstimator | None = None
         # None is this estimator: a reference to itself would keep it, and its arrays, until the collector runs.
         self._first: JointEstimator | None = None
@@ -160,7 +160,7 @@ class JointEstimator:
         deviations = self.standard_deviations
         if learned_from:
             other._learn_from_comparisons(Compared.of(self._pool, comparisons[:learned_from]))
-            other._panel_models = PanelModels()
+            other._panel_models, other._panel_models_in_reserve = PanelModels(), PanelModels()
             deviations = other._held.standard_deviations(other._held.centre, other._held.spread)
         other._begin(deviations)
         if not learned_from:
@@ -318,6 +318,8 @@ class JointEstimator:
             made = JointEstimator(unknown_documents(self._pool), models, kinds=())
             if self._comparisons != made._comparisons:
                 made = made.comparing(self._comparisons, last_moment(len(self._comparisons)))
+            else:  # models of panels do not depend on what a reserve has learned: the next reserve finds them again
+                made._panel_models = self._panel_models_in_reserve
             self._reserve = made if self._taught is None else made.relearned(self._taught)
         return self._reserve
 

@@ -29,90 +29,135 @@ from audiosim.results.value import Value, cached_property
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.conditioning import ConditionedBlock, by_number, condition_block
+from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
 from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.projection import EffectsGiven
 from audiosim.stats.normal.variance_components import RestrictedLikelihood
 
 # Mean opinion of some people about each pair, given judgments, in blocks: a new judgment changes only its own.
 
 
 @dataclass(frozen=True, eq=False)
-class Opinions:
-    """Mean opinion of some people about n pairs before p people judged, and its covariance with their judgments.
+class Voices:
+    """The judgments of p people about n pairs, before any is made: the same whoever's mean opinion they tell.
 
     gains   gains of the pairs for listeners at large
-    prior   prior of the mean opinion; its last effects are the severities of the p people, the tastes of some of them,
-            and a severity and tastes of all others
+    effects number of shared effects of an opinion: those of the gains, the severities of the p people, the tastes of
+            some of them, and a severity and tastes of all others
     parts   (n, s) share of each pair that belongs to the results of each system
     scale   (n,) deviation of each pair
     noise   (p,) variance of each person's noise, in deviations of a pair
     together  variance shared by one person's judgments of a query, likewise
     taste   variance of the tastes that are not separate effects: it counts as noise
     column  (p,) place of each person among the tastes, -1 if not a separate effect
-    each    (p,) weight of each person in the mean
 
     Results for a block are cached with its judgments: the next judgment recomputes only its own block.
     """
 
     gains: BlockNormal
-    prior: BlockNormal
+    effects: int
     parts: Array
     scale: Array
     noise: Array
     together: float
     taste: float
     column: Integers
-    each: float
 
     @cached_property
-    def _seen(self) -> dict[int, tuple[bytes, ConditionedBlock]]:
+    def _seen(self) -> dict[int, tuple[bytes, "BlockJudgments"]]:
         return {}
 
-    def given(self, place: Integers, judge: Integers, gain: Array) -> BlockNormal:
-        """Distribution of the mean opinion given judgments (J,): their pairs, judges and gains."""
-        if not len(place):
-            return self.prior
-        block, seen = self.gains.block[place], {}
+    @cached_property
+    def last_given(self) -> list[EffectsGiven]:
+        """The shared effects given the judgments of the last state; see `BlockNormal.given`."""
+        return []
+
+    def of(self, place: Integers, judge: Integers, gain: Array) -> dict[int, "BlockJudgments"]:
+        """Judgments (J,) by block: their pairs, judges and gains."""
+        block, found = self.gains.block[place], {}
         for said in by_number(block):
             code = int(block[said[0]])
             # Compared by content, not by identity: each state creates new arrays, mostly with equal parts.
             key = b"".join(of[said].tobytes() for of in (place, judge, gain))
             kept = self._seen.get(code)
             if kept is None or kept[0] != key:
-                kept = self._seen[code] = key, self._conditioned(code, place[said], judge[said], gain[said])
-            seen[code] = kept[1]
-        return self.prior.given(seen)
+                kept = self._seen[code] = key, self._seen_in(code, place[said], judge[said], gain[said])
+            found[code] = kept[1]
+        return found
 
-    def _conditioned(self, block: int, place: Integers, judge: Integers, gain: Array) -> ConditionedBlock:
-        """Remainder of a block given the judgments of its pairs."""
-        rows, scale = self.gains.blocks[block], self.scale
+    def _seen_in(self, block: int, place: Integers, judge: Integers, gain: Array) -> "BlockJudgments":
+        """Judgments of the pairs of a block."""
+        rows, some = self.gains.blocks[block], self.scale[place]
         order = np.argsort(rows)
         at = order[np.searchsorted(rows, place, sorter=order)]
-        within, some = self.gains.within[block], scale[place]
         # Person by query, and noise, are within a query: they stay in the block. Severity and taste cross queries, so
         # they are loadings on shared effects; only the few tastes without an effect of their own become noise.
         same_pair, same_judge = at[:, None] == at, judge[:, None] == judge
-        own = within[np.ix_(at, at)] + np.outer(some, some) * same_judge * (
+        own = self.gains.within[block][np.ix_(at, at)] + np.outer(some, some) * same_judge * (
             self.together + same_pair * self.noise[judge]
         )
         own[np.diag_indices_from(own)] += self.taste * (self.parts[place] ** 2).sum(axis=1) * (self.column[judge] < 0)
-        # The mean opinion contains 1 / A of each judge's own deviations; a judgment shares exactly that part.
-        hit = at[:, None] == np.arange(len(rows))
-        across = within[at] + np.outer(some, scale[rows]) * self.each * (self.together + hit * self.noise[judge, None])
         loadings = np.hstack([self.gains.loadings[block][at], self._loadings(place, judge)])
-        off = gain - self.prior.mean[place]
-        return condition_block(self.prior.within[block], self.prior.loadings[block], across, own, loadings, off)
+        return BlockJudgments(at, judge, SeenValues.of(own, loadings, gain - self.gains.mean[place]))
 
     def _loadings(self, place: Integers, judge: Integers) -> Array:
         """(k, q) loadings of judgments on severities and tastes."""
         systems, people = self.parts.shape[1], len(self.noise)
-        found = np.zeros((len(place), len(self.prior.shared) - len(self.gains.shared)))
+        found = np.zeros((len(place), self.effects - len(self.gains.shared)))
         found[np.arange(len(place)), judge] = 1
         for line, column in enumerate(self.column[judge].tolist()):
             if column >= 0:
                 start = people + column * systems
                 found[line, start : start + systems] = self.parts[place[line]]
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockJudgments:
+    """Judgments (k,) of a block: the place of each pair in the block, its judge, and the values."""
+
+    at: Integers
+    judge: Integers
+    values: SeenValues
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """Mean opinion of some people about n pairs before p people judged, and its covariance with their judgments.
+
+    voices  the judgments
+    prior   prior of the mean opinion
+    each    weight of each of the p people in the mean
+    """
+
+    voices: Voices
+    prior: BlockNormal
+    each: float
+
+    @cached_property
+    def _conditioned(self) -> dict[int, ConditionedBlock]:
+        return {}
+
+    def given(self, place: Integers, judge: Integers, gain: Array) -> BlockNormal:
+        """Distribution of the mean opinion given judgments (J,): their pairs, judges and gains."""
+        if not len(place):
+            return self.prior
+        seen = {}
+        for block, said in self.voices.of(place, judge, gain).items():
+            kept = self._conditioned.get(block)
+            if kept is None or kept.seen is not said.values:
+                kept = self._conditioned[block] = self._remainder(block, said)
+            seen[block] = kept
+        return self.prior.given(seen, self.voices.last_given)
+
+    def _remainder(self, block: int, said: BlockJudgments) -> ConditionedBlock:
+        """Remainder of a block given the judgments of its pairs."""
+        voices, scale = self.voices, self.voices.scale[self.voices.gains.blocks[block]]
+        # The mean opinion contains 1 / A of each judge's own deviations; a judgment shares exactly that part.
+        hit = said.at[:, None] == np.arange(len(scale))
+        own = self.each * (voices.together + hit * voices.noise[said.judge, None])
+        across = voices.gains.within[block][said.at] + np.outer(scale[said.at], scale) * own
+        return condition_block(self.prior.within[block], self.prior.loadings[block], across, said.values)
 
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
@@ -293,7 +338,8 @@ class PanelModel:
                 self._opinions.pop(other, None)
             if len(self._opinions) >= OPINIONS_KEPT:
                 self._opinions.clear()
-            found = self._opinions[key] = self._before(len(panel.judges), some, listeners)
+            voices = next((one.voices for one in [*self._opinions.values()]), None)
+            found = self._opinions[key] = self._before(len(panel.judges), some, listeners, voices)
         return found.given(panel.place, panel.judge, panel.gain)
 
     def forget(self) -> None:
@@ -305,8 +351,11 @@ class PanelModel:
         known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel
         return np.append(known, np.ones(judges - len(known)))
 
-    def _before(self, judges: int, some: Integers, listeners: Listeners) -> Opinions:
-        """Opinions before any judgment; `some` are the people with tastes as separate effects."""
+    def _before(self, judges: int, some: Integers, listeners: Listeners, voices: Voices | None) -> Opinions:
+        """Opinions before any judgment; `some` are the people with tastes as separate effects.
+
+        voices  of these people, if other listeners' opinions have them already
+        """
         severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
         systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
         noise = (self.deviations[REST] * self.noise_of_each(judges)) ** 2
@@ -329,10 +378,12 @@ class PanelModel:
         )
         every = block_diag(gains.shared, np.diag(variances))
         prior = BlockNormal(self.mean, gains.blocks, within, gains.sparse_loadings.beside(*of_pairs), every)
-        column = np.full(judges, -1)
-        column[some] = np.arange(len(some))
-        common = self.deviations[JUDGE_QUERY] ** 2
-        return Opinions(gains, prior, self.parts, scale, noise, common, taste, column, listeners.each)
+        if voices is None:
+            column = np.full(judges, -1)
+            column[some] = np.arange(len(some))
+            common = self.deviations[JUDGE_QUERY] ** 2
+            voices = Voices(gains, len(every), self.parts, scale, noise, common, taste, column)
+        return Opinions(voices, prior, listeners.each)
 
 
 def _with_more(within: Array, scale: Array, together: float, alone: float) -> Array:

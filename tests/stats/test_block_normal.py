@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.conditioning import condition_block
+from audiosim.stats.normal.conditioning import SeenValues, condition_block
 from audiosim.stats.normal.loadings import Loadings, MixedRows
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
@@ -508,14 +508,8 @@ def test_noisy_values_condition_the_same_with_rows_written_out_and_as_factors(mo
         some = own[:2]
         picked += some.tolist()
         values.append(off := rng.standard_normal(2))
-        seen[number] = condition_block(
-            within[number],
-            rows[own],
-            within[number][:2],
-            within[number][:2, :2] + noise * np.eye(2),
-            rows[some],
-            off,
-        )
+        observed = SeenValues.of(within[number][:2, :2] + noise * np.eye(2), rows[some], off)
+        seen[number] = condition_block(within[number], rows[own], within[number][:2], observed)
     found = start.given(seen)
     gain = np.linalg.solve(whole[np.ix_(picked, picked)] + noise * np.eye(4), whole[picked]).T
     np.testing.assert_allclose(found.mean, mean + gain @ np.concatenate(values), rtol=0, atol=1e-9)

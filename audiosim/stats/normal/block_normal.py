@@ -16,6 +16,7 @@ from audiosim.stats.normal.conditioning import (
     NO_FACTOR,
     ConditionedBlock,
     OrderedFactor,
+    SeenValues,
     certain_now,
     cleared,
     summed_precision,
@@ -265,10 +266,12 @@ class BlockNormal:
             for key, (weights, across) in self.remembered.acrosses.items()
         }
 
-    def given(self, seen: Mapping[int, ConditionedBlock]) -> "BlockNormal":
+    def given(self, seen: Mapping[int, ConditionedBlock], last: list[EffectsGiven] | None = None) -> "BlockNormal":
         """Distribution given observations that are not among the unknowns, such as noisy judgments of them.
 
         seen  conditioned blocks, by number; see `condition_block`
+        last  effects given earlier observations, replaced by those given these: a rank-one update if there is one more.
+              Distributions with the same effects may share it
 
         An unknown left with less than ROUNDING of its variance counts as certain.
         """
@@ -278,7 +281,7 @@ class BlockNormal:
             left[block] = one.within, self._rows(block, one.loadings, certain)
             if len(certain):
                 left[block] = cleared(one.within.copy(), certain), left[block][1]
-        known = self._effects_given(seen)
+        known = self._effects_given({block: one.seen for block, one in seen.items()}, [] if last is None else last)
         moved = known.shared @ known.precision[:, -1]
         shifts = self.sparse_loadings.times(moved)
         mean = self.mean + shifts
@@ -300,17 +303,12 @@ class BlockNormal:
             rows[certain] = 0
         return rows
 
-    @cached_property
-    def _last_given(self) -> list[EffectsGiven]:
-        return []
-
-    def _effects_given(self, seen: Mapping[int, ConditionedBlock]) -> EffectsGiven:
-        """Shared effects given the observations; a rank-one update if there is one more than at the last call."""
-        found = self._last_given[0].updated(seen) if self._last_given else None
+    def _effects_given(self, seen: Mapping[int, SeenValues], last: list[EffectsGiven]) -> EffectsGiven:
+        found = last[0].updated(seen) if last else None
         if found is None:
             precision = summed_precision([one.whitened for one in seen.values()], len(self.shared))
             found = EffectsGiven(seen, precision, effects_given(self.shared, precision[:, :-1]))
-        self._last_given[:] = [found]
+        last[:] = [found]
         return found
 
     def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dtrtrs
 
 from audiosim.stats.arrays import Array, Integers
@@ -16,21 +16,24 @@ ROWS_AT_ONCE = 4_096  # known values with precisions that are added in one produ
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ConditionedBlock:
-    """Block conditioned on k values, and the information these hold on the shared effects.
+class SeenValues:
+    """k values that were observed in a block, and their information on the shared effects.
 
-    within     (m, m) conditional K_b
-    loadings   conditional rows of Z: (m, p), or as factors if that would be more than WRITTEN_OUT numbers
-    shift      (m,) change of the means, given shared effects of 0
-    known      (k, p) loadings of the values, divided by the Cholesky factor of their covariance
-    distance   (k,) distances of the values from their means, divided likewise
+    factor     (k, k) lower Cholesky factor of their covariance, without the shared effects
+    known      (k, p) their loadings on the shared effects, divided by the factor
+    distance   (k,) their distances from their means, divided likewise
     """
 
-    within: Array
-    loadings: Changed
-    shift: Array
+    factor: Array
     known: Array
     distance: Array
+
+    @classmethod
+    def of(cls, own: Array, loadings: Array, off: Array) -> "SeenValues":
+        """Values by their covariance (k, k), noise included, loadings (k, p), and distances from their means (k,)."""
+        factor = np.asarray(cholesky(own, lower=True))
+        whitened = solve_triangular(factor, np.column_stack([loadings, off]), lower=True)
+        return cls(factor, np.ascontiguousarray(whitened[:, :-1]), whitened[:, -1].copy())
 
     @property
     def whitened(self) -> Array:
@@ -48,32 +51,38 @@ class ConditionedBlock:
         return np.asarray(whitened[:, :-1].T @ whitened)
 
 
-def condition_block(
-    within: Array, loadings: Array, across: Array, own: Array, seen_loadings: Array, off: Array
-) -> ConditionedBlock:
+@dataclass(frozen=True, slots=True, eq=False)
+class ConditionedBlock:
+    """Block conditioned on k values.
+
+    within     (m, m) conditional K_b
+    loadings   conditional rows of Z: (m, p), or as factors if that would be more than WRITTEN_OUT numbers
+    shift      (m,) change of the means, given shared effects of 0
+    seen       the values
+    """
+
+    within: Array
+    loadings: Changed
+    shift: Array
+    seen: SeenValues
+
+
+def condition_block(within: Array, loadings: Array, across: Array, seen: SeenValues) -> ConditionedBlock:
     """Condition a block of m unknowns on k values that are correlated with them, or are some of them.
 
     within    (m, m) K_b
     loadings  (m, p) rows of Z
     across    (k, m) covariance of the values with the unknowns, without the shared effects
-    own       (k, k) covariance of the values, noise included, without the shared effects
-    seen_loadings  (k, p) loadings of the values on the shared effects
-    off       (k,) values minus their means
     """
     # Everything is conditional on the shared effects, so no other block enters. With the precision this is exact:
     # p(unknowns | values) integrates p(unknowns | values, effects) over p(effects | values).
-    factor = cho_factor(own, lower=True)
-    gain = cho_solve(factor, across).T
-    covariance = within - gain @ across
-    whitened = solve_triangular(factor[0], np.column_stack([seen_loadings, off]), lower=True)
-    known, distance = np.ascontiguousarray(whitened[:, :-1]), whitened[:, -1].copy()
+    half = solve_triangular(seen.factor, across, lower=True)
     if loadings.size > WRITTEN_OUT:
         # By the divided loadings, which are kept in any case.
-        half = solve_triangular(factor[0], across, lower=True)
-        left: Changed = MixedRows(np.ascontiguousarray(half.T), known, np.empty(0, dtype=np.int64))
+        left: Changed = MixedRows(np.ascontiguousarray(half.T), seen.known, np.empty(0, dtype=np.int64))
     else:
-        left = loadings - gain @ seen_loadings
-    return ConditionedBlock((covariance + covariance.T) / 2, left, gain @ off, known, distance)
+        left = loadings - half.T @ seen.known
+    return ConditionedBlock(within - half.T @ half, left, half.T @ seen.distance, seen)
 
 
 def by_number(numbers: Integers) -> list[Integers]:

@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import sger
 
 from audiosim.stats.arrays import Array, Integers
-from audiosim.stats.normal.conditioning import ConditionedBlock
+from audiosim.stats.normal.conditioning import SeenValues
 from audiosim.stats.normal.loadings import Changed
 from audiosim.stats.normal.multivariate import Sparse
 from audiosim.stats.threads import one_thread
@@ -66,18 +66,18 @@ class Remembered:
 class EffectsGiven:
     """Posterior of the shared effects given observations in some blocks.
 
-    seen       conditioned blocks, by number
+    seen       observed values, by block
     precision  (p, p + 1) sum of their precisions
     shared     (p, p) posterior covariance
     updates    number of rank-one updates so far
     """
 
-    seen: Mapping[int, ConditionedBlock]
+    seen: Mapping[int, SeenValues]
     precision: Array
     shared: Array
     updates: int = 0
 
-    def updated(self, seen: Mapping[int, ConditionedBlock]) -> "EffectsGiven | None":
+    def updated(self, seen: Mapping[int, SeenValues]) -> "EffectsGiven | None":
         """Posterior after one more value: V - V z z' V / (1 + z' V z); None if more than that has changed."""
         changed = [block for block, one in seen.items() if self.seen.get(block) is not one]
         if not changed and len(seen) == len(self.seen):
