@@ -1,7 +1,7 @@
 """Standard deviations for comparisons: of gains, taste, opinion, noise and ties, learned from the answers."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -20,7 +20,6 @@ from audiosim.joint.comparisons import (
     shared_opinions,
     usual_habits,
 )
-from audiosim.joint.moments import last_moment
 from audiosim.joint.people import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, with_judges
 from audiosim.package_files import folder
 from audiosim.stats.arrays import Array
@@ -34,7 +33,6 @@ from audiosim.stats.thurstone import Answering, AnswerLikelihood, Sites, answer_
 # maximum likelihood with that prior estimates them from the judgments; with one judge only the prior counts.
 
 
-PANELS_KEPT = 4
 COVARIATES = "trend"  # effects in a layout with known covariance
 HELD = 1e-3  # standard deviation of the logarithm of deviations that are not learned again
 SMALL = 0.03  # starting size of a component that was estimated as 0
@@ -86,40 +84,6 @@ def usual_deviations() -> JudgeDeviations:
     )
 
 
-class PanelModels:
-    """Models of panels, each learned up to the last moment of learning, see `joint.moments`; keeps recent ones."""
-
-    def __init__(self) -> None:
-        """An empty store."""
-        self._made = dict[tuple[bytes, ...], PanelModel]()
-
-    def knows(self, panel: Panel) -> bool:
-        """True if the model of a panel is kept here."""
-        return _key(_learned_from(panel)) in self._made
-
-    def of(self, panel: Panel, make: Callable[[Panel], PanelModel]) -> PanelModel:
-        """Model learned from the judgments of a panel up to the last moment of learning, by `make` if not kept."""
-        first = _learned_from(panel)
-        key = _key(first)
-        found = self._made.get(key)
-        # Opinions take 50 MB with a hundred people, so only one panel's are kept: a history and the present take turns.
-        for made in [made for other, made in self._made.copy().items() if other != key]:
-            made.forget()
-        if found is None:
-            if len(self._made) >= PANELS_KEPT:
-                self._made.clear()
-            found = self._made[key] = make(first)
-        return found
-
-
-def _learned_from(panel: Panel) -> Panel:
-    return panel.first(last_moment(len(panel.place)))
-
-
-def _key(first: Panel) -> tuple[bytes, ...]:
-    return tuple(part.tobytes() for part in (first.place, first.judge, first.gain))
-
-
 def true_of_pairs(held: PriorOfGains) -> tuple[float, float]:
     """Median size of the part of single pairs that holds for every judge, and standard deviation of its logarithm.
 
@@ -157,12 +121,14 @@ def panel_model(
     parts: Array,
     panel: Panel,
     deviations: JudgeDeviations | None = None,
+    near: PanelModel | None = None,
 ) -> PanelModel:
     """Model of a pool's gains and of the people who judge them, by their judgments and the prior.
 
     with_trend  the layout with the trend as effects of unit size, COVARIATES
     parts  (n, s) share of each pair that belongs to the results of each system
     deviations  prior of people's deviations; None for the usual one
+    near   model of a similar panel, from which the search begins
     """
     from audiosim.joint.people import judge_noise
     from audiosim.stats.normal.variance_components import estimate_components  # imported here, as it is slow
@@ -174,7 +140,8 @@ def panel_model(
         start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}
         unsure = {**spread, COVARIATES: HELD}
         off = panel.gain - held.mean[panel.place]
-        learned = estimate_components([rows], [off], start, unsure)
+        begin = None if near is None else {name: max(near.likeliest.get(name, 1.0), SMALL) for name in start}
+        learned = estimate_components([rows], [off], start, unsure, begin=begin)
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
         if panel.several:

@@ -19,7 +19,6 @@ prior, and documents similar in it share an effect; see `evidence_effects`.
 from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ from audiosim.joint.fit import (
     HELD,
     SMALL,
     JudgeDeviations,
-    PanelModels,
     learn_comparison_deviations,
     panel_model,
     true_of_pairs,
@@ -48,6 +46,7 @@ from audiosim.joint.people import (
     JudgeReport,
     Panel,
     PanelModel,
+    PanelModels,
     People,
     disagreements,
     judge_reports,
@@ -79,6 +78,7 @@ class JointEstimator:
         self._taught: Array | None = None
         self._panel: Panel | None = None
         self._panel_models, self._panel_models_in_reserve = PanelModels(), PanelModels()
+        self._near: PanelModel | None = None
         self._reserve: JointEstimator | None = None
         # None is this estimator: a reference to itself would keep it, and its arrays, until the collector runs.
         self._first: JointEstimator | None = None
@@ -196,8 +196,7 @@ class JointEstimator:
         belief = self._start.revise(grades)
         if self._panel is None or not self._panel.is_of(grades):
             return belief
-        models = self._panel_models
-        return belief.heard(People(self._panel, partial(models.of, make=self.panel_model), models.knows))
+        return belief.heard(People(self._panel, self._panel_models, self.panel_model))
 
     def hearing(self, panel: Panel) -> "JointEstimator":
         """The estimator with the judges of its judgments, for requests about the grades of these people."""
@@ -246,7 +245,13 @@ class JointEstimator:
         """
         parts = self._parts_of_pairs()
         with one_thread():
-            return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel, deviations)
+            return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel, deviations, self._near)
+
+    def near(self, panel: Panel) -> "JointEstimator":
+        """The same estimator, for panels similar to this one: their models are fitted in fewer steps."""
+        other = self._copied()
+        other._near = self._panel_models.of(panel, self.panel_model)
+        return other
 
     @property
     def prior(self) -> Prior:

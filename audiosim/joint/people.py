@@ -33,6 +33,7 @@ from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_
 from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.normal.projection import EffectsGiven
 from audiosim.stats.normal.variance_components import RestrictedLikelihood
+from audiosim.stats.threads import one_thread
 
 # Mean opinion of some people about each pair, given judgments, in blocks: a new judgment changes only its own.
 
@@ -161,7 +162,7 @@ class Opinions:
 
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
-OPINIONS_KEPT = 4
+OPINIONS_KEPT = PANELS_KEPT = 4
 TASTES = 400  # most effects of people on systems; the tastes of people who judged least count as noise
 
 
@@ -340,7 +341,8 @@ class PanelModel:
                 self._opinions.clear()
             voices = next((one.voices for one in [*self._opinions.values()]), None)
             found = self._opinions[key] = self._before(len(panel.judges), some, listeners, voices)
-        return found.given(panel.place, panel.judge, panel.gain)
+        with one_thread():
+            return found.given(panel.place, panel.judge, panel.gain)
 
     def forget(self) -> None:
         """Drop cached results of earlier posteriors: with hundreds of people these take tens of megabytes."""
@@ -394,28 +396,70 @@ def _with_more(within: Array, scale: Array, together: float, alone: float) -> Ar
     return found
 
 
+class PanelModels:
+    """Models of panels, each learned up to the last moment of learning, see `joint.moments`; keeps recent ones."""
+
+    def __init__(self) -> None:
+        """An empty store."""
+        self._made = dict[tuple[bytes, ...], PanelModel]()
+
+    def knows(self, panel: Panel) -> bool:
+        """True if the model of a panel is kept here."""
+        return _key(_learned_from(panel)) in self._made
+
+    def of(self, panel: Panel, make: Callable[[Panel], PanelModel]) -> PanelModel:
+        """Model learned from the judgments of a panel up to the last moment of learning, by `make` if not kept."""
+        first = _learned_from(panel)
+        found = self._made.get(_key(first))
+        return self.keep(panel, make(first) if found is None else found)
+
+    def keep(self, panel: Panel, model: PanelModel) -> PanelModel:
+        """Keep the model of a panel, which is returned."""
+        key = _key(_learned_from(panel))
+        # Opinions take 50 MB with a hundred people, so only one panel's are kept: a history and the present take turns.
+        for made in [made for other, made in self._made.copy().items() if other != key]:
+            made.forget()
+        if key not in self._made and len(self._made) >= PANELS_KEPT:
+            self._made.clear()
+        self._made[key] = model
+        return model
+
+
+def _learned_from(panel: Panel) -> Panel:
+    return panel.first(last_moment(len(panel.place)))
+
+
+def _key(first: Panel) -> tuple[bytes, ...]:
+    return tuple(part.tobytes() for part in (first.place, first.judge, first.gain))
+
+
 @dataclass(frozen=True, eq=False)
 class People:
     """The judges, their judgments, and the resulting opinions of any people.
 
-    panel     their judgments
-    model_of  function from a panel to its model
-    is_known  function of a panel: True if its model is available without learning
+    panel   their judgments
+    models  models of panels
+    make    function from a panel to its model, for one that is not among them
     """
 
     panel: Panel
-    model_of: Callable[[Panel], PanelModel]
-    is_known: Callable[[Panel], bool] = lambda _: False
+    models: PanelModels
+    make: Callable[[Panel], PanelModel]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if "model" in state:  # learned by another process: the next state needs it too
+            self.models.keep(self.panel, state["model"])
 
     @cached_property
     def model(self) -> PanelModel:
         """Model of their judgments."""
-        return self.model_of(self.panel)
+        return self.models.of(self.panel, self.make)
 
     @property
     def known(self) -> bool:
         """True if the model is available; learning it can take seconds."""
-        return self.is_known(self.panel)
+        return self.models.knows(self.panel)
 
     @cached_property
     def _posteriors(self) -> dict[Who, BlockNormal]:

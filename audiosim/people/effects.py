@@ -14,7 +14,8 @@ from scipy.special import bdtr, betaincinv, stdtrit
 from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import InputError
 from audiosim.joint.estimators import RelevanceEstimator, without_comparisons_of
-from audiosim.joint.people import REACH, JudgeReport, within_scale
+from audiosim.joint.model import JointEstimator
+from audiosim.joint.people import REACH, JudgeReport, Panel, within_scale
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
 from audiosim.ranking.expected import ExpectedScores, estimate_after
 from audiosim.ranking.ranking import Ranking, RankingChange
@@ -129,9 +130,14 @@ def judge_effects(
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         return estimate_after(expected, by, some, distribution, about)
 
-    having = ranked(estimator, inside)
+    having, everybody = ranked(estimator, inside), Panel.of(pool, inside)
     others = {name: [one for one in inside if one.assessor != name] for name in judges}
-    return [JudgeEffect(name, counts[name], having, ranked(without[name][0], others[name])) for name in judges]
+
+    def lacking(name: str) -> Ranking:
+        by = without[name][0]
+        return ranked(by.near(everybody) if isinstance(by, JointEstimator) else by, others[name])
+
+    return [JudgeEffect(name, counts[name], having, lacking(name)) for name in judges]
 
 
 FEWEST_PEOPLE = 2

@@ -15,7 +15,7 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.estimators import make_estimator
-from audiosim.joint.fit import COVARIATES, PanelModels, prior_deviations, usual_deviations
+from audiosim.joint.fit import COVARIATES, prior_deviations, usual_deviations
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.people import (
     JUDGE_QUERY,
@@ -30,6 +30,7 @@ from audiosim.joint.people import (
     Opinions,
     Panel,
     PanelModel,
+    PanelModels,
     disagreements,
     judge_noise,
     judge_reports,

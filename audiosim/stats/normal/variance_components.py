@@ -299,6 +299,7 @@ def estimate_components(
     start: Mapping[str, float],
     spread: Mapping[str, float] | None = None,
     enough: float = LEAST_GAIN,
+    begin: Mapping[str, float] | None = None,
 ) -> Components:
     """Standard deviations by restricted maximum likelihood, from one or several independent sets of values.
 
@@ -307,6 +308,7 @@ def estimate_components(
     start   initial standard deviations, above 0; with `spread` also the centre of the prior
     spread  standard deviations of a normal prior on their logarithms, by name; None for no prior
     enough  promised gain of log-likelihood at which the search ends
+    begin   standard deviations from which the search begins, if others than `start`: those of similar values save steps
 
     Newton's method on the logarithms, see `least_cost`. Standard errors come from the curvature at the maximum, with
     components at the lower bound held there. Patterson & Thompson (1971), doi:10.1093/biomet/58.3.545.
@@ -317,8 +319,9 @@ def estimate_components(
     likelihoods = [RestrictedLikelihood(layout, value) for layout, value in zip(layouts, values, strict=True)]
     # A set with no more values than trend coefficients has no information on variances and no defined likelihood.
     cost = _Cost([one for one in likelihoods if one.informative], np.log([start[name] for name in names]), tightness)
+    first = cost.centre if begin is None else np.log([begin[name] for name in names])
     with one_thread():
-        found = least_cost(cost, cost.centre, math.log(_ceiling(layouts, values, start)), enough)
+        found = least_cost(cost, first, math.log(_ceiling(layouts, values, start)), enough)
         trend, covariance = _trend(likelihoods, np.exp(2 * found.at))
     deviations, errors = np.exp(found.at), relative_errors(found.curvature, found.at)
     return Components(
