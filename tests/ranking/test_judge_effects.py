@@ -61,8 +61,9 @@ def test_it_is_the_ranking_of_the_others_judgments(partial):
     others = tuple(one for one in some.judgments if one.assessor != "ann")
     for ranking, said in ((found.having, some.judgments), (found.lacking, others)):
         expected = estimate(replace(some, judgments=said), measure=CG)
-        np.testing.assert_array_equal(ranking.scores.mean, expected.scores.mean)
-        np.testing.assert_array_equal(ranking.scores.covariance, expected.scores.covariance)
+        # Without somebody, the fit begins at that of everybody, and ends within rounding of the same maximum.
+        np.testing.assert_allclose(ranking.scores.mean, expected.scores.mean, rtol=1e-9)
+        np.testing.assert_allclose(ranking.scores.covariance, expected.scores.covariance, rtol=1e-7)
 
 
 def test_somebody_who_judged_nothing_has_no_effect_to_show(partial):
