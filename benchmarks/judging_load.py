@@ -78,14 +78,21 @@ class Asking:
         start = time.perf_counter()
         sent = body if body is None or isinstance(body, str) else json.dumps(body)
         kind = "text/plain" if isinstance(body, str) else "application/json"
-        self._connection.request(method, path, sent, {"content-type": kind, **self._headers})
-        answer = self._connection.getresponse()
+        try:
+            answer = self._answer(method, path, sent, kind)
+        except ConnectionError:  # closed by the server after a minute without a request
+            self._connection.close()
+            answer = self._answer(method, path, sent, kind)
         said = answer.read()
         TIMES[what].append(time.perf_counter() - start)
         if answer.status not in (200, 201):
             TROUBLES.append(f"{what} {answer.status} {said!r:.200}")
             return b""
         return said
+
+    def _answer(self, method: str, path: str, sent: str | None, kind: str) -> http.client.HTTPResponse:
+        self._connection.request(method, path, sent, {"content-type": kind, **self._headers})
+        return self._connection.getresponse()
 
 
 def judge(ask: Asking, collection: str, name: str, column: str, pause: float, stop: threading.Event) -> None:
