@@ -107,6 +107,7 @@ SILENT_S = 10.0  # without a sign of life from a file's worker, until another ma
 MOST_WAITING = 20  # files of one collection
 SHOWN = 20
 TIMEOUT_S = 2.0
+READINGS = ("being read", "being read again: the service stopped meanwhile", "being read for the last time")
 
 SAID = tuple(column for column in IMPORTS.c if column.name not in ("body", "worker", "seen"))
 
@@ -160,6 +161,7 @@ class ImportStore:
         self._clock = DatabaseClock()
         self._worker = secrets.token_hex(8)
         self._there = False
+        self._reading: set[int] = set()  # files that this process has begun to read
         self.came = Event()  # set when a file arrives at this process
         self._ended = Condition()
 
@@ -254,6 +256,19 @@ class ImportStore:
         body = said.pop("body")
         return Import(**said), body
 
+    def note_reading(self, file: Import) -> None:
+        """Note that a file is being read; an InputError if the service stopped each time it was.
+
+        The file itself may be the reason: reading it again at each start would never end.
+        """
+        if file.lines is not None or file.number in self._reading:
+            return
+        times = 1 + READINGS.index(file.problem) if file.problem in READINGS else 0
+        if times == len(READINGS):
+            raise InputError(f"the service stopped {times} times while reading it: expected a simpler or smaller file")
+        self.note(file.number, problem=READINGS[times])
+        self._reading.add(file.number)
+
     def note(self, number: int, **now: Any) -> None:
         """Record the progress of a file, and a sign of life."""
         self._change(number, {**now, "seen": self._now()})
@@ -327,6 +342,7 @@ def import_next(
         return False
     file, body = taken
     try:
+        imports.note_reading(file)
         events = within(limit_s(len(body)), lambda: events_of(file, body, one))
         _write(one, imports, file, events, pause)
     except InputError as error:

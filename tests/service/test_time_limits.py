@@ -13,7 +13,7 @@ from audiosim.text import LONGEST_MESSAGE
 from service.app import create_app
 from service.collections.campaigns import Judging
 from service.collections.drafts import KIND_IN, Home
-from service.collections.imports import Delivery, ImportStore, import_next
+from service.collections.imports import READINGS, Delivery, ImportStore, import_next
 from service.collections.served import ServedCollection
 from service.process.time_limit import within
 
@@ -63,6 +63,29 @@ def test_an_import_that_exceeds_its_time_has_failed_and_is_not_resumed(coarse):
     found = imports.get("coarse", file.number)
     assert (found.status, found.written) == ("failed", 0)
     assert found.problem == "reading it takes more than 0.01 s: expected a simpler or smaller file"
+    assert not import_next(one, imports, lambda _: False)
+    imports.close()
+
+
+def test_an_import_during_whose_reading_the_service_stops_each_time_is_not_resumed_for_ever(
+    coarse, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("service.collections.imports.SILENT_S", -1.0)  # a process that ended is known at once
+    url, one = f"sqlite:///{tmp_path}/campaign.db", ServedCollection(coarse, "uniform", Judging())
+    query, documents = next(iter(coarse.runs[0].rankings.items()))
+    body = f"query,document,broad,assessor\n{query},{documents[0]},2,ann\n".encode()
+    file = ImportStore(url).add(Delivery.of("coarse", "ann", "", body), body)
+    for _ in READINGS:
+        imports = ImportStore(url)  # of a service that starts, reads and is killed
+        taken, _ = imports.take("coarse")
+        imports.note_reading(taken)
+        imports.note_reading(imports.take("coarse")[0])  # not another start: the database was away
+        imports.close()
+    imports = ImportStore(url)
+    assert import_next(one, imports, lambda _: False)
+    found = imports.get("coarse", file.number)
+    assert (found.status, found.written) == ("failed", 0)
+    assert found.problem == "the service stopped 3 times while reading it: expected a simpler or smaller file"
     assert not import_next(one, imports, lambda _: False)
     imports.close()
 
