@@ -66,7 +66,7 @@ class Asking:
     """A connection to the server, as cheap as possible in Python, so that the load is not the client's."""
 
     def __init__(self, port: int, secret: str | None = None) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
         self._headers = {} if secret is None else {"authorization": f"Bearer {secret}"}
 
     def __call__(self, what: str, method: str, path: str, body: object = None) -> Any:
