@@ -172,8 +172,8 @@ def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, a
     selection = one.campaign.selection
     compared = one.campaign.comparisons.in_force(back=(name,))[1]
     estimator = after_comparisons(one.predictor().estimator.unlearned(), compared)
-    told = judgments, name, selection.distribution, about or selection.about
-    return _worked_out(partial(judge_effect, selection.expected, estimator, *told), one, len(judgments)).to_dict()
+    rest = judgments, name, selection.distribution, about or selection.about
+    return _worked_out(partial(judge_effect, selection.expected, estimator, *rest), one, len(judgments)).to_dict()
 
 
 @router.post("/collections/{collection}/set-aside", **WRITES)
