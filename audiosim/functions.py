@@ -13,7 +13,7 @@ import numpy as np
 
 from audiosim.collection.arguments import as_collection, judgments_in_place_of, judgments_second
 from audiosim.collection.collection import Collection
-from audiosim.collection.memory import pairs_in_memory
+from audiosim.collection.kinds import pairs_of
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
@@ -114,7 +114,7 @@ def predict(
         ((found, _),) = workers.each(PoolPredictions(collection, cutoff, model, covariance), 1)
         return found
     pool = build_pool(collection, cutoff)
-    wanted, known = pairs_in_memory(pairs), Known(collection)
+    wanted, known = pairs_of(pairs), Known(collection)
     for pair in wanted:
         known.check(pair)
     return predict_pairs(wanted, collection, pool, model, workers, covariance)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.collection.arguments import as_collection
-from audiosim.collection.kinds import run_lines, write_run
 from audiosim.collection.values import Run
+from audiosim.collection.written import run_lines, write_run
 from audiosim.errors import InputError
 from audiosim.results.value import Result
 from audiosim.sound.describe import frames_of_index

@@ -89,6 +89,12 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= LONGEST_QUOTE else shortened(text)
 
 
+def decimal_comma(cell: object) -> str:
+    """End of an error message on a text that looks like a number with a decimal comma, or nothing."""
+    comma = re.fullmatch(r"\s*([+-]?\d{0,30}),(\d{1,30})\s*", cell) if isinstance(cell, str) else None
+    return f", which looks like a decimal comma: write {comma[1]}.{comma[2]}" if comma else ""
+
+
 def shortened(text: str) -> str:
     """Text, shortened in the middle if long."""
     half = LONGEST_QUOTE // 2

@@ -36,9 +36,9 @@ from scipy import stats
 from audiosim import Campaign, cli, package_files
 from audiosim.campaign import DatabaseStore
 from audiosim.collection.collection import Collection
-from audiosim.collection.kinds import write_judgments_csv
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Judgment, Run
+from audiosim.collection.written import write_judgments_csv
 from audiosim.simulation.demo import prepare_demo
 from audiosim.sound.index import extract
 

@@ -13,8 +13,8 @@ import pytest
 import audiosim
 from audiosim import package_files
 from audiosim.campaign import Campaign, DatabaseStore
-from audiosim.collection.kinds import write_judgments_csv
 from audiosim.collection.pool import build_pool
+from audiosim.collection.written import write_judgments_csv
 from audiosim.errors import InputError
 
 mpl.use("Agg")

@@ -12,9 +12,9 @@ import typer
 from audiosim.cli import options
 from audiosim.collection.collection import Collection
 from audiosim.collection.evidence import is_feature_file
-from audiosim.collection.kinds import qrels_lines
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import parse_scale
+from audiosim.collection.written import qrels_lines
 from audiosim.errors import InputError
 from audiosim.functions import PoolPredictions, judged_so_far, predict_by, predict_pairs
 from audiosim.joint.independent import predict_feature_file

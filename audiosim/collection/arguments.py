@@ -11,10 +11,10 @@ from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import check_judgments
 from audiosim.collection.kinds import read_judgments
-from audiosim.collection.memory import is_frame, judgments_in_memory
 from audiosim.collection.values import Judgment, JudgmentSequence, Scale, as_scale
 from audiosim.errors import InputError
-from audiosim.tables.schema import Say
+from audiosim.tables.memory import is_frame
+from audiosim.tables.table import Say
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -26,7 +26,7 @@ def as_collection(
 ) -> Collection:
     """The collection of any of these forms, with the given judgments.
 
-    collection  a Collection, its folder, or runs in memory: see `collection.memory` for the forms
+    collection  a Collection, its folder, or runs in memory: see `collection.kinds` for the forms
     judgments   judgments in memory, or a file; None: the collection's own
     scale       scale of a folder's judgments or of judgments in memory; None: the folder's, or guessed
     """
@@ -48,7 +48,7 @@ def as_collection(
         check_judgments(collection.runs, read, judgments)
         return _judged(collection, read)
     said = []
-    judged = judgments_in_memory(judgments, given, said.append)
+    _, judged = read_judgments(judgments, given, said.append)
     check_judgments(collection.runs, judged, "judgments")
     return _judged(replace(collection, guesses=(*collection.guesses, *said)), judged)
 

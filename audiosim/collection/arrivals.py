@@ -20,16 +20,13 @@ from urllib.parse import quote
 from audiosim.collection.kinds import (
     JUDGES,
     MachineJudge,
-    document_lines,
-    judge_lines,
     read_documents,
     read_judges,
     read_runs,
     read_systems,
-    run_lines,
-    system_lines,
 )
 from audiosim.collection.values import Document, Run
+from audiosim.collection.written import document_lines, judge_lines, run_lines, system_lines
 from audiosim.errors import InputError
 from audiosim.tables.text import write_text, write_texts
 

@@ -24,30 +24,22 @@ from audiosim.collection.kinds import (
     MachineJudge,
     SameArtist,
     SystemFrom,
+    artist_of,
     check_names_of_judges,
     known_artists,
     read_comparisons,
     read_documents,
+    read_grades,
     read_judges,
     read_judgments,
     read_queries,
     read_runs,
     read_systems,
+    runs_in_memory,
     without_same_artist,
 )
 from audiosim.collection.layouts import FolderFiles, open_folder
-from audiosim.collection.memory import (
-    DOCUMENT,
-    QUERY,
-    SYSTEM,
-    documents_in_memory,
-    grades_in_memory,
-    judgments_in_memory,
-    names_in_memory,
-    runs_in_memory,
-)
 from audiosim.collection.mirex import Exclusions
-from audiosim.collection.scales import guess_scale
 from audiosim.collection.settings import DEEPEST_GUESS, Settings, left_open, read_settings
 from audiosim.collection.task import AssessorTask, check_task, read_task
 from audiosim.collection.values import (
@@ -67,7 +59,7 @@ from audiosim.collection.values import (
 )
 from audiosim.errors import InputError
 from audiosim.results.value import Result
-from audiosim.tables.schema import Say
+from audiosim.tables.table import Say
 from audiosim.text import counted, repeated
 
 if TYPE_CHECKING:
@@ -269,7 +261,7 @@ class Collection(Result):
     ) -> "Collection":
         """A collection from objects in memory: data frames, dicts, objects of ranx or ir_measures.
 
-        runs       a frame with columns system, query, document, and score or rank; other forms: see `collection.memory`
+        runs       a frame with columns system, query, document, and score or rank; other forms: see `collection.kinds`
         judgments  a frame with columns query, document, grade, or another form; None for no judgments
         documents  a frame with columns document, artist, genre, or a dict of document -> columns
         systems    the team of each system: a frame with columns system, team, or a dict
@@ -283,24 +275,22 @@ class Collection(Result):
         """
         settings = Settings(name, None if scale is None else as_scale(scale), cutoff)
         odd: list[str] = []
-        judged = () if judgments is None else judgments_in_memory(judgments, settings.scale, odd.append)
-        found = runs_in_memory(runs)
+        found = runs_in_memory(runs, odd.append)
+        scale, judged = (settings.scale or FINE, ()) if judgments is None else read_judgments(judgments, settings.scale, odd.append)
         check_judgments(found, judged, "judgments")
         deepest = depth_of(found)
-        grades = {judgment.grade for judgment in judged}
-        guess = guess_scale(grades, count=len(judged)) if grades and settings.scale is None else None
         made = cls(
             identifier=name,
             name=name,
-            scale=settings.scale or (FINE if guess is None else guess[0]),
+            scale=scale,
             cutoff=cutoff or min(deepest, DEEPEST_GUESS),
             runs=found,
-            documents={} if documents is None else documents_in_memory(documents),
-            query_documents={} if queries is None else names_in_memory(queries, QUERY, DOCUMENT),
-            teams={} if systems is None else names_in_memory(systems, SYSTEM, ("team",)),
+            documents={} if documents is None else read_documents(documents),
+            query_documents={} if queries is None else read_queries(queries),
+            teams={} if systems is None else read_systems(systems),
             judgments=judged,
-            judges=tuple(MachineJudge.of(one, grades_in_memory(given)) for one, given in (judges or {}).items()),
-            guesses=(*odd, *(() if guess is None else guess[1:]), *left_open(settings, bool(judged), deepest)),
+            judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
+            guesses=(*odd, *left_open(settings, bool(judged), deepest)),
         )
         return _parted(made)
 
@@ -368,7 +358,7 @@ class Collection(Result):
             collection = Collection.load("mine").with_judge("gpt", {("q1", "d1"): 3, ("q1", "d2"): 0})
         """
         settings = JudgeSettings(maker=maker, version=version, prompt=prompt, may_favour=may_favour)
-        judge = MachineJudge.of(name, grades_in_memory(grades), settings)
+        judge = MachineJudge.of(name, read_grades(grades), settings)
         return _checked(replace(self, judges=(*(one for one in self.judges if one.name != name), judge)))
 
     def by_aspect(self, aspect: str) -> "Collection":
@@ -385,8 +375,7 @@ class Collection(Result):
 
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""
-        artist = self.documents[document].artist if document in self.documents else None
-        return None if artist in self.not_artists else artist
+        return artist_of(self.documents, document, self.not_artists)
 
     def genre(self, document: str) -> str | None:
         """The genre of a document, None where unknown."""

@@ -27,8 +27,9 @@ import numpy as np
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array
 from audiosim.tables.arrays import check_regular, parquet_portions, read_npy, read_npz, read_parquet
-from audiosim.tables.schema import check_identifier
-from audiosim.tables.text import Lines, columns_hint, finite, read_lines
+from audiosim.tables.reading import read
+from audiosim.tables.schema import Schema
+from audiosim.tables.text import Lines, finite, read_lines
 from audiosim.text import repeated
 
 EvidenceOf = Literal["document", "pair", "system"]
@@ -44,6 +45,14 @@ KEYS: Mapping[tuple[str, ...], EvidenceOf] = {
 }
 
 Key = str | tuple[str, str]
+TABLE = Schema(
+    "evidence",
+    "a header with document, query and document, or system",
+    {name: (name,) for names in KEYS for name in names},
+    (),
+    open=True,
+    kept=True,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,28 +270,12 @@ def _trimmed(key: Key) -> Key:
 
 
 def _read_table(path: Path) -> Iterator[Evidence]:
-    """The pieces of a CSV or TSV file; an empty field is unknown."""
-    text = list(read_lines(path, "a header with document, query and document, or system"))
-    separator, lines = SEPARATOR[without_gz(path).suffix], [number for number, _ in text]
-    rows = [table_record(path, number, line, separator) for number, line in text]
-    header = [name.strip() for name in rows[0]]
-    hint = columns_hint(text[0][1], "commas" if separator == "," else "tabs") if len(header) == 1 else ""
-    named, about = _keys_of(path, header, hint)
-    for number, row in zip(lines[1:], rows[1:], strict=True):
-        if len(row) != len(header):
-            raise FormatError(path, number, f"expected {len(header)} columns as in the header, found {len(row)}")
-        for name in named:
-            check_identifier(path, number, name, row[header.index(name)])
-    table = {
-        name: [
-            np.nan if not row[column].strip() else finite(path, number, name, row[column])
-            for number, row in zip(lines[1:], rows[1:], strict=True)
-        ]
-        for column, name in enumerate(header)
-        if name not in named
-    }
-    keys = _joined([[row[header.index(name)] for row in rows[1:]] for name in named])
-    yield from _pieces(path, about, keys, table, lines[1:])
+    """The pieces of a table; an empty field is unknown."""
+    table = TABLE.settled(read(path, TABLE))
+    named, about = _keys_of(path, list(table.columns))
+    keys = _joined([table.names(name).cells() for name in named])
+    values = {name: table.numbers(name) for name in table.columns if name not in named}
+    yield from _pieces(path, about, keys, values, table.lines)
 
 
 def table_record(path: Path, number: int, line: str, separator: str) -> list[str]:
@@ -293,16 +286,14 @@ def table_record(path: Path, number: int, line: str, separator: str) -> list[str
         raise FormatError(path, number, f"not a row of a table: {error}, expected one record per line") from None
 
 
-def _keys_of(path: Path, header: Sequence[str], hint: str = "") -> tuple[tuple[str, ...], EvidenceOf]:
-    if (twice := repeated(header)) is not None:
-        raise FormatError(path, 1, f"the header names column {twice} twice, expected it once")
+def _keys_of(path: Path, header: Sequence[str]) -> tuple[tuple[str, ...], EvidenceOf]:
     for keys, about in KEYS.items():
         if set(keys) <= set(header):
             if len(header) > len(keys):
                 return keys, about
             raise FormatError(path, 1, f"expected columns of numbers beside {', '.join(keys)}, found none")
     expected = "expected a column document, query and document, or system"
-    raise FormatError(path, 1, f"{expected}, found {', '.join(header)}{hint}")
+    raise FormatError(path, 1, f"{expected}, found {', '.join(header)}")
 
 
 def _pieces(

@@ -12,9 +12,12 @@ from audiosim.collection.arrivals import SOUND_FILES, Stamp
 from audiosim.collection.aspects import Aspects
 from audiosim.collection.evidence import EVIDENCE, Evidence, packed
 from audiosim.collection.facts import SOUND_SUFFIXES
-from audiosim.collection.kinds import (
-    JUDGES,
-    MachineJudge,
+from audiosim.collection.kinds import JUDGES, MachineJudge
+from audiosim.collection.layouts import COMPARISONS, prepare_folder
+from audiosim.collection.settings import Settings, settings_lines
+from audiosim.collection.task import TASK_FILE, AssessorTask
+from audiosim.collection.values import Document, JudgmentSequence, PairedComparison, Run, Scale
+from audiosim.collection.written import (
     comparison_lines,
     document_lines,
     fits_qrels,
@@ -25,10 +28,6 @@ from audiosim.collection.kinds import (
     run_lines,
     system_lines,
 )
-from audiosim.collection.layouts import COMPARISONS, prepare_folder
-from audiosim.collection.settings import Settings, settings_lines
-from audiosim.collection.task import TASK_FILE, AssessorTask
-from audiosim.collection.values import Document, JudgmentSequence, PairedComparison, Run, Scale
 from audiosim.tables.text import write_texts
 
 # Stamp of a collection's folder: equal stamps mean that reading it again gives the same collection.

@@ -1,46 +1,47 @@
-"""Reading and writing of judgments.
+"""The kinds of tables in a collection: what their columns mean, and the values that come of them.
 
-The form is recognised from the file's contents:
+A kind is a `Schema` and a function from a table, of whatever source, to values. Forms are recognised from the contents:
 
-- TREC qrels: `query 0 document grade`; lists: `query document grade`, with or without exactly these words as a header.
-  The grade -1 means unjudged and is left out; -2 is junk, the lowest grade. A pair has one line.
-- CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. The grade is in `grade`, or in `fine` and
-  `broad`, of which the scale selects one; a line with only the other one is left out, and `grade` may not contradict
-  the one selected. A second line on a pair by the same assessor is a revision: all are kept, in order. The columns
-  CARRIED may be present too: a line with a reason in `cannot` instead of a grade leaves the pair unjudged, and a line
-  with `no` in `counts` is ignored. `defused` names the columns of a line in which a leading apostrophe protects
-  spreadsheets from the text.
-- XML, and JSON as written by ranx: see `audiosim.tables.nested`.
-- Groups of equal relevance, the lowest number the most relevant, in `group`, or as the last column of
-  `query 0 document group` or `query document group` in a file called `groups` or under a header of just these words.
-  A file has groups or grades throughout. Groups are ranks of the numbers that occur: the last one is level 1, groups
-  before it are higher; 0 is left for documents in no group. A scale with other levels is an error.
+- TREC qrels: `query 0 document grade`; lists: `query document grade`. The grade -1 means unjudged and is left out; -2 is
+  junk, the lowest grade. A pair has one line.
+- TREC runs: `query Q0 document rank score system`. The score orders, highest first; equal scores are ordered by document,
+  highest first, as in trec_eval (form_res_rels.c: scores and then strcmp, both falling; double precision since its pull
+  request 38). As there, the rank is not used; a repeated rank within a ranking is noted. Lists: `system query document`,
+  best first. MS MARCO: `query document rank`, where ranks count from 1. MIREX: see `audiosim.collection.mirex`.
+- Any table under a header, JSON Lines, frames, and so on, with the columns of the schema, in the words of most tools.
+- JSON and dicts: grades by query and document, scores by query and document, documents by query, best first.
+- XML with judgments: see `audiosim.tables.nested`.
 
-A grade may be one of Evalutron's words: NS, SS, VS, or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
+The grade of a judgment is in `grade`, or in `fine` and `broad`, of which the scale selects one; a line with only the other
+one is left out, and `grade` may not contradict the one selected. A second line on a pair by the same assessor is a
+revision: all are kept, in order. The columns PASSED may be present too: a line with a reason in `cannot` instead of a
+grade leaves the pair unjudged, and a line with `no` in `counts` is ignored. `defused` names the columns of a line in which
+a leading apostrophe protects spreadsheets from the text. Groups of equal relevance, the lowest number the most relevant,
+are in `group`, or under `grade` in a file called `groups` without a header. A file has groups or grades throughout. Groups
+are ranks of the numbers that occur: the last one is level 1, groups before it are higher; 0 is left for documents in no
+group. A scale with other levels is an error. A grade may be one of Evalutron's words: NS, SS, VS, or not, somewhat, very
+similar, are 0, 1, 2 of the broad scale.
 """
 
-import csv
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePath
-from sys import intern
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audiosim.collection.evidence import PIECE_NAME, RESERVED, spelled
 from audiosim.collection.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.collection.scales import OffScaleError, guess_scale
 from audiosim.collection.task import check_aspect
-from audiosim.collection.trec_runs import read_plain
 from audiosim.collection.values import (
     FINE,
     CodedJudgments,
+    CodedRankings,
     Document,
     Judgment,
     JudgmentSequence,
@@ -51,267 +52,195 @@ from audiosim.collection.values import (
     coded,
     on_one_table,
 )
-from audiosim.errors import FormatError, InputError
-from audiosim.stats.arrays import Array
+from audiosim.errors import InputError
+from audiosim.stats.arrays import Array, Integers
 from audiosim.tables.arrays import check_regular
-from audiosim.tables.columns import Columns, words_by_appearance
-from audiosim.tables.nested import is_xml, ranx_rows, ranx_values, xml_rows
-from audiosim.tables.schema import Say, check_identifier
-from audiosim.tables.text import (
-    BYTE_ORDER_MARK,
-    Lines,
-    columns_hint,
-    csv_line,
-    finite,
-    parse_json,
-    read_lines,
-    shortest,
-    whole,
-    write_text,
+from audiosim.tables.memory import distinct_keys, is_frame, is_ranx
+from audiosim.tables.nested import is_xml
+from audiosim.tables.reading import read
+from audiosim.tables.schema import Schema, check_once
+from audiosim.tables.table import Say, Table, Words, number_of
+from audiosim.tables.text import BYTE_ORDER_MARK, read_lines
+from audiosim.text import did_you_mean, quoted
+
+# Names of the same thing in the words of most tools. The first that a table has is read: PyTerrier's results have the
+# topic in `qid` and its text in `query`, and the document in `docno` and a number in `docid`.
+
+QUERY = ("qid", "query_id", "query-id", "q_id", "query", "topic", "seed", "_id")
+DOCUMENT = (
+    "docno",
+    "doc_id",
+    "document_id",
+    "corpus-id",
+    "corpus_id",
+    "document",
+    "doc",
+    "docid",
+    "pid",
+    "candidate",
+    "result",
 )
-from audiosim.text import did_you_mean, nearest_name, quoted, repeated, shortened
+SYSTEM = ("system", "run", "run_id", "tag", "name")
+GRADE = ("grade", "relevance", "rel", "label", "score")
+ASSESSOR = ("assessor", "grader", "evaluator", "user")
 
-# Tables with a header: documents.tsv, queries.tsv, systems.tsv. Tabs separate the fields, without quoting.
+# Tables by identifier: documents, the document of each query, the team of each system.
 
-
-TableRow = tuple[int, dict[str, str]]
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
+DOCUMENTS = Schema(
+    "documents", "a header with document", {"document": (*DOCUMENT, "_id"), **{name: (name,) for name in DOCUMENT_COLUMNS[1:]}},
+    ("document",), open=True, kept=True, keys=("document",), memory="a data frame or a dict of document -> columns",
+)  # fmt: skip
+QUERIES = Schema(
+    "queries", "a header with query and document", {"query": QUERY, "document": DOCUMENT}, ("query", "document"),
+    keys=("query",), value="document", memory="a data frame or a dict of query -> document",
+)  # fmt: skip
+SYSTEMS = Schema(
+    "systems", "a header with system and team", {"system": SYSTEM[:1], "team": ("team",)}, ("system", "team"),
+    keys=("system",), value="team", memory="a data frame or a dict of system -> team",
+)  # fmt: skip
 
 
-def read_documents(path: str | Path) -> dict[str, Document]:
-    """The documents of a documents.tsv: `document`, any of `artist`, `genre`, `path`, and more; empty means unknown."""
-    rows = _read_unique(Path(path), "document", known=DOCUMENT_COLUMNS)
-    return {identifier: _document(row) for identifier, row in rows}
+def read_documents(source: Any) -> dict[str, Document]:
+    """The documents of a table: `document`, any of `artist`, `genre`, `path`, and more; empty means unknown."""
+    if isinstance(source, Mapping) and any(isinstance(one, Document) for one in source.values()):
+        source = list(source.values())
+    if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
+        rows = [{**_fields(one), **one.more} for one in source]
+        return read_documents(rows)
+    table = DOCUMENTS.settled(_read(source, DOCUMENTS))
+    names = table.names("document").cells()
+    check_once(enumerate(names), table, "document")
+    others = [name for name in table.columns if name != "document"]
+    cells = [[cell or None for cell in table.texts(name, name != "path")] for name in others if _is_text(table, name)]
+    others = [name for name in others if _is_text(table, name)]
+    rows = zip(*cells, strict=True) if cells else ((),) * len(names)
+    return {name: _document(name, dict(zip(others, row, strict=True))) for name, row in zip(names, rows, strict=True)}
 
 
-def _document(row: dict[str, str]) -> Document:
-    known = {column: value for column, value in row.items() if value}
-    identifier = known.pop("document")
-    return Document(identifier, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known)
+def _fields(one: Document) -> dict[str, str | None]:
+    return {"document": one.identifier, "artist": one.artist, "genre": one.genre, "path": one.path}
 
 
-def read_queries(path: str | Path) -> dict[str, str]:
-    """The document of each query in a queries.tsv; queries without a document are left out."""
-    rows = _read_unique(Path(path), "query", others=["document"])
-    return {query: row["document"] for query, row in rows if row["document"]}
+def _is_text(table: Table, column: str) -> bool:
+    """False for a column of lists, such as links of a corpus, which are not kept."""
+    cells = table.columns[column]
+    return isinstance(cells, Words) or not any(isinstance(cell, list) for cell in cells)
 
 
-def read_systems(path: str | Path) -> dict[str, str]:
-    """The team of each system of a systems.tsv; systems without a team are left out."""
-    rows = _read_unique(Path(path), "system", others=["team"])
-    return {system: row["team"] for system, row in rows if row["team"]}
+def _document(name: str, columns: Mapping[str, str | None]) -> Document:
+    known = {column: cell for column, cell in columns.items() if cell is not None}
+    return Document(name, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known)
 
 
-def _read_unique(
-    path: Path, key: str, others: Sequence[str] | None = None, known: Sequence[str] = ()
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a tab-separated file by their identifier; any other columns are allowed if `others` is None.
+def read_queries(source: Any) -> dict[str, str]:
+    """The document of each query of a table; queries without a document are left out."""
+    return _named(source, QUERIES, "query", "document")
 
-    known   columns with a meaning, if any are allowed
+
+def read_systems(source: Any) -> dict[str, str]:
+    """The team of each system of a table; systems without a team are left out."""
+    return _named(source, SYSTEMS, "system", "team")
+
+
+def _named(source: Any, schema: Schema, key: str, value: str) -> dict[str, str]:
+    table = schema.settled(_read(source, schema))
+    names = table.names(key).cells()
+    check_once(enumerate(names), table, key)
+    return {name: cell for name, cell in zip(names, table.texts(value), strict=True) if cell}
+
+
+def _read(source: Any, schema: Schema) -> Table:
+    return read(Path(source) if isinstance(source, str) else source, schema)
+
+
+NAMELESS = frozenset(
+    (
+        "unknown artist",
+        "various artists",
+        "various artist",
+        "unknown",
+        "various",
+        "[unknown]",
+        "<unknown>",
+        "[no artist]",
+    )
+)  # written by taggers where they know no artist
+
+
+def artist_of(documents: Mapping[str, Document], document: str, not_artists: Collection[str] = ()) -> str | None:
+    """The artist of a document; None where unknown, or if the value says so.
+
+    not_artists  further values that do not name an artist
     """
-    lines = read_lines(path, f"a header with {' and '.join([key, *(others or [])])}")
-    seen: dict[str, int] = {}
-    required = [key, *(others or [])]
-    rows = read_rows(path, lines, lambda _, text: text.split("\t"), required, others and required, known)
-    for number, row in rows:
-        identifier = row[key]
-        check_identifier(path, number, key, identifier)
-        if identifier in seen:
-            raise FormatError(
-                path, number, f"{key} {identifier} is on line {seen[identifier]} already, expected it once"
-            )
-        seen[identifier] = number
-        yield identifier, row
+    artist = documents[document].artist if document in documents else None
+    return None if artist is None or artist in not_artists or artist.casefold() in NAMELESS else artist
 
 
-def read_rows(
-    path: Path,
-    lines: Iterator[tuple[int, str]],
-    split: Callable[[int, str], list[str]],
-    required: Sequence[str],
-    allowed: Sequence[str] | None,
-    known: Sequence[str] = (),
-) -> Iterator[TableRow]:
-    """The lines after the header, each as its number and its fields by column; all but paths are trimmed.
-
-    split     splits a line, given with its number, into fields
-    required  columns that must be present
-    allowed   columns that may be present, None for any
-    known     columns with a meaning, if any are allowed
-    """
-    number, text = next(lines)
-    header = [name.strip() for name in split(number, text)]
-    _check_header(path, number, header)
-    _check_columns(path, number, header, required, allowed)
-    _check_misspelt(path, number, header, known)
-    for number, text in lines:
-        fields = split(number, text)
-        if len(fields) != len(header):
-            raise FormatError(path, number, f"expected {len(header)} columns as in the header, found {len(fields)}")
-        row = zip(header, fields, strict=True)
-        yield number, {column: text if column == "path" else text.strip() for column, text in row}
-
-
-def _check_header(path: Path, number: int, header: list[str]) -> None:
-    for position, column in enumerate(header, start=1):
-        if not column.strip():
-            raise FormatError(path, number, f"column {position} of the header has no name, expected one")
-    if (twice := repeated(header)) is not None:
-        raise FormatError(path, number, f"the header names column {twice} twice, expected it once")
-
-
-def _check_columns(
-    path: Path, number: int, header: list[str], required: Sequence[str], allowed: Sequence[str] | None
-) -> None:
-    for column in required:
-        if column not in header:
-            found = f"expected a column {column} in the header, found {', '.join(header)}"
-            raise FormatError(path, number, f"{found}{_header_hint(column, header)}")
-    for column in header if allowed else ():
-        if column not in (allowed or ()):
-            expected = f"expected {', '.join(allowed or ())}{did_you_mean(column, allowed or ())}"
-            raise FormatError(path, number, f"unknown column {column}, {expected}")
-
-
-def _header_hint(column: str, header: list[str]) -> str:
-    """Hint at the probable cause of a missing column, or nothing."""
-    if len(header) == 1 and (hint := columns_hint(header[0], "tabs")):
-        return hint
-    near = nearest_name(column, header)
-    return f"; did you mean {column} for {near}?" if near else ""
-
-
-def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[str]) -> None:
-    """Raise an error if a column's name resembles that of a missing known one: its values would go unnoticed."""
-    others = [column for column in header if column not in known]
-    for name in known:
-        near = None if name in header else nearest_name(name, others)
-        if near:
-            problem = (
-                f"unknown column {near}, did you mean {name}? Rename it to {name}, or to something clearly different"
-            )
-            raise FormatError(path, number, problem)
-
-
-def document_lines(documents: Iterable[Document]) -> list[str]:
-    """The lines of a documents.tsv; columns that are empty for all documents are left out."""
-    filled = [_columns(document) for document in documents]
-    columns = dict.fromkeys(column for row in filled for column in row)
-    header = [column for column in DOCUMENT_COLUMNS if column in columns]
-    header += [column for column in columns if column not in header]
-    return [tsv_line(header), *(tsv_line([row.get(column, "") for column in header]) for row in filled)]
-
-
-def _columns(document: Document) -> dict[str, str]:
-    clash = set(DOCUMENT_COLUMNS) & set(document.more)
-    if clash:
-        raise InputError(f"document {document.identifier} has an extra column named {min(clash)}, a reserved name")
-    named = zip(DOCUMENT_COLUMNS, (document.identifier, document.artist, document.genre, document.path), strict=True)
-    return {column: value for column, value in named if value} | dict(document.more)
-
-
-def query_lines(query_documents: Mapping[str, str]) -> list[str]:
-    """The lines of a queries.tsv."""
-    return [tsv_line(pair) for pair in [("query", "document"), *query_documents.items()]]
-
-
-def system_lines(teams: Mapping[str, str]) -> list[str]:
-    """The lines of a systems.tsv."""
-    return [tsv_line(pair) for pair in [("system", "team"), *teams.items()]]
-
-
-def tsv_line(values: Sequence[str]) -> str:
-    """One line of a table; an InputError if a value would break it, or the first is not an identifier."""
-    for value in values:
-        if "\t" in value or "\n" in value or "\r" in value:
-            raise InputError(f"{value!r} cannot be written to a table: it contains a tab or a line end")
-    if not values[0] or values[0] != values[0].strip() or values[0].startswith(BYTE_ORDER_MARK):
-        raise InputError(f"{values[0]!r} cannot be written to a table: expected an identifier")
-    return "\t".join(values)
-
-
-def known_artists(documents: Mapping[str, Document], not_artists: frozenset[str]) -> dict[str, str]:
+def known_artists(documents: Mapping[str, Document], not_artists: Collection[str]) -> dict[str, str]:
     """The artist of each document that has one."""
-    artists = ((identifier, document.artist) for identifier, document in documents.items())
-    return {identifier: artist for identifier, artist in artists if artist and artist not in not_artists}
+    artists = {document: artist_of(documents, document, not_artists) for document in documents}
+    return {document: artist for document, artist in artists.items() if artist}
 
 
-# Reading and writing of comparisons: which of two documents is more relevant to a query, or neither.
-
+# Comparisons: which of two documents is more relevant to a query, or neither.
 
 REQUIRED = ("query", "document_a", "document_b", "answer")
-COLUMNS = (*REQUIRED, "assessor", "seconds")
+COMPARED = (*REQUIRED, "assessor", "seconds")
+COMPARISONS = Schema(
+    "comparisons", f"a header with {', '.join(REQUIRED)}", {name: (name,) for name in COMPARED} | {"query": QUERY}, REQUIRED,
+    memory="a data frame of comparisons",
+)  # fmt: skip
 HEAD_BYTES = 4096
 MOST_SECONDS = 1e6  # longest time that an answer may have taken
 
 
-def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:
-    """The comparisons of a comparisons.tsv, in the order of their lines.
+def read_comparisons(source: Any) -> tuple[PairedComparison, ...]:
+    """The comparisons of a table, in the order of its rows.
 
-    A tab-separated table with a header: REQUIRED, and any of `assessor` and `seconds`. A repeated answer about the
-    same two documents is a revision; all are kept.
+    A table with REQUIRED, and any of `assessor` and `seconds`. A repeated answer about the same two documents is a
+    revision; all are kept.
     """
-    return tuple(one for _, one in numbered_comparisons(path))
+    return tuple(one for _, one in numbered_comparisons(source))
 
 
-def numbered_comparisons(path: str | Path) -> list[tuple[int, PairedComparison]]:
-    """The comparisons of a comparisons.tsv, each with the number of its line; see `read_comparisons`."""
-    path = Path(path)
-    lines = read_lines(path, f"a header with {', '.join(REQUIRED)}")
-    rows = read_rows(path, lines, lambda _, text: text.split("\t"), REQUIRED, COLUMNS)
-    return [(number, _comparison(path, number, row)) for number, row in rows]
+def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
+    """The comparisons of a table, each with the number of its line; see `read_comparisons`."""
+    table = COMPARISONS.settled(_read(source, COMPARISONS))
+    names = [table.names(column).cells() for column in REQUIRED[:3]]
+    seconds = table.numbers("seconds")
+    if (late := np.flatnonzero(seconds > MOST_SECONDS)).size:
+        problem = f"expected seconds from 0 to {MOST_SECONDS:.0f}, got {seconds[late[0]]:g}"
+        raise table.error(int(late[0]), problem)
+    times = [None if value != value else value for value in seconds.tolist()]
+    found = []
+    for row, said in enumerate(zip(*names, table.texts("answer"), table.texts("assessor"), times, strict=True)):
+        try:
+            found.append((row if table.lines is None else table.lines[row], PairedComparison(*said)))
+        except InputError as error:
+            raise table.error(row, str(error)) from None
+    return found
 
 
 def has_comparisons(text: bytes) -> bool:
     """True if the header of a file's text is that of comparisons."""
     head = text[:HEAD_BYTES].decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).lstrip()
-    return {"document_a", "document_b"} <= set(head.partition("\n")[0].strip().split("\t"))
-
-
-def _comparison(path: Path, number: int, row: dict[str, str]) -> PairedComparison:
-    for column in REQUIRED[:-1]:
-        check_identifier(path, number, column, row[column])
-    spelled = row.get("seconds") or None
-    seconds = None if spelled is None else finite(path, number, "seconds", spelled)
-    if seconds is not None and seconds > MOST_SECONDS:
-        raise FormatError(path, number, f"expected seconds from 0 to {MOST_SECONDS:.0f}, got {spelled}")
-    try:
-        return PairedComparison(
-            row["query"],
-            row["document_a"],
-            row["document_b"],
-            row["answer"],
-            row.get("assessor", ""),
-            seconds,
-        )
-    except InputError as error:
-        raise FormatError(path, number, str(error)) from None
-
-
-def comparison_lines(comparisons: Iterable[PairedComparison]) -> list[str]:
-    """The lines of a comparisons.tsv."""
-    rows = [
-        (one.query, one.document_a, one.document_b, one.answer, one.assessor, _spelled(one.seconds))
-        for one in comparisons
-    ]
-    return [tsv_line(row) for row in [COLUMNS, *rows]]
-
-
-def _spelled(seconds: float | None) -> str:
-    return "" if seconds is None else str(shortest(seconds))
+    return {"document_a", "document_b"} <= {*re.split(r"[\t,;\"]", re.split(r"[\r\n]", head)[0])}
 
 
 # Grades by judging machines, in the folder `judges/` of a collection, one table per machine.
 #
 # judges/NAME.tsv    header; `query`, `document`, and `grade` or `score`: any number, on any scale; empty is unknown
 #
-# `[judges.NAME]` in collection.toml has further facts on one: `kind`, always "machine"; `maker`, `version` and
-# `prompt`,
+# `[judges.NAME]` in collection.toml has further facts on one: `kind`, always "machine"; `maker`, `version` and `prompt`,
 # any text; `may_favour`, a team or system; `file`, the path of its table if it is elsewhere.
 
-
 JUDGES = "judges"
-GRADE_COLUMNS = ("grade", "score")
+GRADES_OF_JUDGE = Schema(
+    "grades", "a header with query, document and grade", {"query": QUERY, "document": DOCUMENT, "grade": GRADE},
+    ("query", "document", "grade"), open=True, keys=("query", "document"), value="grade",
+    memory="a data frame or a dict of pairs and grades",
+)  # fmt: skip
 MachineKind = Literal["machine"]
 
 
@@ -381,13 +310,7 @@ class MachineJudge:
     @classmethod
     def of(cls, name: str, grades: Mapping[Pair, float], settings: JudgeSettings = JudgeSettings()) -> "MachineJudge":
         """A judge from a mapping of (query, document) to numbers."""
-        pairs = tuple(Pair(*pair) for pair in grades)
-        try:
-            return cls(name, pairs, np.array(list(grades.values()), dtype=np.float64), settings)
-        except (ValueError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"judge {name}: expected numbers: {error}") from None
+        return cls(name, tuple(Pair(*pair) for pair in grades), np.array(list(grades.values())), settings)
 
 
 def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = None) -> tuple[MachineJudge, ...]:
@@ -414,32 +337,30 @@ def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = Non
 def read_judge(path: Path, name: str, settings: JudgeSettings = JudgeSettings()) -> MachineJudge:
     """The machine with the grades in a table; every error names the line."""
     check_regular(path)
-    lines = read_lines(path, "a header with query, document and grade")
-    grades: dict[Pair, float] = {}
-    for number, row in read_rows(path, lines, _fields, ("query", "document"), None, GRADE_COLUMNS):
-        column = next((one for one in GRADE_COLUMNS if one in row), None)
-        if column is None:
-            raise FormatError(path, 1, f"expected a column grade or score in the header, found {', '.join(row)}")
-        if not row[column]:
-            continue
-        pair = Pair(row["query"], row["document"])
-        for kind, identifier in zip(("query", "document"), pair, strict=True):
-            check_identifier(path, number, kind, identifier)
-        if pair in grades:
-            raise FormatError(path, number, f"{spelled(pair)} occurs twice, expected it once")
-        grades[pair] = finite(path, number, column, row[column])
-    if not grades:
-        raise FormatError(path, 1, "no pair has a grade, expected some")
+    grades = read_grades(path)
     try:
         return MachineJudge(name, tuple(grades), np.array(list(grades.values())), settings, path)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def judge_lines(judge: MachineJudge) -> list[str]:
-    """The lines of a judge's table."""
-    rows = ((*pair, str(shortest(grade))) for pair, grade in zip(judge.pairs, judge.grades.tolist(), strict=True))
-    return [tsv_line(row) for row in [("query", "document", "grade"), *rows]]
+def read_grades(source: Any) -> dict[Pair, float]:
+    """Numbers by pair, from a table or a dict; empty ones are left out."""
+    table = GRADES_OF_JUDGE.settled(_read(source, GRADES_OF_JUDGE))
+    pairs, grades = _pairs(table), table.numbers("grade").tolist()
+    found: dict[Pair, float] = {}
+    for row, (pair, grade) in enumerate(zip(pairs, grades, strict=True)):
+        if grade == grade:
+            if pair in found:
+                raise table.error(row, f"{spelled(pair)} occurs twice, expected it once")
+            found[pair] = grade
+    if not found:
+        raise table.error(None, "no pair has a grade, expected some")
+    return found
+
+
+def _pairs(table: Table) -> list[Pair]:
+    return list(map(Pair._make, zip(table.names("query").cells(), table.names("document").cells(), strict=True)))
 
 
 def check_names_of_judges(judges: Iterable[MachineJudge], evidence: Iterable[str]) -> None:
@@ -466,10 +387,6 @@ def _where(judge: MachineJudge) -> str:
     return "" if judge.source is None else f"{judge.source}: "
 
 
-def _fields(_: int, line: str) -> list[str]:
-    return line.split("\t")
-
-
 def _is_table(path: Path) -> bool:
     if path.name.startswith("."):
         return False
@@ -478,133 +395,40 @@ def _is_table(path: Path) -> bool:
     return True
 
 
-# Grades of TREC qrels outside any scale: unjudged pairs, and junk.
-
-
-UNJUDGED, JUNK = -1, -2
-ODD = {UNJUDGED: "unjudged, left out", JUNK: "junk, the lowest grade"}
-
-
-def say_odd(grades: Counter[float], say: Say) -> None:
-    """Report the treatment of grades of qrels outside the scale, one sentence for each kind."""
-    for grade, what in ODD.items():
-        if grades[grade]:
-            say(f"{grades[grade]:,} {'grade' if grades[grade] == 1 else 'grades'} of {grade}: taken as {what}")
-
-
-# Large files of TREC qrels and lists of query, document and grade as arrays; others are left to `judgments`.
+# Runs: the documents that each system retrieved for each query.
 #
-# Plain means ASCII, the same three or four columns throughout with one space or tab between, numbers as grades, and
-# one
-# line for each pair. `collection.kinds` reads all other files line by line and reports all errors. Both give the same
-# result.
-
-
-def read_plain_judgments(path: Path, columns: int) -> CodedJudgments | None:
-    """A judgment for each line, with its grade unchanged; None if the file is not plain.
-
-    columns  number of columns of the first line, 3 or 4
-    """
-    found = Columns.read(path, columns)
-    query, document, grade = 0, columns - 2, columns - 1
-    if found is None or not found.narrow(query, document):
-        return None
-    grades = found.numbers(grade)
-    if grades is None:
-        return None
-    queries, query_codes = words_by_appearance(found.words(query))
-    documents, document_codes = words_by_appearance(found.words(document))
-    keys = query_codes.astype(np.int64) * len(documents) + document_codes
-    keys.sort()
-    if (keys[1:] == keys[:-1]).any():
-        return None
-    return CodedJudgments(queries, documents, query_codes, document_codes, grades)
-
-
-def graded_columns(path: Path, plain: CodedJudgments, scale: Scale | None, say: Say) -> tuple[Scale, CodedJudgments]:
-    """The scale and the judgments of a plain file; see `judgments.read_judgments`."""
-    kinds, counts = np.unique(plain.grades, return_counts=True)
-    say_odd(Counter(dict(zip(kinds.tolist(), counts.tolist(), strict=True))), lambda said: say(f"{path}: {said}"))
-    grades = [grade for grade in kinds.tolist() if grade != UNJUDGED]
-    kept = plain.grades != UNJUDGED
-    try:
-        if scale is None and grades:
-            usual = {0.0 if grade == JUNK else grade for grade in grades}
-            scale, sentence = guess_scale(usual, count=int(kept.sum()))
-            say(sentence)
-    except OffScaleError as error:
-        raise FormatError(path, _line_of_grade(plain, [error.grade]), str(error)) from None
-    scale = scale or FINE
-    wrong = [grade for grade in grades if grade != JUNK and grade not in scale]
-    if wrong:
-        line = _line_of_grade(plain, wrong)
-        try:
-            scale.check(float(plain.grades[line - 1]))
-        except InputError as error:
-            raise FormatError(path, line, str(error)) from None
-    settled = np.where(plain.grades == JUNK, scale.levels[0], plain.grades)
-    return scale, plain.chosen(kept, settled[kept])
-
-
-def _line_of_grade(plain: CodedJudgments, grades: list[float]) -> int:
-    """The first line of a plain file with any of some grades."""
-    return int(np.flatnonzero(np.isin(plain.grades, grades))[0]) + 1
-
-
-# Reading and writing of runs: the documents that each system retrieved for each query.
-#
-# The form is recognised from the file's contents; a file has one form throughout.
-#
-# - TREC: `query Q0 document rank score system`. The score orders, highest first; equal scores are ordered by
-# document,
-# highest first, as in trec_eval (form_res_rels.c: scores and then strcmp, both falling; double precision since
-# its pull request 38). As there, the rank is not used; a repeated rank within a ranking is noted.
-# - Lists: `system query document`, best first; a first line with just these words is a header.
-# - MIREX result files: see `audiosim.collection.mirex`.
-# - JSON as written by ranx: {"q1": {"d1": 0.9, "d2": 0.4}}, scores by query and document; ordered like TREC runs.
-#
-# A system is named by its tag. If several files share a tag for rankings of the same queries, their file names name
-# the
+# A system is named by its tag. If several files share a tag for rankings of the same queries, their file names name the
 # systems, as `system_from="file"` does throughout: the name without `.gz` and without a suffix of letters.
 
-
 SystemFrom = Literal["file", "tag"]
-TREC = "query Q0 document rank score system"
-LIST = "system query document"
-FORMS = f"a TREC run ({TREC}), lines of {LIST}, or a MIREX result file"
+TREC = ("query", "Q0", "document", "rank", "score", "system")
+LIST = ("system", "query", "document")
+RUNS = Schema(
+    "runs", f"a TREC run ({' '.join(TREC)}), lines of {' '.join(LIST)}, or a MIREX result file",
+    {"query": QUERY, "document": DOCUMENT, "system": SYSTEM, "score": ("score", "similarity"), "rank": ("rank",)},
+    ("query", "document"), (TREC, LIST), open=True, numbers=("score",), whole=("rank",), keys=("query", "document"), value="score",
+    memory="a data frame, a dict of system -> query -> documents, or ranx's runs",
+)  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Ranking:
-    """One ranking of a TREC run while it is read."""
+class Found(NamedTuple):
+    """The rankings of a system, with the place where they start.
 
+    row    its first row in the table; None for a MIREX result file
+    """
+
+    table: Table
+    row: int | None
     system: str
-    query: str
-    ranks: set[int] = field(default_factory=set)
-    scores: dict[str, float] = field(default_factory=dict)
-    last: tuple[int, float] | None = None
-    rising: int = 0
-    falling: int = 0
-    level: int = 0
+    rankings: CodedRankings
 
-    def add(self, path: Path, number: int, document: str, rank: str, score: str) -> bool:
-        """Add a line; True if its rank is new."""
-        place = whole(path, number, "rank", rank)
-        if document in self.scores:
-            raise _twice(path, number, self.system, self.query, document)
-        value = self.scores[intern(document)] = finite(path, number, "score", score)
-        if self.last is not None and place > self.last[0]:
-            self.rising += value > self.last[1]
-            self.falling += value < self.last[1]
-            self.level += value == self.last[1]
-        self.last = place, value
-        fresh = place not in self.ranks
-        self.ranks.add(place)
-        return fresh
+    @property
+    def source(self) -> Path | str:
+        return self.table.source
 
-    def best_first(self) -> tuple[str, ...]:
-        pairs = sorted(zip(self.scores.values(), self.scores, strict=True), reverse=True)
-        return tuple([document for _, document in pairs])
+    def error(self, problem: str) -> InputError:
+        """An error that names the place where the rankings start."""
+        return self.table.error(self.row or 0, problem)
 
 
 def read_runs(
@@ -621,456 +445,551 @@ def read_runs(
     """
     if system_from not in (None, *get_args(SystemFrom)):
         raise InputError(f"system_from must be file or tag, got {system_from!r}")
-    files = [Path(path) for path in paths]
-    plain = {
-        path: [(line, Run(tag, rankings)) for line, tag, rankings in systems]
-        for path, systems in read_plain(files).items()
-    }
-    found = [
-        _Found(path, *one)
-        for path in files
-        for one in (plain[path] if path in plain else _read_file(path, exclusions or Exclusions(), say))
-    ]
-    shared = {tag for tag, count in Counter(one.run.system for one in found).items() if count > 1}
-    by_file = {one.path for one in found if system_from == "file" or (system_from is None and one.run.system in shared)}
+    found = [one for path in paths for one in _in_file(Path(path), exclusions or Exclusions(), say)]
+    shared = {tag for tag, count in Counter(one.system for one in found).items() if count > 1}
+    by_file = {one.source for one in found if system_from == "file" or (system_from is None and one.system in shared)}
     if shared and system_from is None:
         _check_other_rankings(found)
         say(f"{len(by_file)} files share the tag {min(shared)}: their systems are named by their files")
-    _check_single([one for one in found if one.path in by_file])
-    return _unique([one.named_by_file() if one.path in by_file else one for one in found])
+    _check_single([one for one in found if one.source in by_file])
+    return _as_runs([one._replace(system=_system_of(one.source)) if one.source in by_file else one for one in found])
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A run, its file, and the line on which it starts."""
+def runs_in_memory(given: Any, say: Say = lambda _: None) -> tuple[Run, ...]:
+    """The run of each system, in the order given: a frame, a dict of system -> rankings, ranx's runs, or `Run`s.
 
-    path: Path
-    line: int
-    run: Run
-
-    def named_by_file(self) -> "_Found":
-        name = Path(self.path.name.removesuffix(".gz"))
-        # Only an ending in letters is a suffix: the 2 of KL.2 distinguishes two systems.
-        return _Found(
-            self.path, self.line, Run(name.stem if name.suffix[1:].isalpha() else name.name, self.run.rankings)
-        )
-
-
-def _check_other_rankings(found: Sequence[_Found]) -> None:
-    """Raise an error if files with one tag rank different queries: they look like parts of one run."""
-    first: dict[str, _Found] = {}
-    for one in found:
-        other = first.setdefault(one.run.system, one)
-        if other is not one and not one.run.rankings.keys() & other.run.rankings.keys():
-            raise _again(one, other, "one system in one file, or --system-from file if they are two systems")
-
-
-def _check_single(found: Sequence[_Found]) -> None:
-    """Check that a file that names its system holds only one."""
-    first: dict[Path, _Found] = {}
-    for one in found:
-        other = first.setdefault(one.path, one)
-        if other is not one and other.run.system == one.run.system:
-            raise _again(one, other, "it once")
-        if other is not one:
-            both = f"the file holds systems {other.run.system} and {one.run.system}"
-            raise FormatError(one.path, one.line, f"{both}, expected one if files name the systems")
+    The rankings of a system are a frame, a dict of query -> documents or document -> score, an object of ranx, or objects
+    of ir_measures. As in TREC runs, scores order documents; without scores the ranks do, and without both the rows.
+    """
+    if isinstance(given, str):
+        raise InputError(f"expected runs: {RUNS.memory}; got the text {given!r}")
+    if is_frame(given) or (isinstance(given, np.ndarray) and given.dtype.names):
+        return _as_runs(runs_of(read(given, RUNS, "runs"), say))
+    if isinstance(given, Mapping):
+        named = [(_identifier(key), given[key]) for key in distinct_keys(given, "system", "runs")]
+    else:
+        listed = [given] if is_ranx(given) else list(given) if isinstance(given, Iterable) else None
+        if listed is None:
+            raise InputError(f"expected {RUNS.memory}; got {type(given).__name__}")
+        if listed and not any(isinstance(one, Run) or is_ranx(one) for one in listed):
+            return _as_runs(runs_of(read(listed, RUNS, "runs"), say))
+        named = [(one.system if isinstance(one, Run) else getattr(one, "name", None), one) for one in listed]
+        if not all(isinstance(name, str) and name for name, _ in named):
+            raise InputError(f"a run in a list needs a name, as ranx.Run(..., name='A') has; expected {RUNS.memory}")
+    return tuple(
+        one if isinstance(one, Run) else Run(str(name), _as_runs(_of_system(str(name), one, say))[0].rankings)
+        for name, one in named
+    )
 
 
-def _unique(found: Sequence[_Found]) -> tuple[Run, ...]:
-    first: dict[str, _Found] = {}
-    for one in found:
-        if (other := first.setdefault(one.run.system, one)) is not one:
-            raise _again(one, other, "it once, or --system-from file if they are two systems")
-    return tuple(one.run for one in found)
+def _identifier(key: object) -> str:
+    return Table("runs", {"system": [key]}).names("system").names[0]
 
 
-def _again(one: _Found, other: _Found, expected: str) -> FormatError:
-    return FormatError(one.path, one.line, f"system {one.run.system} is in {other.path} already, expected {expected}")
+def _of_system(system: str, given: Any, say: Say) -> list[Found]:
+    """The rankings of one system in memory."""
+    empty = Found(Table(f"run of {system}", {}), None, system, coded({}))
+    table = read(given, RUNS, f"run of {system}")
+    if not len(table):
+        return [empty]
+    return runs_of(table.with_columns({**table.columns, "system": [system] * len(table)}), say)
 
 
-def _read_file(path: Path, exclusions: Exclusions, say: Say) -> list[tuple[int, Run]]:
-    """Each run of a file with the line on which it starts."""
-    lines = read_lines(path, FORMS)
-    head = list(islice(lines, 2))
-    (number, first), second = head[0], head[1][1] if len(head) > 1 else ""
-    lines = chain(head, lines)
-    columns = len(first.split())
-    if first.strip() == "{" or (first.lstrip().startswith("{") and ":" in first and first.rstrip()[-1] in "{}"):
-        return [(number, _read_ranx(path, lines))]
-    if "\t" not in first and is_sparse(second):
-        return [(number, read_sparse(path, lines, exclusions))]
-    if is_numbered(second) and not _is_trec(first):
-        return [(number, read_matrix(path, lines, exclusions))]
-    if columns not in (6, 3):
-        hint = columns_hint(first, "tabs or spaces") or _spaces(columns > 6)
-        raise FormatError(path, number, f"expected {FORMS}, found {columns} columns{hint}")
-    if first.startswith("#") and columns != len(TREC.split()) and _is_trec(second):
-        raise FormatError(path, number, f"expected a TREC run ({TREC}) from the first line on, found {quoted(first)}")
-    return _read_trec(path, lines, say) if columns == 6 else _read_list(path, lines)
+def _in_file(path: Path, exclusions: Exclusions, say: Say) -> list[Found]:
+    """The rankings of each system of a file."""
+    if path.suffix != ".parquet":
+        lines = read_lines(path, RUNS.expected)
+        head = list(islice(lines, 2))
+        (number, first), second, lines = head[0], head[-1][1], chain(head, lines)
+        if "\t" not in first and is_sparse(second):
+            return [_mirex(path, number, read_sparse(path, lines, exclusions))]
+        if is_numbered(second) and not RUNS.is_header(first.split()) and not _is_trec(first):
+            return [_mirex(path, number, read_matrix(path, lines, exclusions))]
+    return runs_of(read(path, RUNS), say)
 
 
-def _read_ranx(path: Path, lines: Lines) -> Run:
-    """The run of a JSON file of scores by query and document, as written by ranx; the file's name is the system's."""
-    rankings: dict[str, _Ranking] = {}
-    system = path.name.removesuffix(".gz").removesuffix(".json")
-    for place, (query, document, score) in enumerate(ranx_values(path, lines)):
-        rankings.setdefault(query, _Ranking(system, query)).add(path, 1, document, str(place), score)
-    return Run(system, {query: ranking.best_first() for query, ranking in rankings.items()})
+def _mirex(path: Path, number: int, run: Run) -> Found:
+    return Found(Table(path, {}, [number]), 0, run.system, coded(run.rankings))
 
 
 def _is_trec(line: str) -> bool:
     """True if a first line certainly belongs to a TREC run; the name line of a matrix may also have six words."""
     fields = line.split()
-    return len(fields) == 6 and fields[3].isdecimal()
+    return len(fields) == len(TREC) and fields[3].isdecimal()
 
 
-def _read_trec(path: Path, lines: Lines, say: Say) -> list[tuple[int, Run]]:
-    rankings: dict[tuple[str, str], _Ranking] = {}
-    starts: dict[str, int] = {}
-    repeated: list[int] = []
-    for number, text in lines:
-        try:
-            query, _, document, rank, score, system = text.split()
-        except ValueError:
-            raise _wrong_columns(path, number, TREC, text) from None
-        ranking = rankings.get((system, query))
-        if ranking is None:
-            # Interned, because millions of lines repeat a few thousand names.
-            system, query = intern(system), intern(query)
-            ranking = rankings[system, query] = _Ranking(system, query)
-            starts.setdefault(system, number)
-        if not ranking.add(path, number, document, rank, score):
-            repeated.append(number)
-    if repeated:
-        many = f"{len(repeated)} lines repeat a rank of their ranking"
-        said = many if len(repeated) > 1 else "the line repeats a rank of its ranking"
-        say(f"{path}:{repeated[0]}: {said}; scores decide, as in trec_eval")
-    for system, number in starts.items():
-        own = [ranking for ranking in rankings.values() if ranking.system == system and ranking.last is not None]
-        if any(one.rising for one in own) and not any(one.falling for one in own):
-            say(
-                f"{path}:{number}: the scores of system {system} rise with the rank, as distances do: the last rank "
-                f"counts as best, as in trec_eval; give similarities, such as negative distances"
-            )
-        if any(one.level for one in own) and not any(one.rising or one.falling for one in own):
-            say(
-                f"{path}:{number}: all scores of system {system} for a query are equal: documents are ordered by name, "
-                f"the last first, and ranks do not count, as in trec_eval; give scores that fall with the rank"
-            )
-    return _runs(starts, {key: ranking.best_first() for key, ranking in rankings.items()})
+def runs_of(table: Table, say: Say) -> list[Found]:
+    """The rankings of each system in a table, in order of appearance."""
+    table = RUNS.settled(_with_ranks(table, say))
+    query, document = table.names("query"), table.names("document")
+    if "system" in table.columns:
+        system = table.names("system")
+    elif isinstance(table.source, Path):
+        system = Words((_system_of(table.source),), np.zeros(len(table), dtype=np.int32))
+    else:
+        raise table.error(None, f"expected a column system, found {', '.join(table.columns)}")
+    score, rank = _needed(table, "score"), _needed(table, "rank")
+    line, keys = _ranking_of(system, query)
+    order = np.argsort(line, kind="stable") if np.any(line[1:] < line[:-1]) else None
+    if order is None:
+        codes, by = document.codes, (score, rank)
+    else:
+        line, codes = line[order], document.codes[order]
+        by = tuple(None if one is None else one[order] for one in (score, rank))
+    if by[0] is not None and by[1] is not None:
+        _say_peculiar(table, system, line, keys, by[0], by[1], order, say)
+    codes = _best_first(line, codes, by[0] if by[1] is None or by[0] is not None else -by[1], document.names)
+    ends = np.searchsorted(line, np.arange(len(keys) + 1))
+    first = _first_rows(system.codes, len(system.names))
+    return [
+        Found(table, int(first[code]), system.names[code], _coded(query, document, codes, ends, keys, code))
+        for code in range(len(system.names))
+    ]
 
 
-def _read_list(path: Path, lines: Lines) -> list[tuple[int, Run]]:
-    rankings: dict[tuple[str, str], dict[str, None]] = {}
-    starts: dict[str, int] = {}
-    for number, text in lines:
-        fields = text.split()
-        if len(fields) != 3:
-            raise _wrong_columns(path, number, LIST, text)
-        if not starts and fields == LIST.split():
-            continue
-        if not starts and set(fields) == set(LIST.split()):
-            raise FormatError(path, number, f"the columns are {' '.join(fields)}, expected them as {LIST}")
-        system, query, document = map(intern, fields)
-        starts.setdefault(system, number)
-        ranking = rankings.setdefault((system, query), {})
-        if document in ranking:
-            raise _twice(path, number, system, query, document)
-        ranking[document] = None
-    if not starts:
-        raise FormatError(path, 1, f"the file ends after its header, expected lines of {LIST}")
-    return _runs(starts, {key: tuple(ranking) for key, ranking in rankings.items()})
+def _needed(table: Table, column: str) -> Array | None:
+    """A column of numbers, none of which is missing; None if there is no such column."""
+    if column not in table.columns:
+        return None
+    values = table.numbers(column, whole=column == "rank")
+    if (empty := np.flatnonzero(np.isnan(values))).size:
+        raise table.error(int(empty[0]), f"expected a finite number for {column}, found none")
+    return values
 
 
-def _runs(starts: dict[str, int], rankings: dict[tuple[str, str], tuple[str, ...]]) -> list[tuple[int, Run]]:
-    by_system: dict[str, dict[str, tuple[str, ...]]] = {system: {} for system in starts}
-    for (system, query), documents in rankings.items():
-        by_system[system][query] = documents
-    return [(starts[system], Run(system, found)) for system, found in by_system.items()]
+def _with_ranks(table: Table, say: Say) -> Table:
+    """The table, with MS MARCO's columns `query document rank` if those of a list without a header are these.
 
-
-def _wrong_columns(path: Path, number: int, columns: str, text: str) -> FormatError:
-    wanted, found = len(columns.split()), len(text.split())
-    expected = f"expected {wanted} columns ({columns}) as on the lines above"
-    return FormatError(
-        path, number, f"{expected}, found {found}{_spaces(found > wanted and found != len(TREC.split()))}"
+    That is so if the third column counts the distinct documents of each query from 1.
+    """
+    if not table.by_place or tuple(table.columns) != LIST:
+        return table
+    query, document, rank = (table.names(name) for name in LIST)
+    if not all(name.isdecimal() and len(name) < 10 for name in rank.names):
+        return table
+    ranks = np.array([int(name) for name in rank.names])[rank.codes]
+    counts = np.bincount(query.codes)
+    pairs = np.unique(query.codes.astype(np.int64) * len(document.names) + document.codes)
+    places = np.unique(query.codes.astype(np.int64) * (len(table) + 1) + np.minimum(ranks, len(table)))
+    counted = len(places) == len(table) == len(pairs) and ranks.min() == 1 and counts.max() > 1
+    if not counted or np.any(ranks > counts[query.codes]):
+        return table
+    say(f"{table.source}: taken as lines of query document rank, as in MS MARCO; its file names the system")
+    return table.with_columns(
+        dict(zip(("query", "document", "rank"), (query, document, ranks.astype(float)), strict=True))
     )
 
 
-def _spaces(more: bool) -> str:
-    return "; a name with a space counts as two columns" if more else ""
+def _ranking_of(system: Words, query: Words) -> tuple[Integers, list[tuple[int, int]]]:
+    """(rows,) the number of each row's ranking, by first appearance; and the system and query of each ranking."""
+    change = (system.codes[1:] != system.codes[:-1]) | (query.codes[1:] != query.codes[:-1])
+    block = np.flatnonzero(np.concatenate([[True], change])) if len(query) else np.empty(0, dtype=np.int64)
+    places: dict[tuple[int, int], int] = {}
+    named = zip(system.codes[block].tolist(), query.codes[block].tolist(), strict=True)
+    owner = np.array([places.setdefault(key, len(places)) for key in named], dtype=np.int64)
+    return np.repeat(owner, np.diff(np.append(block, len(query)))), list(places)
 
 
-def _twice(path: Path, number: int, system: str, query: str, document: str) -> FormatError:
-    where = f"the ranking of system {system} for query {query}"
-    return FormatError(path, number, f"document {document} is twice in {where}, expected each document once")
+def _first_rows(codes: NDArray[np.int32], size: int) -> Integers:
+    """(size,) the first row with each code."""
+    first = np.zeros(size, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the first row writes last
+    return first
 
 
-def run_lines(runs: Iterable[Run]) -> list[str]:
-    """The lines of a TREC run, one system after another; the scores count down to 1."""
-    lines = []
-    for run in runs:
-        for query, documents in _filled(run).items():
-            names = [check_word(run.system), check_word(query)]
-            for rank, document in enumerate(documents, start=1):
-                score = len(documents) - rank + 1
-                lines.append(f"{names[1]} Q0 {check_word(document)} {rank} {score} {names[0]}")
-    return lines
+def _coded(
+    query: Words,
+    document: Words,
+    codes: NDArray[np.int32],
+    ends: Integers,
+    keys: Sequence[tuple[int, int]],
+    system: int,
+) -> CodedRankings:
+    """The rankings of one system."""
+    places = [place for place, key in enumerate(keys) if key[0] == system]
+    if places[-1] - places[0] == len(places) - 1:
+        own = codes[ends[places[0]] : ends[places[-1] + 1]]
+    else:
+        own = np.concatenate([codes[ends[place] : ends[place + 1]] for place in places])
+    starts = np.concatenate([[0], np.cumsum(np.diff(ends)[places])])
+    return CodedRankings(tuple(query.names[keys[place][1]] for place in places), starts, own, document.names)
 
 
-def _filled(run: Run) -> Mapping[str, tuple[str, ...]]:
-    """The rankings of a run; an error if one is empty, which a TREC run cannot express."""
-    empty = [query for query, documents in run.rankings.items() if not documents]
-    if empty or not run.rankings:
-        where = f"query {empty[0]}" if empty else "any query"
-        raise InputError(f"system {run.system} retrieves nothing for {where}, which a TREC run cannot express")
-    return run.rankings
+def _best_first(line: Integers, codes: NDArray[np.int32], by: Array | None, names: Sequence[str]) -> NDArray[np.int32]:
+    """The documents of each ranking, highest first, equal ones by name, highest first, as trec_eval does it.
+
+    line  (rows,) number of the ranking, rising
+    by    (rows,) score, or negative rank; None: the rows are in order
+    """
+    if by is None:
+        return codes
+    loose = np.flatnonzero((line[1:] == line[:-1]) & (by[1:] >= by[:-1]))
+    if not loose.size:
+        return codes
+    block = np.flatnonzero(np.isin(line, np.unique(line[loose])))
+    some, place = np.unique(codes[block], return_inverse=True)
+    by_name = np.argsort(np.argsort(np.array([names[code] for code in some.tolist()])))
+    order = np.lexsort((-by_name[place], -by[block], line[block]))
+    found = codes.copy()
+    found[block] = codes[block[order]]
+    return found
 
 
-def check_word(identifier: str) -> str:
-    """The identifier, checked to contain no white space."""
-    if identifier.split() != [identifier] or identifier.startswith(BYTE_ORDER_MARK):
-        raise InputError(f"{identifier!r} cannot be written: white space separates columns here, expected none")
-    return identifier
+def _say_peculiar(
+    table: Table,
+    system: Words,
+    line: Integers,
+    keys: Sequence[tuple[int, int]],
+    score: Array,
+    rank: Array,
+    order: Integers | None,
+    say: Say,
+) -> None:
+    """Say what is odd in ranks and scores, which are sorted by ranking; `order` has their rows, None: as they are."""
+    same = line[1:] == line[:-1]
+    if np.any(same & (rank[1:] <= rank[:-1])):
+        _, first = np.unique(np.stack([line, rank.astype(np.int64)]), axis=1, return_index=True)
+        rows = np.setdiff1d(np.arange(len(line)), first)
+        if rows.size:
+            many = f"{len(rows)} lines repeat a rank of their ranking"
+            said = many if len(rows) > 1 else "the line repeats a rank of its ranking"
+            at = int((rows if order is None else order[rows]).min())
+            say(f"{_at(table, at)}: {said}; scores decide, as in trec_eval")
+    below = same & (rank[1:] > rank[:-1])
+    owner = np.array([key[0] for key in keys])[line[1:]]
+    rising, falling, level = (
+        np.bincount(owner[below & which], minlength=len(system.names)) > 0
+        for which in (score[1:] > score[:-1], score[1:] < score[:-1], score[1:] == score[:-1])
+    )
+    first = _first_rows(system.codes, len(system.names))
+    for code, name in enumerate(system.names):
+        if rising[code] and not falling[code]:
+            say(
+                f"{_at(table, int(first[code]))}: the scores of system {name} rise with the rank, as distances do: the last "
+                f"rank counts as best, as in trec_eval; give similarities, such as negative distances"
+            )
+        if level[code] and not (rising[code] or falling[code]):
+            say(
+                f"{_at(table, int(first[code]))}: all scores of system {name} for a query are equal: documents are ordered "
+                f"by name, the last first, and ranks do not count, as in trec_eval; give scores that fall with the rank"
+            )
 
 
-def write_run(path: str | Path, runs: Iterable[Run]) -> None:
-    """Write a TREC run of one or more systems, creating its folder if need be."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, run_lines(runs))
+def _at(table: Table, row: int) -> str:
+    return f"{table.source}:{table.lines[row]}" if table.lines is not None else f"{table.source}"
 
+
+def _system_of(source: Path | str) -> str:
+    """The system named by a file."""
+    name = Path(Path(source).name.removesuffix(".gz"))
+    # Only an ending in letters is a suffix: the 2 of KL.2 distinguishes two systems.
+    return name.stem if name.suffix[1:].isalpha() else name.name
+
+
+def _check_other_rankings(found: Sequence[Found]) -> None:
+    """Raise an error if files with one tag rank different queries: they look like parts of one run."""
+    first: dict[str, Found] = {}
+    for one in found:
+        other = first.setdefault(one.system, one)
+        if other is not one and not one.rankings.keys() & other.rankings.keys():
+            raise _again(one, other, "one system in one file, or --system-from file if they are two systems")
+
+
+def _check_single(found: Sequence[Found]) -> None:
+    """Check that a file that names its system holds only one."""
+    first: dict[Path | str, Found] = {}
+    for one in found:
+        other = first.setdefault(one.source, one)
+        if other is not one and other.system == one.system:
+            raise _again(one, other, "it once")
+        if other is not one:
+            both = f"the file holds systems {other.system} and {one.system}"
+            raise one.error(f"{both}, expected one if files name the systems")
+
+
+def _as_runs(found: Sequence[Found]) -> tuple[Run, ...]:
+    """The runs, with one table of documents; an error if a system is in two files, or a document twice in a ranking."""
+    first: dict[str, Found] = {}
+    for one in found:
+        if (other := first.setdefault(one.system, one)) is not one:
+            raise _again(one, other, "it once, or --system-from file if they are two systems")
+    rankings = on_one_table([one.rankings for one in found])
+    for one, own in zip(found, rankings, strict=True):
+        if own.repeated is not None:
+            raise _twice(one, own.repeated)
+    return tuple(Run(one.system, own) for one, own in zip(found, rankings, strict=True))
+
+
+def _again(one: Found, other: Found, expected: str) -> InputError:
+    return one.error(f"system {one.system} is in {other.source} already, expected {expected}")
+
+
+def _twice(one: Found, query: str) -> InputError:
+    """An error that names the second row of a document in a ranking."""
+    documents = list(one.rankings[query])
+    name = next(name for place, name in enumerate(documents) if name in documents[:place])
+    system = one.table.names("system").cells() if "system" in one.table.columns else [one.system] * len(one.table)
+    rows = zip(system, *(one.table.names(column).cells() for column in ("query", "document")), strict=True)
+    tag = one.table.names("system").cells()[one.row or 0] if "system" in one.table.columns else one.system
+    row = [place for place, said in enumerate(rows) if said == (tag, query, name)][1]
+    where = f"the ranking of system {one.system} for query {query}"
+    return one.table.error(row, f"document {name} is twice in {where}, expected each document once")
+
+
+# Judgments.
 
 GRADES = ("grade", "fine", "broad")
 COLUMNS_OF_JUDGMENTS = ("query", "document", *GRADES, "assessor", "time")
-# Further columns of files exported by a service; they are ignored.
-CARRIED = (
-    "note",
-    "seconds",
-    "played_s",
-    "query_played_s",
-    "document_played_s",
-    "cannot",
-    "leased",
-    "until",
-    "doubt",
-    "details",
-)
 GROUP, ASPECT = "group", "aspect"
 COUNTS, DEFUSED = "counts", "defused"
 VALUES = (*GRADES, GROUP)
-KNOWN = (*COLUMNS_OF_JUDGMENTS, ASPECT, COUNTS, *CARRIED, DEFUSED, GROUP)
+# Further columns of files exported by a service, and of other tools.
+CARRIED = (
+    "note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "doubt", "details",
+)  # fmt: skip
+PASSED = (*CARRIED, "iteration", "0")
+JUDGMENTS = Schema(
+    "judgments", "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines",
+    {
+        "query": QUERY, "document": DOCUMENT, "grade": GRADE, "fine": ("fine",), "broad": ("broad",), "group": ("group",),
+        "assessor": ASSESSOR, **{name: (name,) for name in ("time", ASPECT, COUNTS, DEFUSED, "cannot")},
+    },
+    ("query", "document"), (("query", "0", "document", "grade"), ("query", "document", "grade")), PASSED, open=True,
+    numbers=("grade", "fine", "broad", "group"), keys=("query", "document"), value="grade",
+    memory="a data frame, a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels",
+)  # fmt: skip
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-FORMS_OF_JUDGMENTS = (
-    "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
-)
-LISTS = [[*names, last] for names in (("query", "document"), ("query", "0", "document")) for last in ("grade", GROUP)]
 WORDS = {"ns": 0.0, "ss": 1.0, "vs": 2.0, "not similar": 0.0, "somewhat similar": 1.0, "very similar": 2.0}
+UNJUDGED, JUNK = -1, -2  # grades of TREC qrels outside any scale
+ODD = {UNJUDGED: "unjudged, left out", JUNK: "junk, the lowest grade"}
 
 
-class Statement(NamedTuple):
-    """Contents of one line: its grades by column."""
+class Judged(NamedTuple):
+    """The judgments of a table.
 
-    line: int
-    query: str
-    document: str
-    grades: dict[str, float]
-    assessor: str = ""
-    time: str = ""
-    aspect: str = ""
+    scale     scale of their grades
+    lines     line of each, in a file of lines; otherwise its row
+    """
+
+    scale: Scale
+    judgments: JudgmentSequence
+    lines: Sequence[int]
 
 
 def read_judgments(
-    path: str | Path, scale: Scale | None = None, say: Say = lambda _: None
+    source: Any, scale: Scale | None = None, say: Say = lambda _: None
 ) -> tuple[Scale, JudgmentSequence]:
-    """The scale and the judgments of a file.
+    """The scale and the judgments of a file, or of a value of a program, in which a missing grade means unjudged.
 
     scale  scale of the grades; None: guessed from the columns and grades
     say    called with a sentence on the guess of the scale, and with one on each kind of odd grade
     """
-    path = Path(path)
-    if (plain := _read_columns(path)) is not None:
-        return graded_columns(path, plain, scale, say)
-    statements = _read_statements(path, say)
-    _check_aspects(path, statements)
-    statements, scale = _without_groups(path, statements, scale, say)
-    scale, column = _guess_scale(path, statements, say) if scale is None else (scale, scale.name)
-    judgments = []
-    for statement in statements:
-        grade = _grade(path, statement, column)
-        if grade is not None:
-            judgments.append(_judgment(path, statement, scale, scale.levels[0] if grade == JUNK else grade))
-    if statements and not judgments:
-        raise _wrong_column(path, statements[0], scale)
-    return scale, tuple(judgments)
+    found = judged(source, scale, say)
+    return found.scale, found.judgments
 
 
-def lines_of_pairs(path: Path) -> list[tuple[int, Pair, str]]:
-    """The line, the pair and the assessor of each judgment in a file that `read_judgments` reads, in their order."""
-    return [(one.line, Pair(one.query, one.document), one.assessor) for one in _read_statements(path, lambda _: None)]
+def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -> Judged:
+    """The judgments of a table, with their lines; see `read_judgments`."""
+    own = list(source) if isinstance(source, list | tuple | CodedJudgments) else []
+    if any(isinstance(one, Judgment) for one in own):
+        odd = next((place for place, one in enumerate(own) if not isinstance(one, Judgment)), None)
+        if odd is not None:
+            raise InputError(f"expected judgments only, got {type(own[odd]).__name__} at place {odd} of the list")
+        source = _of_values(own)
+    return judgments_of(_read(source, JUDGMENTS), scale, say)
 
 
-def _read_columns(path: Path) -> CodedJudgments | None:
-    """The lines of a plain file of qrels; None for any other file; see `plain_judgments`."""
-    if named_groups(path):
-        return None
-    try:
-        _, first = next(read_lines(path, FORMS_OF_JUDGMENTS))
-    except InputError:  # the line-by-line reader reports the error
-        return None
-    text = first.strip()
-    columns = 0 if is_xml(first) or text.startswith("{") or _is_header(first) else len(text.split())
-    return read_plain_judgments(path, columns) if columns in (3, 4) else None
+def _of_values(judgments: Sequence[Judgment]) -> Table:
+    columns = ("query", "document", "grade", "assessor", "time", ASPECT)
+    return Table("judgments", {name: [getattr(one, name) for one in judgments] for name in columns})
 
 
-def _check_aspects(path: Path, statements: Sequence[Statement]) -> None:
-    """Raise an error if only some lines have an aspect, or if the name of an aspect is not allowed."""
-    several = any(statement.aspect for statement in statements)
-    for statement in statements if several else ():
-        try:
-            check_aspect(statement.aspect)
-        except InputError as error:
-            raise FormatError(path, statement.line, str(error)) from None
+def judgments_of(table: Table, scale: Scale | None, say: Say) -> Judged:
+    """The judgments of a table, with their lines."""
+    table, grouped = JUDGMENTS.settled(table), isinstance(table.source, Path) and named_groups(table.source)
+    if grouped and (table.by_place or table.keys):
+        table = table.with_columns({GROUP if name == "grade" else name: cells for name, cells in table.columns.items()})
+    table = _worded(_counting(table))
+    values = {name: table.numbers(name) for name in VALUES if name in table.columns}
+    known = ~np.all([np.isnan(one) for one in values.values()], axis=0) if values else np.zeros(len(table), np.bool_)
+    if isinstance(table.source, Path) and not known.all():
+        raise table.error(int(np.argmin(known)), f"no grade, expected one in {', '.join(GRADES)}")
+    if grouped or (GROUP in values and not np.isnan(values[GROUP]).all()):
+        scale, values = _levels(table, values, scale, say)
+    else:
+        kinds = Counter({odd: sum(int((one == odd).sum()) for one in values.values()) for odd in ODD})
+        _say_odd(kinds, lambda said: say(f"{table.source}: {said}" if isinstance(table.source, Path) else said))
+        known &= ~np.any([one == UNJUDGED for one in values.values()], axis=0) if values else known
+    table, values = table.chosen(known), {name: one[known] for name, one in values.items()}
+    column = "" if scale is None else scale.name
+    if scale is None:
+        scale, column = _guess_scale(table, values, say)
+    return _made(table, _on_scale(table, values, scale, column), scale)
 
 
-def _wrong_column(path: Path, statement: Statement, scale: Scale) -> FormatError:
-    columns = f"{scale.name} or grade" if scale.name in GRADES else "grade"
-    problem = f"expected a grade for the {scale.name} scale in {columns}, found only {' and '.join(statement.grades)}"
-    return FormatError(path, statement.line, problem)
+def _counting(table: Table) -> Table:
+    """The rows that count and do not declare the pair impossible to judge, without protective apostrophes."""
+    table = _armed(table) if DEFUSED in table.columns else table
+    kept = np.ones(len(table), dtype=np.bool_)
+    for row, said in enumerate(table.texts(COUNTS) if COUNTS in table.columns else ()):
+        counts = YES_NO.get(said.lower()) if said else True
+        if counts is None:
+            raise table.error(row, f"expected yes or no for {COUNTS}, found {quoted(said)}")
+        kept[row] = counts
+    if "cannot" in table.columns:
+        graded = np.any([[bool(cell) for cell in table.texts(name)] for name in VALUES], axis=0)
+        kept &= graded | ~np.array([bool(cell) for cell in table.texts("cannot")], dtype=np.bool_)
+    return table.chosen(kept)
 
 
-def _judgment(path: Path, statement: Statement, scale: Scale, grade: float) -> Judgment:
-    try:
-        scale.check(grade)
-    except InputError as error:
-        raise FormatError(path, statement.line, str(error)) from None
-    return Judgment(*statement[1:3], grade, statement.assessor, statement.time, statement.aspect)
+def _armed(table: Table) -> Table:
+    """The table with its protective apostrophes removed."""
+    columns = {name: table.texts(name, trimmed=False) for name in table.columns}
+    for row, names in enumerate(columns[DEFUSED]):
+        for name in (one for one in names.split() if one in columns):
+            if not columns[name][row].startswith("'"):
+                problem = f"expected a leading apostrophe in {quoted(name)}, as {DEFUSED} names it"
+                raise table.error(row, problem)
+            columns[name][row] = columns[name][row][1:]
+    return table.with_columns(columns)
 
 
-def _without_groups(
-    path: Path, statements: list[Statement], scale: Scale | None, say: Say
-) -> tuple[list[Statement], Scale | None]:
-    """The statements with levels instead of groups, and their scale; both unchanged if there are no groups."""
-    numbers = {statement.grades[GROUP] for statement in statements if GROUP in statement.grades}
-    if not (numbers or named_groups(path)):
-        return statements, scale
-    for statement in statements:
-        if [*statement.grades] != [GROUP]:
-            found = " and ".join(statement.grades)
-            raise FormatError(path, statement.line, f"expected a group alone as on all lines, found {found}")
-    own = Scale("custom", tuple(float(level) for level in range(len(numbers) + 1)))
-    if scale is not None and scale.levels != own.levels:
-        problem = f"the file has {len(numbers)} groups of equal relevance, which are no grades of the scale {scale}"
-        raise FormatError(path, statements[0].line, f"{problem}: write the grade of each group instead")
-    say(f"{len(numbers)} groups of equal relevance: taken as levels {len(numbers)} to 1, the first the most relevant")
-    level = {number: float(place) for place, number in enumerate(sorted(numbers, reverse=True), start=1)}
-    return [one._replace(grades={"grade": level[one.grades[GROUP]]}) for one in statements], scale or own
+def _worded(table: Table) -> Table:
+    """The table with Evalutron's words as numbers of the column `broad`."""
+    cells = {name: table.cells(name) for name in ("grade", "broad")}
+    words = {name: [_word(cell) for cell in some] for name, some in cells.items()}
+    if not any(word is not None for some in words.values() for word in some):
+        return table
+    broad = [cell if word is None else word for cell, word in zip(cells["broad"], words["broad"], strict=True)]
+    broad = broad or [None] * len(table)
+    for row, word in enumerate(words["grade"]):
+        if word is not None:
+            if number_of(broad[row]) not in (None, word):
+                problem = f"grade {cells['grade'][row]} contradicts broad {cells['broad'][row]}, expected one of them"
+                raise table.error(row, problem)
+            broad[row], cells["grade"][row] = word, None
+    grade = {"grade": cells["grade"]} if cells["grade"] else {}
+    return table.with_columns({**table.columns, **grade, "broad": broad})
 
 
-def _grade(path: Path, statement: Statement, column: str) -> float | None:
-    """The grade in a column, or in `grade` if it is empty; None if there is neither."""
-    general = statement.grades.get("grade")
-    grade = statement.grades.get(column, general)
-    if general is not None and grade != general:
-        problem = f"grade {general:g} contradicts {column} {grade:g}: both are on the same scale"
-        raise FormatError(path, statement.line, f"{problem}, expected one of them")
-    return grade
+def _word(cell: object) -> float | None:
+    return WORDS.get(" ".join(cell.lower().split())) if isinstance(cell, str) and not cell[:1].isdecimal() else None
 
 
-def _guess_scale(path: Path, statements: Sequence[Statement], say: Say) -> tuple[Scale, str]:
-    """The scale, and its column: the first present of `fine`, `broad` and `grade`."""
-    columns = {column for statement in statements for column in statement.grades}
-    column = next((name for name in ("fine", "broad") if name in columns), "grade")
-    grades = [statement.grades[column] for statement in statements if column in statement.grades]
-    if not grades:
-        return FINE, column
-    try:
-        scale, sentence = guess_scale({0.0 if grade == JUNK else grade for grade in grades}, column, len(grades))
-    except OffScaleError as error:
-        line = next(one.line for one in statements if one.grades.get(column) == error.grade)
-        raise FormatError(path, line, str(error)) from None
-    say(sentence)
-    return scale, column
-
-
-def _read_statements(path: Path, say: Say) -> list[Statement]:
-    lines = read_lines(path, FORMS_OF_JUDGMENTS)
-    number, first = next(lines)
-    lines = chain([(number, first)], lines)
-    if is_xml(first):
-        rows: Iterable[tuple[int, dict[str, str]]] = xml_rows(path, lines)
-        return [_from_row(path, number, row) for number, row in rows if _rests(path, number, row)]
-    # An identifier may start with a brace, but a line of qrels ends with a grade.
-    if first.strip() == "{" or (first.strip().startswith("{") and first.strip().endswith(("}", "{"))):
-        return _from_braces(path, number, first, lines)
-    if _is_header(first):
-        split = _split_tabs if "\t" in first else partial(_split_commas, path)
-        rows = read_rows(path, lines, split, COLUMNS_OF_JUDGMENTS[:2], KNOWN)
-        return [_from_row(path, number, _armed(path, number, row)) for number, row in rows if _rests(path, number, row)]
-    columns = len(first.split())
-    if columns not in (4, 3):
-        hint = columns_hint(first, "commas or tabs, under a header" if _names_columns(first) else "spaces or tabs")
-        raise FormatError(path, number, f"expected {FORMS_OF_JUDGMENTS}, found {columns} columns{hint}")
-    return _read_once(path, lines, columns, say)
-
-
-def _from_braces(path: Path, number: int, first: str, lines: Lines) -> list[Statement]:
-    """The statements of a JSON file: an object per line, or one object query -> document -> grade, as by ranx."""
-    try:
-        record = json.loads(first)
-    except (ValueError, RecursionError):
-        record = None
-    whole = first.strip().endswith("{") if record is None else any(isinstance(one, dict) for one in record.values())
-    if whole and not (isinstance(record, dict) and "query" in record):
-        rows = ranx_rows(path, lines, GROUP if named_groups(path) else "grade")
-        return [_from_row(path, number, row) for number, row in rows]
-    records = ((number, _json_record(path, number, text)) for number, text in lines)
-    return [_from_json(path, number, record) for number, record in records if _rests(path, number, record)]
-
-
-def _is_header(line: str) -> bool:
-    names = [name.strip('" ').lower() for name in re.split(r"[,\t]", line)]
-    return len(names) > 1 and ("query" in names or "document" in names)
-
-
-def _is_object(line: str) -> bool:
-    """True for a line of JSON Lines."""
-    return line.lstrip().startswith("{") and '"document"' in line
-
-
-def _names_columns(line: str) -> bool:
-    return "query" in line.lower() or "document" in line.lower()
-
-
-def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Statement]:
-    """The statements of TREC qrels or of a list of three columns, with one line per pair."""
-    column = GROUP if named_groups(path) else "grade"
-    seen: dict[Pair, int] = {}
-    statements = []
-    odd = Counter[float]()
-    for number, text in lines:
-        fields = text.split()
-        if len(fields) != columns:
-            raise FormatError(path, number, f"expected {columns} columns as on the lines above, found {len(fields)}")
-        if not seen and fields in LISTS:
-            column = fields[-1]
-            continue
-        pair = Pair(fields[0], fields[-2])
-        if pair in seen:
-            problem = f"query {pair.query} and document {pair.document} are on line {seen[pair]} already"
-            raise FormatError(path, number, f"{problem}, expected each pair once")
-        seen[pair] = number
-        grades = _judgments_spelled(path, number, column, fields[-1])
-        odd.update(grades.values())
-        if UNJUDGED not in grades.values():
-            statements.append(Statement(number, *pair, grades))
-    say_odd(odd, lambda said: say(f"{path}: {said}"))
-    return statements
+def _say_odd(grades: Counter[float], say: Say) -> None:
+    """Report the treatment of grades of qrels outside the scale, one sentence for each kind."""
+    for grade, what in ODD.items():
+        if grades[grade]:
+            say(f"{grades[grade]:,} {'grade' if grades[grade] == 1 else 'grades'} of {grade}: taken as {what}")
 
 
 def named_groups(path: PurePath) -> bool:
     """True if numbers without a column's name in this file are groups."""
     return path.name.partition(".")[0].lower() == "groups"
+
+
+def _levels(table: Table, values: Mapping[str, Array], scale: Scale | None, say: Say) -> tuple[Scale, dict[str, Array]]:
+    """The levels instead of groups, and their scale."""
+    groups = values.get(GROUP, np.full(len(table), np.nan))
+    others = np.any([~np.isnan(values[name]) for name in GRADES if name in values] or [np.zeros(len(table))], axis=0)
+    if (wrong := others.astype(np.bool_) | np.isnan(groups)).any():
+        row = int(np.argmax(wrong))
+        found = " and ".join(name for name, one in values.items() if not np.isnan(one[row]))
+        raise table.error(row, f"expected a group alone as on all lines, found {found}")
+    numbers: list[float] = []
+    for row, (cell, value) in enumerate(zip(table.cells(GROUP), groups.tolist(), strict=True)):
+        if not (value >= 1 and value.is_integer()):
+            raise table.error(row, f"expected a group of 1 or more, found {str(cell).strip()}")
+        numbers.append(int(cell) if str(cell).strip().isdecimal() else value)  # exact however large
+    level = {number: float(place) for place, number in enumerate(sorted({*numbers}, reverse=True), start=1)}
+    own = Scale("custom", tuple(float(one) for one in range(len(level) + 1)))
+    if scale is not None and scale.levels != own.levels:
+        problem = f"the file has {len(level)} groups of equal relevance, which are no grades of the scale {scale}"
+        raise table.error(0, f"{problem}: write the grade of each group instead")
+    say(f"{len(level)} groups of equal relevance: taken as levels {len(level)} to 1, the first the most relevant")
+    return scale or own, {"grade": np.array([level[number] for number in numbers])}
+
+
+def _guess_scale(table: Table, values: Mapping[str, Array], say: Say) -> tuple[Scale, str]:
+    """The scale, and its column: the first with a grade of `fine`, `broad` and `grade`."""
+    filled = {name: one for name, one in values.items() if not np.isnan(one).all()}
+    column = next((name for name in ("fine", "broad") if name in filled), "grade")
+    if column not in filled:
+        return FINE, column
+    grades = filled[column][~np.isnan(filled[column])]
+    try:
+        usual = {0.0 if grade == JUNK else grade for grade in np.unique(grades).tolist()}
+        scale, sentence = guess_scale(usual, column, len(grades))
+    except OffScaleError as error:
+        raise table.error(int(np.argmax(filled[column] == error.grade)), str(error)) from None
+    say(sentence)
+    return scale, column
+
+
+def _on_scale(table: Table, values: Mapping[str, Array], scale: Scale, column: str) -> Array:
+    """(rows,) the grade in a column, or in `grade` where that is empty; NaN if there is neither."""
+    nothing = np.full(len(table), np.nan)
+    general = values.get("grade", nothing)
+    own = values.get(column, nothing) if column in GRADES else nothing
+    if (both := ~np.isnan(own) & ~np.isnan(general) & (own != general)).any():
+        row = int(np.argmax(both))
+        problem = f"grade {general[row]:g} contradicts {column} {own[row]:g}: both are on the same scale"
+        raise table.error(row, f"{problem}, expected one of them")
+    grades = np.where(np.isnan(own), general, own)
+    if len(grades) and np.isnan(grades).all():
+        columns = f"{scale.name} or grade" if scale.name in GRADES else "grade"
+        found = " and ".join(name for name, one in values.items() if not np.isnan(one[0]))
+        raise table.error(0, f"expected a grade for the {scale.name} scale in {columns}, found only {found}")
+    grades = np.where(grades == JUNK, scale.levels[0], grades)
+    wrong = [grade for grade in np.unique(grades[~np.isnan(grades)]).tolist() if grade not in scale]
+    if wrong:
+        row = int(np.argmax(np.isin(grades, wrong)))
+        raise table.error(row, f"grade {grades[row]:g} is not on the {scale.name} scale ({scale})")
+    return grades
+
+
+def _made(table: Table, grades: Array, scale: Scale) -> Judged:
+    """The judgments with a grade; an error if some have an aspect and others none, or if two contradict each other."""
+    known = ~np.isnan(grades)
+    table, grades = table.chosen(known), grades[known]
+    query, document = table.names("query"), table.names("document")
+    lines = range(len(table)) if table.lines is None else table.lines
+    said = {name: table.texts(name) for name in ("assessor", "time", ASPECT) if name in table.columns}
+    keys = query.codes.astype(np.int64) * max(len(document.names), 1) + document.codes
+    if not any(cell for some in said.values() for cell in some) and len(np.unique(keys)) == len(keys):
+        coded_ = CodedJudgments(query.names, document.names, query.codes, document.codes, grades)
+        return Judged(scale, coded_, lines)
+    columns = (said.get(name, [""] * len(table)) for name in ("assessor", "time", ASPECT))
+    found = tuple(map(Judgment, query.cells(), document.cells(), grades.tolist(), *columns))
+    _check_aspects(table, found)
+    _check_conflicts(table, found)
+    return Judged(scale, found, lines)
+
+
+def _check_aspects(table: Table, judgments: Sequence[Judgment]) -> None:
+    """Raise an error if only some rows have an aspect, or if the name of an aspect is not allowed."""
+    several = any(one.aspect for one in judgments)
+    for row, one in enumerate(judgments if several else ()):
+        try:
+            check_aspect(one.aspect)
+        except InputError as error:
+            raise table.error(row, str(error)) from None
+
+
+def _check_conflicts(table: Table, judgments: Sequence[Judgment]) -> None:
+    """Raise an error if a pair has two grades by nobody, of which neither is later; in lists, if it has two lines."""
+    first: dict[tuple[str, str, str], int] = {}
+    for row, one in enumerate(judgments):
+        if one.assessor or one.time:
+            continue
+        before = first.setdefault((one.query, one.document, one.aspect), row)
+        pair = f"query {one.query} and document {one.document}"
+        if before != row and table.by_place:
+            raise table.error(row, f"{pair} are {table.place(before)} already, expected each pair once")
+        if judgments[before].grade != one.grade:
+            there = f"the grade {judgments[before].grade:g} {table.place(before)} already"
+            problem = f"{pair} have {there}, got {one.grade:g}, expected one grade, or the names of the assessors"
+            raise table.error(row, problem)
 
 
 def nameless(name: str, body: bytes) -> bytes:
@@ -1082,187 +1001,38 @@ def nameless(name: str, body: bytes) -> bytes:
         return body
     lines = body.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).splitlines()
     first = next((line for line in lines if line.strip()), "")
-    if _is_header(first) or is_xml(first) or first.split() in LISTS or _is_object(first):
+    cells = re.split(r"[\t,;\s]", first)
+    if JUDGMENTS.is_header(cells) or is_xml(first) or (first.lstrip().startswith("{") and '"document"' in first):
         return body
-    header = {len(words): " ".join(words) for words in LISTS if words[-1] == GROUP}.get(len(first.split()))
+    header = {len(form): " ".join((*form[:-1], GROUP)) for form in JUDGMENTS.forms}.get(len(first.split()))
     if header is None:
         raise InputError(f"{name}: expected a header with query, document and group, or lines of them")
     return f"{header}\n".encode() + body.removeprefix(BYTE_ORDER_MARK.encode())
 
 
-def _judgments_spelled(path: Path, number: int, column: str, text: str) -> dict[str, float]:
-    """A grade or group by its column; Evalutron's words belong to the column `broad`."""
-    word = WORDS.get(" ".join(text.lower().split()))
-    if word is not None and column in ("grade", "broad"):
-        return {"broad": word}
-    return {column: _number(path, number, column, text)}
-
-
-def _number(path: Path, number: int, column: str, text: str) -> float:
-    """A grade, or the number of a group, exact however large."""
-    value = finite(path, number, column, text)
-    if column == GROUP and not (value >= 1 and value.is_integer()):
-        raise FormatError(path, number, f"expected a group of 1 or more, found {text}")
-    return int(text) if column == GROUP and text.strip().isdecimal() else value
-
-
-def _split_tabs(_: int, text: str) -> list[str]:
-    return text.split("\t")
-
-
-def _split_commas(path: Path, number: int, text: str) -> list[str]:
-    """The fields of one line of CSV; a line is a whole record, as no identifier contains a line end."""
-    try:
-        return next(csv.reader([text], strict=True))
-    except csv.Error as error:
-        raise FormatError(path, number, f"not CSV: {error}, expected one record per line") from None
-
-
-def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
-    grades: dict[str, float] = {}
-    for name in VALUES:
-        said = _judgments_spelled(path, number, name, row[name]) if row.get(name) else {}
-        if any(grades.get(key, value) != value for key, value in said.items()):  # a word in `grade` is also `broad`
-            raise FormatError(
-                path, number, f"grade {row['grade']} contradicts {name} {row[name]}, expected one of them"
-            )
-        grades |= said
-    beside = (row.get(name, "") for name in ("assessor", "time", ASPECT))
-    return _statement(path, number, row["query"], row["document"], grades, *beside)
-
-
-def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:
-    """True if a line is used: it counts, and it does not declare the pair impossible to judge."""
-    said = row.get(COUNTS)
-    counts = True if said in (None, "") else YES_NO.get(str(said).strip().lower())
-    if counts is None:
-        raise FormatError(path, number, f"expected yes or no for {COUNTS}, found {quoted(str(said))}")
-    return counts and (not row.get("cannot") or any(row.get(name) not in (None, "") for name in VALUES))
-
-
-def _armed(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
-    """A line of a table with its protective apostrophes removed."""
-    names = row.get(DEFUSED, "").split()
-    for name in names:
-        if not row.get(name, "").startswith("'"):
-            raise FormatError(path, number, f"expected a leading apostrophe in {quoted(name)}, as {DEFUSED} names it")
-    return {name: value[1:] if name in names else value for name, value in row.items()}
-
-
-def _json_record(path: Path, number: int, text: str) -> dict[str, object]:
-    record = parse_json(path, number, text, "one object per line")
-    if not isinstance(record, dict):
-        raise FormatError(path, number, f"expected a JSON object with query and document, found {text[:40]}")
-    for key in record:
-        if key not in KNOWN:
-            expected = f"expected {', '.join(COLUMNS_OF_JUDGMENTS)}{did_you_mean(key, KNOWN)}"
-            raise FormatError(path, number, f"unknown key {shortened(key)}, {expected}")
-    return record
-
-
-def _from_json(path: Path, number: int, record: dict[str, object]) -> Statement:
-    given = {name: record[name] for name in VALUES if record.get(name) is not None}
-    grades = {name: _json_number(path, number, name, value) for name, value in given.items()}
-    query, document, *said = (
-        _json_text(path, number, record, key) for key in ("query", "document", "assessor", "time", ASPECT)
-    )
-    return _statement(path, number, query, document, grades, *said)
-
-
-def _json_number(path: Path, number: int, name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FormatError(path, number, f"expected a finite number for {name}, found {json.dumps(value)}")
-    return _number(path, number, name, str(value))
-
-
-def _json_text(path: Path, number: int, record: dict[str, object], key: str) -> str:
-    """A text field of a JSON object, empty if absent; identifiers may be numbers."""
-    value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, str | int | None):
-        raise FormatError(path, number, f"expected text for {key}, found {json.dumps(value)}")
-    if isinstance(value, str) and "\0" in value:
-        raise FormatError(path, number, f"{key} has a byte 0, expected text")
-    return "" if value is None else str(value)
-
-
-def _statement(
-    path: Path, number: int, query: str, document: str, grades: dict[str, float], assessor: str, time: str, aspect: str
-) -> Statement:
-    check_identifier(path, number, "query", query)
-    check_identifier(path, number, "document", document)
-    if not grades:
-        raise FormatError(path, number, f"no grade, expected one in {', '.join(GRADES)}")
-    return Statement(number, query.strip(), document.strip(), grades, assessor.strip(), time, aspect)
-
-
-def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
-    """The lines of TREC qrels, which cannot hold an assessor, a time or a second grade of a pair."""
-    judgments = tuple(judgments)
-    if not fits_qrels(judgments):
-        raise InputError("qrels hold one grade per pair, no assessor and no time: write these judgments as CSV")
-    return [f"{check_word(j.query)} 0 {check_word(j.document)} {shortest(j.grade)}" for j in judgments]
-
-
-def fits_qrels(judgments: Sequence[Judgment]) -> bool:
-    """True if qrels can hold these judgments without loss."""
-    nameless = not any(judgment.assessor or judgment.time or judgment.aspect for judgment in judgments)
-    return nameless and len({judgment.pair for judgment in judgments}) == len(judgments)
-
-
-def judgments_csv_lines(judgments: Iterable[Judgment]) -> list[str]:
-    """The lines of a judgments.csv: query, document, grade, assessor, time, and aspect if there are any."""
-    judgments = tuple(judgments)
-    several = any(judgment.aspect for judgment in judgments)
-    lines = [csv_line(["query", "document", "grade", "assessor", "time", *([ASPECT] if several else [])])]
-    for judgment in judgments:
-        _check_written(judgment)
-        fields = [judgment.query, judgment.document, str(shortest(judgment.grade)), judgment.assessor, judgment.time]
-        lines.append(csv_line([*fields, *([judgment.aspect] if several else [])]))
-    return lines
-
-
-def _check_written(judgment: Judgment) -> None:
-    for value in (judgment.query, judgment.document, judgment.assessor, judgment.time):
-        if "\n" in value or "\r" in value:
-            raise InputError(f"{value!r} cannot be written: it contains a line end")
-        if value != value.strip():
-            raise InputError(f"{value!r} cannot be written: readers would trim it")
-    if not judgment.query or not judgment.document:
-        raise InputError(f"query {judgment.query!r} and document {judgment.document!r} cannot be written: one is empty")
-
-
-def write_judgments_csv(path: str | Path, judgments: Iterable[Judgment]) -> None:
-    """Write judgments as CSV, with assessor and time."""
-    write_text(path, judgments_csv_lines(judgments))
-
-
 # Lists of pairs: a query and a document per line, separated by a tab or spaces; a header is optional.
 
+PAIRS = Schema(
+    "pairs", "a query and a document per line", {"query": QUERY, "document": DOCUMENT}, ("query", "document"),
+    (("query", "document"),), open=True, memory="pairs (query, document), or a data frame with these columns",
+)  # fmt: skip
 
-HEADER = ["query", "document"]
+
+def pairs_of(source: Any) -> list[Pair]:
+    """The pairs of a table, in their order."""
+    return _pairs(PAIRS.settled(_read(source, PAIRS)))
 
 
-def read_pairs(path: str | Path) -> dict[Pair, int]:
-    """The pairs of a file in their order, each with the number of its line.
-
-    Raises an error if a line does not have two names, or if a pair is repeated.
-    """
-    path, pairs = Path(path), dict[Pair, int]()
-    for number, text in read_lines(path, "a query and a document per line"):
-        fields = [field.strip() for field in text.split("\t")] if "\t" in text else text.split()
-        if not pairs and fields == HEADER:
-            continue
-        if len(fields) != 2 or not all(fields):
-            raise FormatError(path, number, f"expected 2 fields (query, document), found {len(fields)}")
-        pair = Pair(*fields)
-        if pair in pairs:
-            raise FormatError(
-                path, number, f"query {pair.query}, document {pair.document} is on line {pairs[pair]} already"
-            )
-        pairs[pair] = number
-    if not pairs:
-        raise FormatError(path, 1, "the file holds no pair, expected a query and a document per line")
-    return pairs
+def read_pairs(source: Any) -> dict[Pair, int]:
+    """The pairs of a table in their order, each with the number of its line; a repeated one is an error."""
+    table = PAIRS.settled(_read(source, PAIRS))
+    found: dict[Pair, int] = {}
+    for row, pair in enumerate(_pairs(table)):
+        if pair in found:
+            raise table.error(row, f"{spelled(pair)} is {table.place(found[pair])} already")
+        found[pair] = row
+    lines = table.lines
+    return found if lines is None else {pair: lines[row] for pair, row in found.items()}
 
 
 # Trivial results: the query's own recording, and others by its artist.

@@ -7,24 +7,31 @@ of the two lists, best first; and the grade of each on a scale, named at the beg
 file may have grades on several scales; other columns, such as the person's name, are ignored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from audiosim.collection.grading import Grading, find_grading
-from audiosim.collection.kinds import read_rows
 from audiosim.collection.values import FINE, SCALES, Scale
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array, Booleans
-from audiosim.tables.schema import check_identifier
-from audiosim.tables.text import finite, read_lines
+from audiosim.tables.reading import read
+from audiosim.tables.schema import Schema, check_identifier
+from audiosim.tables.text import finite
 from audiosim.text import quoted
 
 CHOICES = ("a", "b", "good", "bad")
 LISTS = ("A", "B")
+
+
+def _schema(columns: Sequence[str]) -> Schema:
+    expected = "a header with answer, query and the documents of the lists A and B"
+    return Schema("answers", expected, {name: (name,) for name in columns}, tuple(columns), open=True, kept=True)
+
+
+ANSWERS = _schema(("answer", "query"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +98,11 @@ def read_answers(path: str | Path, scale: str | None = None) -> Answers:
     if scale is not None and scale not in SCALES:
         grading = find_grading(scale)
         return read_answers(path, FINE.name).read_as(grading)
-    lines = read_lines(path, "a header with answer, query and the documents and grades of the lists A and B")
-    number, text = next(lines)
-    header = text.split("\t")
+    table = read(path, ANSWERS)
+    number, header = table.head or 1, list(table.columns)
     picked, cutoff = _scale(path, number, header, scale), _cutoff(path, number, header)
-    rows = read_rows(
-        path, chain([(number, text)], lines), lambda _, line: line.split("\t"), _columns(picked, cutoff), None
-    )
+    rows = _schema(_columns(picked, cutoff)).settled(table).rows()
     said = [(_choice(path, line, row), _grades(path, line, row, picked, cutoff)) for line, row in rows]
-    if not said:
-        raise FormatError(path, number, "there is no answer below the header, expected at least one")
     return Answers(tuple(choice for choice, _ in said), np.array([grades for _, grades in said]), picked)
 
 
@@ -109,17 +111,13 @@ def read_list_pairs(path: Path, known: bool) -> tuple[str, tuple[ListPair, ...]]
 
     known  True if every line has an answer; else the column must be empty
     """
-    lines = read_lines(path, "a header with answer, query and the documents of the lists A and B")
-    number, text = next(lines)
-    header = text.split("\t")
+    table = read(path, ANSWERS)
+    number, header = table.head or 1, list(table.columns)
     cutoff = _cutoff(path, number, header)
     if header[0] != "answer":
         raise FormatError(path, number, f"expected answer as the first column, found {quoted(header[0])}")
-    columns = ["answer", "query", *documents(cutoff)]
-    rows = read_rows(path, chain([(number, text)], lines), lambda _, line: line.split("\t"), columns, None)
+    rows = _schema(["answer", "query", *documents(cutoff)]).settled(table).rows()
     found = tuple(_list_pair(path, line, row, cutoff, known) for line, row in rows)
-    if not found:
-        raise FormatError(path, number, "there is nothing below the header, expected at least one pair of lists")
     return "\t".join(header[1:]), found
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from audiosim import package_files
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.collection.collection import Collection
-from audiosim.collection.kinds import write_judgments_csv, write_run
 from audiosim.collection.values import Judgment
+from audiosim.collection.written import write_judgments_csv, write_run
 from audiosim.errors import InputError
 from audiosim.ranking.ranking import Ranking
 from audiosim.simulation import ReplayMoment, agreement_with_truth, moment, true_scores

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.kinds import document_lines, query_lines, read_documents, read_queries, run_lines
+from audiosim.collection.kinds import read_documents, read_queries
 from audiosim.collection.layouts import prepare_folder
 from audiosim.collection.settings import Settings, read_settings, settings_lines
 from audiosim.collection.values import FINE, Document, Run
+from audiosim.collection.written import document_lines, query_lines, run_lines
 from audiosim.errors import InputError
 from audiosim.results.value import Result, need
 from audiosim.sound import jensen_shannon

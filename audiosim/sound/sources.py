@@ -226,7 +226,7 @@ def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSou
 
 
 def _documents(table: Path) -> Iterator[tuple[str, SoundSource]]:
-    from audiosim.collection.kinds import read_documents  # here, because every worker imports this module
+    from audiosim.collection.kinds import read_documents
 
     for identifier, document in read_documents(table).items():
         if document.path:

@@ -16,6 +16,7 @@ import numpy as np
 
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array
+from audiosim.tables.table import Table
 from audiosim.text import repeated
 
 UNPACKED = 2**28  # size in bytes to which any packed file of arrays may unpack
@@ -117,6 +118,21 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:  # several libraries take part, each with its own error types
+        raise _broken_parquet(path, error) from None
+
+
+def parquet_table(path: Path) -> Table:
+    """The table of a Parquet file: texts, numbers and missing cells."""
+    _, parquet = _pyarrow(path, "reading")
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
+            _check_count(path, file.metadata.num_rows * len(names))
+            found = file.read(columns=names)
+        return Table(path, {name: found.column(name).to_pylist() for name in names})
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except Exception as error:  # as for `read_parquet`
         raise _broken_parquet(path, error) from None
 
 

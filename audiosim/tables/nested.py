@@ -1,25 +1,26 @@
-"""Judgments in nested files: XML, and JSON as written by ranx. Each pair becomes a row, as in a table.
+"""Nested files: JSON, and judgments in XML.
+
+JSON Lines, and a list of objects, have one row per object. Other JSON is a value of nested objects, such as
+{"q1": {"d1": 2, "d2": 0}}, which `audiosim.tables.memory` makes a table as it does with a dict.
 
 XML is read by the names of its parts, at any depth; each may be an element or an attribute:
 
     <judgment query="q1" document="d1" assessor="ann" fine="63" broad="SS"/>
     <query id="q1"><candidate id="d1"><broad>VS</broad></candidate></query>
-
-ranx: {"q1": {"d1": 2, "d2": 0}}, grades by query and document.
 """
 
-from collections.abc import Iterator
+import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 from audiosim.errors import FormatError, InputError
-from audiosim.tables.schema import check_identifier
+from audiosim.tables.table import Table
 from audiosim.tables.text import Lines, parse_json
-from audiosim.text import quoted, repeated, shortened
+from audiosim.text import quoted, shortened
 
-JudgmentRows = Iterator[tuple[int, dict[str, str]]]
 NAMES = {
     **dict.fromkeys(("query", "topic", "seed", "query_id", "qid"), "query"),
     **dict.fromkeys(("document", "doc", "candidate", "result", "document_id", "docid", "docno"), "document"),
@@ -28,8 +29,52 @@ NAMES = {
     **{name: name for name in ("fine", "broad", "group", "time")},
 }
 OF_ELEMENT = ("id", "name", "value")  # names of attributes with the value of their element
+EXPECTED = "one object per line, a list of objects, or values by query and document"
 DEEPEST = 100  # open elements
 VALUES = ("grade", "fine", "broad", "group")
+
+
+def is_json(line: str) -> bool:
+    """True if a file that starts with a line is JSON; an identifier may start with a brace, but then a word follows."""
+    text = line.strip()
+    return text in ("{", "[") or (re.match(r"[{\[]\s*[{\[\"\]}]", text) is not None and text[-1] in "{[]},")
+
+
+def read_json(path: Path, lines: Lines) -> Table | Any:
+    """The rows of JSON Lines, or the value of other JSON."""
+    texts = list(lines)
+    first = parse_json(path, *texts[0], EXPECTED) if len(texts) == 1 else _alone(texts[0][1])
+    if isinstance(first, dict) and not _is_nested(first):
+        return of_records(path, [_record(path, *text) for text in texts], [number for number, _ in texts])
+    if len(texts) == 1:
+        return first
+    return parse_json(path, texts[0][0], "\n".join(text for _, text in texts), EXPECTED)
+
+
+def of_records(source: Path | str, records: list[dict[str, Any]], lines: list[int] | None = None) -> Table:
+    """A table of objects with named values; objects in them are left out."""
+    names = dict.fromkeys(name for record in records for name, value in record.items() if not isinstance(value, dict))
+    columns = {name: [record.get(name) for record in records] for name in names}
+    return Table(source, columns, lines)
+
+
+def _alone(line: str) -> object:
+    """The JSON value of a line; None if it goes on."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_nested(found: dict[str, Any]) -> bool:
+    return all(isinstance(value, dict | list) for value in found.values())
+
+
+def _record(path: Path, number: int, text: str) -> dict[str, Any]:
+    record = parse_json(path, number, text, "one object per line")
+    if not isinstance(record, dict):
+        raise FormatError(path, number, f"expected a JSON object, one per line, found {shortened(text)}")
+    return record
 
 
 def is_xml(line: str) -> bool:
@@ -37,7 +82,7 @@ def is_xml(line: str) -> bool:
     return line.lstrip().startswith("<") and ("<?xml" in line or line.rstrip().endswith(">"))
 
 
-def xml_rows(path: Path, lines: Lines) -> JudgmentRows:
+def read_xml(path: Path, lines: Lines) -> Table:
     """The judgments of an XML file, each with the line on which it ends."""
     reader = _Reader(path)
     parser = expat.ParserCreate()
@@ -56,7 +101,7 @@ def xml_rows(path: Path, lines: Lines) -> JudgmentRows:
         raise FormatError(path, reader.line, f"not XML: {expat.errors.messages[error.code]}") from None
     if not reader.found:
         raise InputError(f"{path}: holds no judgment, expected elements with query, document and grade, fine or broad")
-    yield from reader.found
+    return of_records(path, [row for _, row in reader.found], [number for number, _ in reader.found])
 
 
 @dataclass
@@ -141,35 +186,3 @@ class _Reader:
         if several:
             raise FormatError(self.path, self.line, f"{min(several)} is given twice, expected it once")
         self.found.append((self.line, row))
-
-
-def ranx_rows(path: Path, lines: Lines, column: str) -> JudgmentRows:
-    """The judgments of a JSON file of numbers by query and document; as it is one JSON value, errors name no line.
-
-    column  column of the numbers: `grade`, or `group`
-    """
-    for query, document, number in ranx_values(path, lines):
-        yield 1, {"query": query, "document": document, column: number}
-
-
-def ranx_values(path: Path, lines: Lines) -> Iterator[tuple[str, str, str]]:
-    """Query, document and number, as text, of a JSON file of numbers by query and document."""
-    text = "\n".join(text for _, text in lines)
-    table = parse_json(path, 1, text, "numbers by query and document", str)
-    for query, documents in _named(path, "query", table):
-        for document, number in _named(path, "document", documents):
-            if not isinstance(number, str):
-                raise InputError(f"{path}: expected a number for query {query}, document {document}")
-            yield query, document, number
-
-
-def _named(path: Path, kind: str, table: Any) -> Iterator[tuple[str, Any]]:
-    """The entries of an object by their names, without white space around them."""
-    if not isinstance(table, dict):
-        raise InputError(f"{path}: expected numbers by query and document, found {shortened(str(table))}")
-    names = [name.strip() for name in table]
-    for name in names:
-        check_identifier(path, 1, kind, name)
-    if (twice := repeated(names)) is not None:
-        raise FormatError(path, 1, f"{kind} {shortened(twice)} occurs twice, expected it once")
-    return zip(names, table.values(), strict=True)

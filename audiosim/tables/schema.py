@@ -1,12 +1,108 @@
-"""Identifiers in tables."""
+"""A schema says what the columns of a table mean: their names in every tool's words, and which of them are required."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from audiosim.errors import FormatError
-from audiosim.text import quoted
+from audiosim.tables.table import Cells, Table
+from audiosim.text import did_you_mean, nearest_name, quoted, repeated
 
-Say = Callable[[str], object]
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns of one kind of table.
+
+    what      what the rows are, such as "judgments"
+    expected  the forms of such a table, in words
+    columns   for each column its names, the one that counts first where a table has several; its own is among them
+    required  columns that must be there
+    forms     columns by their place, of tables without a header; those that are not in `columns` are not read
+    passed    further columns that may be there, and are not read
+    open      True if other columns may be there; those much like a missing one are an error, as they would go unnoticed
+    kept      True if other columns are kept
+    numbers   columns of numbers
+    whole     columns of whole numbers
+    keys      columns of the keys of a dict or of JSON, from the outside in; ("system",) may be before them
+    value     column of the values; empty if they are objects with further columns
+    memory    the forms of values of a program, in words
+    """
+
+    what: str
+    expected: str
+    columns: Mapping[str, tuple[str, ...]]
+    required: tuple[str, ...]
+    forms: tuple[tuple[str, ...], ...] = ()
+    passed: tuple[str, ...] = ()
+    open: bool = False
+    kept: bool = False
+    numbers: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    value: str = ""
+    memory: str = "a data frame"
+    known: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        names = {name for some in self.columns.values() for name in some}
+        object.__setattr__(self, "known", frozenset(names | {*self.passed}))
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        """True if the cells of a first line are names of columns, in any case: at least two, or one without forms."""
+        found = sum(cell.strip().strip('"').lower() in self.known for cell in cells)
+        return found >= min(len(cells), 2) if not self.forms else found >= 2
+
+    def settled(self, table: Table) -> Table:
+        """The table with our names of columns; an error if a column is missing, misspelt or unknown."""
+        given, found = list(table.columns), dict[str, str]()
+        for name, words in self.columns.items():
+            own = next((word for word in words if word in table.columns and word not in found.values()), None)
+            if own is not None:
+                found[name] = own
+        for name in self.required:
+            if name not in found:
+                near = next((near for word in self.columns[name] if (near := nearest_name(word, given))), None)
+                hint = f"; did you mean {name} for {near}?" if near else ""
+                where = " in the header" if table.head is not None else ""
+                problem = f"expected a column {name}{where}, found {', '.join(given) or 'none'}{hint}"
+                raise table.error(None, problem)
+        others = [] if table.by_place else [name for name in given if name not in self.known]
+        if self.open:
+            self._check_misspelt(table, found, others)
+        elif others:
+            raise table.error(first_row(table, others[0]), self._unknown(others[0]))
+        if not len(table) and table.head is not None:
+            raise table.error(None, f"the file ends after its header, expected {self.what} below it")
+        more = {name: table.columns[name] for name in others} if self.kept else {}
+        return table.with_columns({name: table.columns[own] for name, own in found.items()} | more)
+
+    def _unknown(self, name: str) -> str:
+        expected = f"expected {', '.join(self.columns)}{did_you_mean(name, self.columns)}"
+        return f"unknown column {quoted(name).strip(chr(39))}, {expected}"
+
+    def _check_misspelt(self, table: Table, found: Mapping[str, str], others: Sequence[str]) -> None:
+        for name in self.columns:
+            near = None if name in found else nearest_name(name, others)
+            if near:
+                advice = f"did you mean {name}? Rename it to {name}, or to something clearly different"
+                raise table.error(first_row(table, near), f"unknown column {near}, {advice}")
+
+
+def first_row(table: Table, column: str) -> int | None:
+    """The first row with a cell in a column, of rows that name their cells; None under a header."""
+    if table.head is not None or table.lines is None:
+        return None
+    cells: Cells = table.columns[column]  # type: ignore[assignment]  # plain cells
+    return next((row for row, cell in enumerate(cells) if cell is not None), 0)
+
+
+def check_header(path: Path, number: int, header: Sequence[str]) -> None:
+    """Raise an error if a column has no name, or if two have the same."""
+    for position, column in enumerate(header, start=1):
+        if not column:
+            raise FormatError(path, number, f"column {position} of the header has no name, expected one")
+    if (twice := repeated(header)) is not None:
+        raise FormatError(path, number, f"the header names column {twice} twice, expected it once")
 
 
 def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:
@@ -15,3 +111,11 @@ def check_identifier(path: Path, number: int, kind: str, identifier: str) -> Non
         raise FormatError(path, number, f"the {kind} is empty, expected an identifier")
     if "\0" in identifier:
         raise FormatError(path, number, f"the {kind} {quoted(identifier)} has a byte 0, expected text")
+
+
+def check_once(names: Iterable[tuple[int, str]], table: Table, what: str) -> None:
+    """Raise an error if a name occurs in two rows."""
+    first: dict[str, int] = {}
+    for row, name in names:
+        if (before := first.setdefault(name, row)) != row:
+            raise table.error(row, f"{what} {name} is {table.place(before)} already, expected it once")

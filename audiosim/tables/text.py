@@ -6,41 +6,52 @@ import io
 import json
 import math
 import os
-import re
 import secrets
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from audiosim.errors import FormatError, InputError
-from audiosim.text import quoted, repeated, shortened
+from audiosim.text import decimal_comma, quoted, repeated, shortened
 
 Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
+BLOCK = 2**20  # bytes read at once
 LONGEST_LINE = 2**25  # longest line, in bytes
 EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
 UNPACKED = 2**26  # size in bytes to which any `.gz` may unpack
-SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
+SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 
 
 def every_line(path: Path) -> Lines:
-    """The lines of a UTF-8 file, numbered from 1, without line ends (LF, CRLF) or byte order mark; unpacks `.gz`."""
-    number = taken = 0
+    """The lines of a UTF-8 file, numbered from 1, without ends (LF, CRLF, CR) or byte order mark; unpacks `.gz`."""
+    number = 0
     try:
         with open_bytes(path) as stream:
-            most = most_unpacked(path)
-            for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
-                taken += len(raw)
-                if len(raw) > LONGEST_LINE or taken > most:
-                    raise _too_much(path, number, len(raw))
+            for number, raw in enumerate(_raw_lines(path, stream), start=1):
                 text = _decode(path, number, raw).rstrip("\r\n")
                 yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, number + 1, f"the gzip data is broken here or cut short: {error}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _raw_lines(path: Path, stream: BinaryIO) -> Iterator[bytes]:
+    """The lines of an open file, with their ends."""
+    rest, number, taken, most = b"", 1, 0, most_unpacked(path)
+    while data := stream.read(BLOCK):
+        taken += len(data)
+        lines = (rest + data).splitlines(keepends=True)
+        # The last line may go on, and a CR at its end may be half of a CRLF.
+        rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+        number += len(lines)
+        if len(rest) > LONGEST_LINE or taken > most:
+            raise _too_much(path, number, len(rest))
+        yield from lines
+    if rest:
+        yield rest
 
 
 def whole_text(path: Path) -> str:
@@ -68,7 +79,7 @@ def finite(path: Path, number: int, kind: str, text: str) -> float:
     # Python reads 1_000 as a thousand; other readers of these files do not.
     if not math.isfinite(value) or "_" in text:
         problem = f"expected a finite number for {kind}, found {quoted(text)}"
-        raise FormatError(path, number, f"{problem}{_decimal_comma(text)}")
+        raise FormatError(path, number, f"{problem}{decimal_comma(text)}")
     return value
 
 
@@ -105,11 +116,6 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if (twice := repeated(name for name, _ in pairs)) is not None:
         raise InputError(f"{shortened(twice)} occurs twice, expected it once")
     return dict(pairs)
-
-
-def _decimal_comma(text: str) -> str:
-    comma = re.fullmatch(r"\s*([+-]?\d{0,30}),(\d{1,30})\s*", text)
-    return f", which looks like a decimal comma: write {comma[1]}.{comma[2]}" if comma else ""
 
 
 def columns_hint(text: str, expected: str) -> str:

@@ -17,13 +17,15 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from audiosim.collection.collection import PROMPT, Collection, prompt_cell, prompt_text
-from audiosim.collection.kinds import document_lines, query_lines, read_documents, read_rows, run_lines
+from audiosim.collection.kinds import read_documents
 from audiosim.collection.layouts import find_file, is_file
 from audiosim.collection.values import Document, Run
+from audiosim.collection.written import document_lines, query_lines, run_lines
 from audiosim.errors import FormatError, InputError
 from audiosim.sound.channel import SUFFIXES
-from audiosim.tables.schema import check_identifier
-from audiosim.tables.text import every_line, read_lines, write_texts
+from audiosim.tables.reading import read
+from audiosim.tables.schema import Schema, check_identifier
+from audiosim.tables.text import every_line, write_texts
 from audiosim.text import printable
 
 # File names in error messages about a draft, whose own folder is hidden from users.
@@ -56,6 +58,7 @@ PROMPTS = ("prompts", "prompt", "queries", "query", "references", "reference")  
 SUFFIX = ".txt"
 TABLE = "prompts.tsv"
 COLUMNS = (PROMPT, "text")
+PROMPTS_TABLE = Schema("prompts", f"a header with {' and '.join(COLUMNS)}", {name: (name,) for name in COLUMNS}, COLUMNS)
 
 
 def is_prompt(path: Path) -> bool:
@@ -87,8 +90,7 @@ def read_prompts(folder: Path) -> dict[str, str]:
 def read_prompt_table(path: Path) -> dict[str, str]:
     r"""The prompts of a prompts.tsv by name: a header, `prompt` and `text`, in which `\n` is a line end."""
     found: dict[str, str] = {}
-    lines = read_lines(path, f"a header with {' and '.join(COLUMNS)}")
-    for number, row in read_rows(path, lines, lambda _, text: text.split("\t"), COLUMNS, COLUMNS):
+    for number, row in PROMPTS_TABLE.settled(read(path, PROMPTS_TABLE)).rows():
         name = row[PROMPT]
         check_identifier(path, number, PROMPT, name)
         if name in found:

@@ -26,7 +26,7 @@ from audiosim.campaign.event import check_aspects, comparison_event, judgment_ev
 from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.state import what_compares
 from audiosim.campaign.tables import DELIVERIES, IMPORTS
-from audiosim.collection.kinds import has_comparisons, lines_of_pairs, numbered_comparisons, read_judgments
+from audiosim.collection.kinds import has_comparisons, judged, numbered_comparisons
 from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import BusyError, ClosedError, FormatError, InputError, RewoundError, StoreError
 from audiosim.service.collections.served import ServedCollection
@@ -389,9 +389,11 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Judgment
         path = Path(folder) / "judgments"
         path.write_bytes(body)
         try:
-            lines, said = _comparisons_in(path) if has_comparisons(body) else ([], _judgments_in(path, one))
+            lines, said = _comparisons_in(path) if has_comparisons(body) else _judgments_in(path, one)
         except FormatError as error:
             raise InputError(f"line {error.line}: {error.problem}") from None
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None
         try:
             events = _checked(said, file, one)
         except InputError:
@@ -399,7 +401,7 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Judgment
                 try:
                     _checked([answer], file, one)
                 except InputError as error:
-                    raise InputError(f"line {_line_of(path, place, said, lines)}: {error}") from None
+                    raise InputError(f"line {lines[place]}: {error}") from None
             raise
     return [replace(event, key=f"{file.prefix}/{place}") for place, event in enumerate(events, start=1)]
 
@@ -420,8 +422,9 @@ def _checked(said: Sequence[Judgment | PairedComparison], file: Import, one: Ser
     return events
 
 
-def _judgments_in(path: Path, one: ServedCollection) -> Sequence[Judgment | PairedComparison]:
-    return read_judgments(path, one.collection.scale)[1]
+def _judgments_in(path: Path, one: ServedCollection) -> tuple[Sequence[int], Sequence[Judgment | PairedComparison]]:
+    _, judgments, lines = judged(path, one.collection.scale)
+    return lines, judgments
 
 
 def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedComparison]]:
@@ -444,13 +447,3 @@ def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedCo
 def _better(one: PairedComparison) -> str:
     """The more relevant document, empty if both are equal."""
     return {"a": one.document_a, "b": one.document_b}.get(one.answer, "")
-
-
-def _line_of(path: Path, place: int, said: Sequence[Judgment | PairedComparison], lines: Sequence[int]) -> int:
-    """Line of an answer, from the given lines for comparisons, from the file for judgments."""
-    answer = said[place]
-    if isinstance(answer, PairedComparison):
-        return lines[place]
-    return next(
-        line for line, pair, assessor in lines_of_pairs(path) if (pair, assessor) == (answer.pair, answer.assessor)
-    )

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 from fastapi import Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from audiosim.collection.kinds import comparison_lines
+from audiosim.collection.written import comparison_lines
 from audiosim.service.access.callers import ASSESSOR, CallerDep
 from audiosim.service.http.exchange import CollectionDep, attachment, chapter
 from audiosim.service.operations.exports import STATE

@@ -13,10 +13,11 @@ from audiosim.campaign import Campaign, Event, Record
 from audiosim.campaign.event import ANSWERS, ASIDE, QUESTIONNAIRE, Plain
 from audiosim.campaign.event import Event as ThreadEvent
 from audiosim.campaign.reader import judged_aspects, log_lines
-from audiosim.collection.kinds import CARRIED, COUNTS, DEFUSED, GRADES, judgments_csv_lines, qrels_lines
+from audiosim.collection.kinds import CARRIED, COUNTS, DEFUSED, GRADES
 from audiosim.collection.kinds import COLUMNS_OF_JUDGMENTS as COLUMNS
 from audiosim.collection.task import CONSENT, CONSENT_TEXT, MEASURED, MOMENT, PERSONAL
 from audiosim.collection.values import Judgment, Pair, mean_grades
+from audiosim.collection.written import judgments_csv_lines, qrels_lines
 from audiosim.errors import InputError
 from audiosim.service.collections.questions import STANDARD
 from audiosim.service.collections.served import ServedCollection

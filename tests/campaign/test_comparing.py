@@ -18,8 +18,9 @@ from audiosim.campaign.archive import back_up, restore, verify
 from audiosim.campaign.reader import comparisons_in
 from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
 from audiosim.cli import app
-from audiosim.collection.kinds import comparison_lines, read_comparisons
+from audiosim.collection.kinds import read_comparisons
 from audiosim.collection.values import Judgment, PairedComparison, Run, Scale
+from audiosim.collection.written import comparison_lines
 from audiosim.errors import InputError, LeaseError
 from audiosim.joint.comparisons import NOTHING_COMPARED, Compared
 from audiosim.ranking.rules import DoubtAboutDifferences

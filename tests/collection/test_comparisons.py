@@ -3,8 +3,9 @@
 import pytest
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.kinds import comparison_lines, read_comparisons
+from audiosim.collection.kinds import read_comparisons
 from audiosim.collection.values import PairedComparison
+from audiosim.collection.written import comparison_lines
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.text import write_text
 

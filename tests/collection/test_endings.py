@@ -12,8 +12,8 @@ from audiosim.collection.kinds import (
     read_queries,
     read_runs,
     read_systems,
+    runs_in_memory,
 )
-from audiosim.collection.memory import documents_in_memory, judgments_in_memory, runs_in_memory
 from audiosim.collection.settings import read_settings
 from audiosim.collection.task import read_task
 from audiosim.errors import AudiosimError, FormatError
@@ -96,9 +96,9 @@ def test_values_in_memory_end_soon_with_a_short_line(name, ended):
     for read_in, given in [
         (runs_in_memory, {name: 1}),
         (runs_in_memory, {name: {name: {name: name}}}),
-        (judgments_in_memory, {name: {name: name}}),
-        (judgments_in_memory, Frame(name)),
-        (documents_in_memory, Frame(*(f"{name}{n}" for n in range(9)))),
+        (read_judgments, {name: {name: name}}),
+        (read_judgments, Frame(name)),
+        (read_documents, Frame(*(f"{name}{n}" for n in range(9)))),
     ]:
         with ended(), pytest.raises(AudiosimError) as found:
             read_in(given)

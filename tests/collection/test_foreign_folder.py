@@ -64,7 +64,7 @@ def test_files_that_were_not_read_are_named(tmp_path):
         "a": RUNS["A"],
         "adhoc": "q1 0 d1 0.5\nq1 0 d2 1\n",
         "grades": "q1 d1 2\n",
-        "documents.tsv": "document\tartist\n",
+        "documents.tsv": "document\tartist\nd1\tx\n",
     }
     collection = Collection.load(_written(tmp_path, files | {f"note{number}": "a note\n" for number in range(4)}))
     assert [judgment.grade for judgment in collection.judgments] == [0.5, 1]

@@ -124,10 +124,16 @@ def test_assessors_and_times_of_a_frame_are_kept():
         (3, "expected a data frame, .*; got int"),
         (FRAME.drop(columns="document"), "expected a column document, found system, query, score"),
         (FRAME.rename(columns={"query": "Query"}), "expected a column query, found .*; did you mean query"),
-        (FRAME.assign(document=1.5), "expected a text or a whole number as identifier of a document, got 1.5"),
-        (FRAME.assign(score=None), "expected a number as score, got"),
-        ({"A": {"q1": "d1"}}, "expected the documents of query q1, best first, or document -> score; got 'd1'"),
-        ({"A": {"q1": ["d1", "d1"]}}, "system A retrieves a document twice for query q1"),
+        (
+            FRAME.assign(document=1.5),
+            "runs: row 0: expected a text or a whole number as identifier of a document, found 1.5",
+        ),
+        (FRAME.assign(score=None), "runs: row 0: expected a finite number for score, found none"),
+        ({"A": {"q1": "d1"}}, r"run of A: \$\.q1: expected document -> score, or documents, best first, found 'd1'"),
+        (
+            {"A": {"q1": ["d1", "d1"]}},
+            r"\$\.q1\.d1: document d1 is twice in the ranking of system A for query q1, expected each",
+        ),
         ({}, "collection collection has no runs"),
     ],
 )
@@ -139,10 +145,10 @@ def test_what_is_no_run_is_refused_in_one_line(runs, message):
 @pytest.mark.parametrize(
     ("judgments", "message"),
     [
-        (GRADES.drop(columns="grade"), "expected a column grade, found query, document"),
-        ({"q1": ["d1"]}, "expected document -> grade for query q1, got list"),
-        ([("q1", "d1", 2)], "expected rows with query_id, as ir_measures has them; got tuple"),
-        ({"q1": {"d1": "high"}}, "expected a number as grade of document d1, got 'high'"),
+        (GRADES.rename(columns={"grade": "grad"}), "judgments: unknown column grad, did you mean grade"),
+        ({"q1": ["d1"]}, r"judgments: \$\.q1: expected document -> grade, found \['d1'\]"),
+        ([("q1", "d1", 2)], r"judgments: row 0: expected a data frame, a dict .*; got \('q1', 'd1', 2\)"),
+        ({"q1": {"d1": "high"}}, r"judgments: \$\.q1\.d1: expected a finite number for grade, found 'high'"),
         (7, "expected a data frame, .*; got int"),
         ({"q1": {"d1": 2, "d2": -3}}, "-3"),
         ([Judgment("q1", "d1", 2), ("q1", "d2", 1)], "expected judgments only, got tuple at place 1 of the list"),

@@ -67,7 +67,7 @@ def test_collection_toml_says_who_made_a_judge_and_where_its_table_lies(folder):
     [
         ("", r"gpt.tsv:1: the file is empty, expected a header with query, document and grade"),
         ("query\tgrade\nq1\t1\n", r"gpt.tsv:1: expected a column document in the header, found query, grade"),
-        ("query\tdocument\nq1\td1\n", r"gpt.tsv:1: expected a column grade or score in the header, found query, docum"),
+        ("query\tdocument\nq1\td1\n", r"gpt.tsv:1: expected a column grade in the header, found query, document"),
         ("query\tdocument\tgrade\nq1\td1\n", r"gpt.tsv:2: expected 3 columns as in the header, found 2"),
         ("query\tdocument\tgrade\nq1\td1\tgood\n", r"gpt.tsv:2: .*good"),
         ("query\tdocument\tgrade\nq1\td1\tnan\n", r"gpt.tsv:2: .*nan"),
@@ -136,7 +136,9 @@ def test_grades_in_memory_come_as_dicts_of_pairs_of_queries_or_as_frames():
     for given in (pairs, nested, frame):
         (judge,) = Collection.from_frames(runs, judges={"gpt": given}, scale="broad", cutoff=2).judges
         assert (judge.name, judge.pairs, judge.grades.tolist()) == ("gpt", (("q1", "d1"), ("q1", "d2")), [2, 0.5])
-    with pytest.raises(InputError, match="expected a data frame or a dict of pairs and grades, got list"):
+    with pytest.raises(
+        InputError, match=r"row 0: expected a data frame or a dict of pairs and grades; got \('q1', 'd1', 2.0\)"
+    ):
         Collection.from_frames(runs, judges={"gpt": rows}, scale="broad", cutoff=2)
 
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.collection.kinds import read_runs, run_lines, write_run
+from audiosim.collection.kinds import read_runs
 from audiosim.collection.values import Run
+from audiosim.collection.written import run_lines, write_run
 from audiosim.errors import FormatError, InputError
 
 
@@ -79,12 +80,11 @@ ERRORS = {
     "": r":1: the file is empty, expected a TREC run \(query Q0 document rank score system\), lines of",
     "a b c d\n": r":1: expected a TREC run .*, lines of system query document, or a MIREX result file, found 4 "
     r"columns$",
-    "1 Q0 a 1 2 S\n1 Q0 b 2 1\n": r":2: expected 6 columns \(query Q0 document rank score system\) as on the lines "
-    r"above, found 5$",
+    "1 Q0 a 1 2 S\n1 Q0 b 2 1\n": r":2: expected 6 columns as on the lines above, found 5$",
     "1 Q0 a 1 2 S\nS 1 b\n": r":2: expected 6 columns .* found 3$",
-    "S 1 b\n\n1 Q0 a 1 2 S\n": r":3: expected 3 columns \(system query document\) as on the lines above, found 6$",
+    "S 1 b\n\n1 Q0 a 1 2 S\n": r":3: expected 3 columns as on the lines above, found 6$",
     "1;Q0;a;1;2;S\n": r":1: expected a TREC run .* found 1 columns; the columns seem to be separated by semicolons, "
-    r"expected tabs or spaces$",
+    r"expected spaces or tabs$",
     "1 Q0 a " + 6000 * "1" + " 2 S\n": r":1: expected a whole number for the rank, found '1{20}'...'1{20}' \(6000 "
     r"characters\)$",
     "1 Q0 a 1 0,5 S\n": r":1: expected a finite number for score, found '0,5', which looks like a decimal comma: write "
@@ -102,7 +102,7 @@ ERRORS = {
     "1 Q0 a 1 2 S\n1 Q0 b b 2 1 S\n": r":2: expected 6 columns .* found 7; a name with a space counts as two columns$",
     "1 Q0 b b 2 1 S\n": r":1: expected a TREC run .*, found 7 columns; a name with a space counts as two columns$",
     "1 Q0 a\0b 1 2 S\n": r":1: the line has a byte 0, expected UTF-8 text$",
-    "system query document\n": r":1: the file ends after its header, expected lines of system query document$",
+    "system query document\n": r":1: the file ends after its header, expected runs below it$",
 }
 
 
@@ -189,7 +189,7 @@ def test_a_run_that_ranx_wrote_is_read_and_called_after_its_file(tmp_path, ranx)
     # Equal scores are in descending order of names, as in trec_eval.
     assert read_runs([tmp_path / "mine.json"]) == (Run("mine", {"q1": ("b", "a"), "q2": ("c", "a")}),)
     (tmp_path / "broken.json").write_text('{"q1": {"a": "high"}}')
-    with pytest.raises(InputError, match=r"broken.json:1: expected a finite number for score, found 'high'$"):
+    with pytest.raises(InputError, match=r"broken.json: \$\.q1\.a: expected a finite number for score, found 'high'$"):
         read_runs([tmp_path / "broken.json"])
 
 

@@ -171,12 +171,13 @@ def test_qrels_that_ranx_wrote_are_read(tmp_path, ranx):
     ("text", "problem"),
     [
         ('{"q": {"a": 1, "a": 2}}', r"judgments:1: a occurs twice, expected it once$"),
-        ('{"q": {"a": "x"}}', r"judgments:1: expected a finite number for grade, found 'x'$"),
-        ('{"q": {"a": [1]}}', r"judgments: expected a number for query q, document a$"),
-        ('{\n"q": {"a": 1},\n"r": 2}', r"judgments: expected numbers by query and document, found 2$"),
+        ('{"q": {"a": "x"}}', r"judgments: \$\.q\.a: expected a finite number for grade, found 'x'$"),
+        ('{"q": {"a": [1]}}', r"judgments: \$\.q\.a: expected a finite number for grade, found \[1\]$"),
+        ('{\n"q": {"a": 1},\n"r": 2}', r"judgments: \$\.r: expected document -> grade, found 2$"),
         (
             '{\n"q": {"a": 1}\n"r": {}}',
-            r"judgments:3: not JSON: Expecting ',' delimiter, expected numbers by query and document$",
+            r"judgments:3: not JSON: Expecting ',' delimiter, expected one object per line, "
+            r"a list of objects, or values by query and document$",
         ),
     ],
 )

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.collection.kinds import qrels_lines
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Scale
+from audiosim.collection.written import qrels_lines
 from audiosim.errors import InputError
 from audiosim.joint.estimators import after_grades, make_estimator
 from audiosim.joint.posterior import Belief

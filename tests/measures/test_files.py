@@ -1,22 +1,16 @@
-"""Reading large files as arrays gives the same as reading line by line, which reports all errors."""
+"""Runs and judgments of files, scored together: the same in every form of file, and their errors by line."""
 
 import gzip
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from audiosim.collection import trec_runs
 from audiosim.collection.collection import Collection
-from audiosim.collection.kinds import _read_file, read_judgments, read_runs
-from audiosim.collection.mirex import Exclusions
-from audiosim.collection.trec_runs import read_plain
+from audiosim.collection.kinds import read_judgments, read_runs
 from audiosim.collection.values import BROAD, FINE
 from audiosim.errors import FormatError, InputError
 from audiosim.measures.scores import judged_files, judged_runs
-from audiosim.tables.columns import Columns, coded_words, names_of
 
 DOCUMENTS = [f"{'long-name-of-a-' * (i % 3)}document{i}" for i in range(40)]
 
@@ -53,32 +47,6 @@ def assert_same(ours, theirs):
     np.testing.assert_array_equal(ours.judged, theirs.judged)
 
 
-def by_line(path):
-    """The runs of a file, read line by line."""
-    return [(line, run.system, dict(run.rankings)) for line, run in _read_file(path, Exclusions(), lambda _: None)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("chunk", "piece"), [(1, 2**18), (100, 2**18), (2**23, 100), (2**23, 2**18)])
-def test_files_read_as_arrays_are_the_runs_read_line_by_line(tmp_path, seed, chunk, piece, monkeypatch):
-    monkeypatch.setattr(trec_runs, "PIECE", piece)
-    paths, _ = write(tmp_path, seed)
-    together = tmp_path / "together.trec"
-    lines = [path.read_text().splitlines(keepends=True) for path in paths]
-    halves = [line for of in lines for line in of[: len(of) // 2]] + [
-        line for of in lines for line in of[len(of) // 2 :]
-    ]
-    together.write_text("".join(halves))  # systems, and some rankings, continue further down
-    expected = {path: by_line(path) for path in [*paths, together]}
-    found = read_plain([*paths, together], chunk)
-    assert len(expected[together]) == 3
-    assert {
-        path: [(line, system, dict(rankings)) for line, system, rankings in systems] for path, systems in found.items()
-    } == expected
-    assert len({id(rankings.names) for systems in found.values() for _, _, rankings in systems}) == 1
-
-
 @pytest.mark.parametrize("unjudged", ["zero", "skip"])
 @pytest.mark.parametrize("cutoff", [1, 5, 30])
 def test_grades_are_those_found_one_by_one(tmp_path, unjudged, cutoff):
@@ -88,7 +56,7 @@ def test_grades_are_those_found_one_by_one(tmp_path, unjudged, cutoff):
     found = judged_files(paths, judgments, cutoff, unjudged=unjudged)
     assert found.scale == scale
     for path, of_system in zip(paths, found.grades, strict=True):
-        ((_, _, rankings),) = by_line(path)
+        ((_, rankings),) = [(run.system, run.rankings) for run in read_runs([path])]
         for query, row in zip(found.queries, of_system, strict=True):
             grades = [known.get((query, one)) for one in rankings.get(query, ())]
             if unjudged == "skip":
@@ -158,29 +126,6 @@ def test_what_is_wrong_in_judgments_is_said_by_line(tmp_path, judgments, message
         judged_files([tmp_path / "run.trec"], tmp_path / "judgments.qrels", 5)
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        f"{LINE}\nq1 Q0 b 2  2 A\n",
-        f"{LINE}\nq1 Q0 ä 2 2 A\n",
-        f"{LINE}\nq1 Q0 {'b' * 80} 2 2 A\n",
-        "q1 Q0 b 5 2 A\nq1 Q0 a 1 3 A\n",
-        f"{LINE}\nq1 Q0 b 1 3 A\n",
-        "q1 Q0 a -1 2 A\n",
-        f"q1 Q0 a 1 {'9' * 70} A\n",
-        "q1 Q0 a 1111111111111111111 2 A\n",
-        "q1 a b c d\n",
-    ],
-)
-def test_a_run_that_is_not_plain_is_left_to_the_careful_reader(tmp_path, run):
-    (tmp_path / "run.trec").write_text(run, encoding="utf-8")
-    (tmp_path / "judgments.qrels").write_text("q1 0 a 1\nq1 0 b 0\n")
-    paths, judgments = [tmp_path / "run.trec"], tmp_path / "judgments.qrels"
-    assert read_plain(paths) == {}
-    if "d\n" not in run:
-        assert_same(judged_files(paths, judgments, 5, unjudged="zero"), carefully(paths, judgments, 5, "zero"))
-
-
 def test_a_run_twice_a_broken_archive_and_a_missing_file_are_left_to_the_careful_reader(tmp_path):
     paths, judgments = write(tmp_path)
     with pytest.raises(FormatError, match="system system0 is in"):
@@ -194,41 +139,3 @@ def test_a_run_twice_a_broken_archive_and_a_missing_file_are_left_to_the_careful
         judged_files([], judgments, 5)
     with pytest.raises(FormatError, match="grade 1 is not on the"):
         judged_files(paths, judgments, 5, scale=replace(BROAD, levels=(0.0, 2.0)))
-
-
-SPELLED = [
-    st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.decimals(-(10**6), 10**6, places=6).map(str),
-    st.integers(-(10**14), 10**14).map(str),
-    st.from_regex(r"-?([0-9]{1,7}\.[0-9]{0,7}|\.[0-9]{1,14}|[0-9]{1,15})", fullmatch=True),
-]
-
-
-@pytest.mark.slow
-@given(st.one_of([st.lists(one, min_size=1, max_size=20) for one in [*SPELLED, st.one_of(SPELLED)]]))
-def test_numbers_are_those_that_python_reads(texts):
-    columns = Columns.split("".join(f"a {text}\n" for text in texts).encode(), 2)
-    assert columns is not None
-    numbers = columns.numbers(1)
-    assert numbers is not None
-    assert numbers.tolist() == [float(text) for text in texts]
-
-
-@pytest.mark.slow
-@given(st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30), min_size=1))
-def test_fields_are_told_apart_by_every_letter(texts):
-    columns = Columns.split("".join(f"{text}\tx\n" for text in texts).encode(), 2)
-    assert columns is not None
-    assert names_of(columns.words(0)) == texts
-    words = [row.tobytes().rstrip(b"\0").decode() for row in columns.words(0)]
-    assert words == texts
-
-
-@pytest.mark.slow
-@given(st.lists(st.text("abcdefghij", min_size=1, max_size=20), min_size=1, max_size=60))
-def test_codes_of_names_stand_for_these_names(names):
-    columns = Columns.split("".join(f"{name}\n" for name in names).encode(), 1)
-    distinct, code = coded_words(columns.words(0))
-    table = names_of(distinct)
-    assert [table[place] for place in code.tolist()] == names
-    assert len(set(table)) == len(table) == len(set(names))

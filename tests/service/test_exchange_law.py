@@ -16,8 +16,9 @@ from audiosim import Collection, estimate
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event
 from audiosim.campaign.archive import back_up, restore
 from audiosim.campaign.event import write_time
-from audiosim.collection.kinds import qrels_lines, read_judgments
+from audiosim.collection.kinds import read_judgments
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, mean_grades
+from audiosim.collection.written import qrels_lines
 from audiosim.errors import AudiosimError
 from service.collections.campaigns import Judging
 from service.collections.imports import WAITING, Import, events_of

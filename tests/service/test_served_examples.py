@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
-from audiosim.collection.kinds import write_run
 from audiosim.collection.values import Run
+from audiosim.collection.written import write_run
 
 
 def ranking(server, collection="small"):

@@ -6,7 +6,7 @@ import pytest
 
 from audiosim.campaign.reader import with_log
 from audiosim.collection.collection import Collection, prompts_of
-from audiosim.collection.kinds import write_run
+from audiosim.collection.written import write_run
 from audiosim.errors import InputError
 from service.access.callers import scopes_of
 from service.client import Client

@@ -1,0 +1,113 @@
+"""A table from anything: a file of text, JSON, XML or Parquet, or a value of a program."""
+
+import csv
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from audiosim.errors import FormatError
+from audiosim.tables.arrays import parquet_table
+from audiosim.tables.large import large_table
+from audiosim.tables.memory import memory_table
+from audiosim.tables.nested import is_json, is_xml, read_json, read_xml
+from audiosim.tables.schema import Schema, check_header
+from audiosim.tables.table import Table
+from audiosim.tables.text import SEPARATORS, Lines, columns_hint, read_lines
+from audiosim.text import quoted
+
+
+def read(source: Any, schema: Schema, name: str = "") -> Table:
+    """The table of a file, or of a value of a program, as it is there; see `Schema.settled`.
+
+    source  a path; a data frame, a dict, objects with named values; JSON is read like a dict of the same contents
+    name    what a value of a program is called in messages; empty: as in the schema
+    """
+    if isinstance(source, Table):
+        return source
+    if not isinstance(source, Path):
+        return memory_table(source, schema, name or schema.what)
+    if source.suffix == ".parquet":
+        return parquet_table(source)
+    lines = read_lines(source, schema.expected)
+    first = next(lines)
+    lines = chain([first], lines)
+    if is_xml(first[1]):
+        return read_xml(source, lines)
+    if is_json(first[1]):
+        found = read_json(source, lines)
+        return found if isinstance(found, Table) else memory_table(found, schema, source)
+    return text_table(source, schema, lines)
+
+
+def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
+    """The table of a text file: under a header by names, between tabs, commas, semicolons or spaces; else by place.
+
+    Between commas and semicolons, fields may be quoted. Names by place are those of a form with as many columns,
+    between spaces, or between tabs if they hold spaces.
+    """
+    number, text = next(lines)
+    separator, names, head = _header(path, number, text, schema)
+    if head is None:
+        lines = chain([(number, text)], lines)
+    if number == 1 and (large := large_table(path, schema, text, separator, names, head)) is not None:
+        return large
+    rows, numbers = [], []
+    for number, text in lines:
+        row = split_line(path, number, text, separator)
+        if len(row) != len(names):
+            row = text.split() if schema.forms and separator == "\t" else row
+            if len(row) != len(names):
+                raise _ragged(path, number, len(names), len(row), head)
+        rows.append(row)
+        numbers.append(number)
+    cells = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return Table(path, dict(zip(names, cells, strict=True)), numbers, head, by_place=head is None)
+
+
+def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | None, Sequence[str], int | None]:
+    """The separator (None: white space), the names of the columns, and the line of the header if there is one."""
+    for separator in (*SEPARATORS, None):
+        if separator is not None and separator not in text:
+            continue
+        cells = [cell.strip() for cell in split_line(path, number, text, separator)]
+        places = schema.known.union(*schema.forms)
+        if schema.is_header(cells) and (separator is not None or (len(cells) > 1 and places.issuperset(cells))):
+            check_header(path, number, cells)
+            return separator, cells, number
+    if not schema.forms:
+        separator = next((sign for sign in SEPARATORS if sign in text), "\t")
+        cells = [cell.strip() for cell in split_line(path, number, text, separator)]
+        check_header(path, number, cells)
+        return separator, cells, number
+    if text.startswith("# "):
+        problem = f"expected {schema.expected}, from the first line on, found {quoted(text)}"
+        raise FormatError(path, number, problem)
+    fields, words = text.split("\t"), text.split()
+    for separator, found in (("\t", fields), (None, words)):
+        for form in schema.forms:
+            if len(form) == len(found):
+                return separator, form, None
+    hint = columns_hint(text, "spaces or tabs") or _spaces(len(words) > max(map(len, schema.forms)))
+    raise FormatError(path, number, f"expected {schema.expected}, found {len(words)} columns{hint}")
+
+
+def split_line(path: Path, number: int, text: str, separator: str | None) -> list[str]:
+    """The fields of a line; None: between white space. A line is a whole record, as no name contains a line end."""
+    if separator in (None, "\t") or '"' not in text:
+        return text.split(separator)
+    try:
+        return next(csv.reader([text], delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise FormatError(path, number, f"not CSV: {error}, expected one record per line") from None
+
+
+def _ragged(path: Path, number: int, wanted: int, found: int, head: int | None) -> FormatError:
+    where = "on the lines above" if head is None else "in the header"
+    return FormatError(
+        path, number, f"expected {wanted} columns as {where}, found {found}{_spaces(head is None and 0 < found - wanted < 3)}"
+    )
+
+
+def _spaces(more: bool) -> str:
+    return "; a name with a space counts as two columns" if more else ""
