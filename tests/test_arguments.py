@@ -55,12 +55,15 @@ def demo():
         (lambda c: audiosim.predict(c, pairs=[("gone", "d001")]), r"^nothing is known of query gone: no run, metadata"),
         (
             lambda c: audiosim.predict(c, pairs=[("q01",)]),
-            r"^expected pairs \(query, document\), .*; got \('q01',\) for",
+            r"^pairs: row 0: expected pairs \(query, document\), .*; got \('q01',\)",
         ),
-        (lambda c: audiosim.predict(c, pairs=["ab"]), r"^expected pairs \(query, document\), .*; got 'ab' for a pair$"),
+        (
+            lambda c: audiosim.predict(c, pairs=["ab"]),
+            r"^pairs: row 0: expected pairs \(query, document\), .*; got 'ab'$",
+        ),
         (
             lambda c: audiosim.predict(c, pairs=[("q01", np.nan)]),
-            r"^expected a text or a whole number as identifier of a",
+            r"^pairs: row 0: the document is empty, expected an identifier",
         ),
         (lambda c: audiosim.Campaign(c).ask(2.5), r"pairs to ask for must be a whole number of at least 1, got 2\.5$"),
         (

@@ -34,8 +34,8 @@ WRONG = {
         "documents.tsv:1: unknown column gnere, did",
     ),
     "wrong extension": (
-        {"documents.csv": b"document\tgenre\nd1\tjazz\n"},
-        "documents.csv is ignored: rename it to",
+        {"documents.xlsx": b"document\tgenre\nd1\tjazz\n"},
+        "documents.xlsx is ignored: rename it to",
     ),
     "other case": (
         {"documents.tsv": b"document\tgenre\nD1\tjazz\n"},
@@ -43,7 +43,7 @@ WRONG = {
     ),
     "unknown pairs": ({"judgments.qrels": b"q1 0 x 1\n"}, "judgments.qrels: 0 of 1 judgment are of retrieved pairs"),
     "semicolons": (
-        {"judgments.csv": b"query;document;broad\nq1;d1;1\n"},
+        {"judgments.csv": b"q1;d1;1\n"},
         "columns seem to be separated by semicolons",
     ),
     "capitals": ({"judgments.csv": b"Query,Document,Broad\nq1,d1,1\n"}, "did you mean query for Query?"),
@@ -55,7 +55,7 @@ WRONG = {
         {"judgments.jsonl": b'{"query": ' + 200_000 * b"[" + b"}"},
         "judgments.jsonl:1: not JSON: nested too",
     ),
-    "half a row": ({"judgments.jsonl": b'{"query": "q1"}\n{"que'}, "judgments.jsonl:1: the document is empty"),
+    "half a row": ({"judgments.jsonl": b'{"query": "q1"}\n{"que'}, "judgments.jsonl:2: not JSON: "),
 }
 
 

@@ -276,7 +276,9 @@ class Collection(Result):
         settings = Settings(name, None if scale is None else as_scale(scale), cutoff)
         odd: list[str] = []
         found = runs_in_memory(runs, odd.append)
-        scale, judged = (settings.scale or FINE, ()) if judgments is None else read_judgments(judgments, settings.scale, odd.append)
+        scale, judged = (
+            (settings.scale or FINE, ()) if judgments is None else read_judgments(judgments, settings.scale, odd.append)
+        )
         check_judgments(found, judged, "judgments")
         deepest = depth_of(found)
         made = cls(

@@ -2,25 +2,26 @@
 
 A kind is a `Schema` and a function from a table, of whatever source, to values. Forms are recognised from the contents:
 
-- TREC qrels: `query 0 document grade`; lists: `query document grade`. The grade -1 means unjudged and is left out; -2 is
-  junk, the lowest grade. A pair has one line.
-- TREC runs: `query Q0 document rank score system`. The score orders, highest first; equal scores are ordered by document,
-  highest first, as in trec_eval (form_res_rels.c: scores and then strcmp, both falling; double precision since its pull
-  request 38). As there, the rank is not used; a repeated rank within a ranking is noted. Lists: `system query document`,
-  best first. MS MARCO: `query document rank`, where ranks count from 1. MIREX: see `audiosim.collection.mirex`.
+- TREC qrels: `query 0 document grade`; lists: `query document grade`. The grade -1 means unjudged and is left out; -2
+  is junk, the lowest grade. A pair has one line.
+- TREC runs: `query Q0 document rank score system`. The score orders, highest first; equal scores are ordered by
+  document, highest first, as in trec_eval (form_res_rels.c: scores and then strcmp, both falling; double precision
+  since its pull request 38). As there, the rank is not used; a repeated rank within a ranking is noted. Lists:
+  `system query document`, best first. MS MARCO: `query document rank`, where ranks count from 1. MIREX: see
+  `audiosim.collection.mirex`.
 - Any table under a header, JSON Lines, frames, and so on, with the columns of the schema, in the words of most tools.
 - JSON and dicts: grades by query and document, scores by query and document, documents by query, best first.
 - XML with judgments: see `audiosim.tables.nested`.
 
-The grade of a judgment is in `grade`, or in `fine` and `broad`, of which the scale selects one; a line with only the other
-one is left out, and `grade` may not contradict the one selected. A second line on a pair by the same assessor is a
-revision: all are kept, in order. The columns PASSED may be present too: a line with a reason in `cannot` instead of a
-grade leaves the pair unjudged, and a line with `no` in `counts` is ignored. `defused` names the columns of a line in which
-a leading apostrophe protects spreadsheets from the text. Groups of equal relevance, the lowest number the most relevant,
-are in `group`, or under `grade` in a file called `groups` without a header. A file has groups or grades throughout. Groups
-are ranks of the numbers that occur: the last one is level 1, groups before it are higher; 0 is left for documents in no
-group. A scale with other levels is an error. A grade may be one of Evalutron's words: NS, SS, VS, or not, somewhat, very
-similar, are 0, 1, 2 of the broad scale.
+The grade of a judgment is in `grade`, or in `fine` and `broad`, of which the scale selects one; a line with only the
+other one is left out, and `grade` may not contradict the one selected. A second line on a pair by the same assessor is
+a revision: all are kept, in order. The columns PASSED may be present too: a line with a reason in `cannot` instead of
+a grade leaves the pair unjudged, and a line with `no` in `counts` is ignored. `defused` names the columns of a line in
+which a leading apostrophe protects spreadsheets from the text. Groups of equal relevance, the lowest number the most
+relevant, are in `group`, or under `grade` in a file called `groups` without a header. A file has groups or grades
+throughout. Groups are ranks of the numbers that occur: the last one is level 1, groups before it are higher; 0 is left
+for documents in no group. A scale with other levels is an error. A grade may be one of Evalutron's words: NS, SS, VS,
+or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
 """
 
 import re
@@ -88,7 +89,8 @@ ASSESSOR = ("assessor", "grader", "evaluator", "user")
 
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
 DOCUMENTS = Schema(
-    "documents", "a header with document", {"document": (*DOCUMENT, "_id"), **{name: (name,) for name in DOCUMENT_COLUMNS[1:]}},
+    "documents", "a header with document",
+    {"document": (*DOCUMENT, "_id"), **{name: (name,) for name in DOCUMENT_COLUMNS[1:]}},
     ("document",), open=True, kept=True, keys=("document",), memory="a data frame or a dict of document -> columns",
 )  # fmt: skip
 QUERIES = Schema(
@@ -106,8 +108,7 @@ def read_documents(source: Any) -> dict[str, Document]:
     if isinstance(source, Mapping) and any(isinstance(one, Document) for one in source.values()):
         source = list(source.values())
     if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
-        rows = [{**_fields(one), **one.more} for one in source]
-        return read_documents(rows)
+        return read_documents([{**_fields(one), **one.more} for one in source])
     table = DOCUMENTS.settled(_read(source, DOCUMENTS))
     names = table.names("document").cells()
     check_once(enumerate(names), table, "document")
@@ -188,7 +189,8 @@ def known_artists(documents: Mapping[str, Document], not_artists: Collection[str
 REQUIRED = ("query", "document_a", "document_b", "answer")
 COMPARED = (*REQUIRED, "assessor", "seconds")
 COMPARISONS = Schema(
-    "comparisons", f"a header with {', '.join(REQUIRED)}", {name: (name,) for name in COMPARED} | {"query": QUERY}, REQUIRED,
+    "comparisons", f"a header with {', '.join(REQUIRED)}",
+    {name: (name,) for name in COMPARED} | {"query": QUERY}, REQUIRED,
     memory="a data frame of comparisons",
 )  # fmt: skip
 HEAD_BYTES = 4096
@@ -232,8 +234,8 @@ def has_comparisons(text: bytes) -> bool:
 #
 # judges/NAME.tsv    header; `query`, `document`, and `grade` or `score`: any number, on any scale; empty is unknown
 #
-# `[judges.NAME]` in collection.toml has further facts on one: `kind`, always "machine"; `maker`, `version` and `prompt`,
-# any text; `may_favour`, a team or system; `file`, the path of its table if it is elsewhere.
+# `[judges.NAME]` in collection.toml has further facts on one: `kind`, always "machine"; `maker`, `version` and
+# `prompt`, any text; `may_favour`, a team or system; `file`, the path of its table if it is elsewhere.
 
 JUDGES = "judges"
 GRADES_OF_JUDGE = Schema(
@@ -406,7 +408,8 @@ LIST = ("system", "query", "document")
 RUNS = Schema(
     "runs", f"a TREC run ({' '.join(TREC)}), lines of {' '.join(LIST)}, or a MIREX result file",
     {"query": QUERY, "document": DOCUMENT, "system": SYSTEM, "score": ("score", "similarity"), "rank": ("rank",)},
-    ("query", "document"), (TREC, LIST), open=True, numbers=("score",), whole=("rank",), keys=("query", "document"), value="score",
+    ("query", "document"), (TREC, LIST), open=True, numbers=("score",), whole=("rank",),
+    keys=("query", "document"), value="score",
     memory="a data frame, a dict of system -> query -> documents, or ranx's runs",
 )  # fmt: skip
 
@@ -458,8 +461,9 @@ def read_runs(
 def runs_in_memory(given: Any, say: Say = lambda _: None) -> tuple[Run, ...]:
     """The run of each system, in the order given: a frame, a dict of system -> rankings, ranx's runs, or `Run`s.
 
-    The rankings of a system are a frame, a dict of query -> documents or document -> score, an object of ranx, or objects
-    of ir_measures. As in TREC runs, scores order documents; without scores the ranks do, and without both the rows.
+    The rankings of a system are a frame, a dict of query -> documents or document -> score, an object of ranx, or
+    objects of ir_measures. As in TREC runs, scores order documents; without scores the ranks do, and without both the
+    rows.
     """
     if isinstance(given, str):
         raise InputError(f"expected runs: {RUNS.memory}; got the text {given!r}")
@@ -473,8 +477,8 @@ def runs_in_memory(given: Any, say: Say = lambda _: None) -> tuple[Run, ...]:
             raise InputError(f"expected {RUNS.memory}; got {type(given).__name__}")
         if listed and not any(isinstance(one, Run) or is_ranx(one) for one in listed):
             return _as_runs(runs_of(read(listed, RUNS, "runs"), say))
-        named = [(one.system if isinstance(one, Run) else getattr(one, "name", None), one) for one in listed]
-        if not all(isinstance(name, str) and name for name, _ in named):
+        named = [(one.system if isinstance(one, Run) else str(getattr(one, "name", None) or ""), one) for one in listed]
+        if not all(name for name, _ in named):
             raise InputError(f"a run in a list needs a name, as ranx.Run(..., name='A') has; expected {RUNS.memory}")
     return tuple(
         one if isinstance(one, Run) else Run(str(name), _as_runs(_of_system(str(name), one, say))[0].rankings)
@@ -531,14 +535,13 @@ def runs_of(table: Table, say: Say) -> list[Found]:
     score, rank = _needed(table, "score"), _needed(table, "rank")
     line, keys = _ranking_of(system, query)
     order = np.argsort(line, kind="stable") if np.any(line[1:] < line[:-1]) else None
-    if order is None:
-        codes, by = document.codes, (score, rank)
-    else:
-        line, codes = line[order], document.codes[order]
-        by = tuple(None if one is None else one[order] for one in (score, rank))
-    if by[0] is not None and by[1] is not None:
-        _say_peculiar(table, system, line, keys, by[0], by[1], order, say)
-    codes = _best_first(line, codes, by[0] if by[1] is None or by[0] is not None else -by[1], document.names)
+    codes = document.codes
+    if order is not None:
+        line, codes = line[order], codes[order]
+        score, rank = (None if one is None else one[order] for one in (score, rank))
+    if score is not None and rank is not None:
+        _say_peculiar(table, system, line, keys, score, rank, order, say)
+    codes = _best_first(line, codes, -rank if score is None and rank is not None else score, document.names)
     ends = np.searchsorted(line, np.arange(len(keys) + 1))
     first = _first_rows(system.codes, len(system.names))
     return [
@@ -665,13 +668,14 @@ def _say_peculiar(
     for code, name in enumerate(system.names):
         if rising[code] and not falling[code]:
             say(
-                f"{_at(table, int(first[code]))}: the scores of system {name} rise with the rank, as distances do: the last "
-                f"rank counts as best, as in trec_eval; give similarities, such as negative distances"
+                f"{_at(table, int(first[code]))}: the scores of system {name} rise with the rank, as distances do: the "
+                f"last rank counts as best, as in trec_eval; give similarities, such as negative distances"
             )
         if level[code] and not (rising[code] or falling[code]):
             say(
-                f"{_at(table, int(first[code]))}: all scores of system {name} for a query are equal: documents are ordered "
-                f"by name, the last first, and ranks do not count, as in trec_eval; give scores that fall with the rank"
+                f"{_at(table, int(first[code]))}: all scores of system {name} for a query are equal: documents are "
+                f"ordered by name, the last first, and ranks do not count, as in trec_eval; give scores that fall with "
+                f"the rank"
             )
 
 
@@ -745,14 +749,15 @@ COUNTS, DEFUSED = "counts", "defused"
 VALUES = (*GRADES, GROUP)
 # Further columns of files exported by a service, and of other tools.
 CARRIED = (
-    "note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "doubt", "details",
+    "note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "doubt",
+    "details",
 )  # fmt: skip
 PASSED = (*CARRIED, "iteration", "0")
 JUDGMENTS = Schema(
     "judgments", "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines",
     {
-        "query": QUERY, "document": DOCUMENT, "grade": GRADE, "fine": ("fine",), "broad": ("broad",), "group": ("group",),
-        "assessor": ASSESSOR, **{name: (name,) for name in ("time", ASPECT, COUNTS, DEFUSED, "cannot")},
+        "query": QUERY, "document": DOCUMENT, "grade": GRADE, "assessor": ASSESSOR,
+        **{name: (name,) for name in ("fine", "broad", GROUP, "time", ASPECT, COUNTS, DEFUSED, "cannot")},
     },
     ("query", "document"), (("query", "0", "document", "grade"), ("query", "document", "grade")), PASSED, open=True,
     numbers=("grade", "fine", "broad", "group"), keys=("query", "document"), value="grade",
@@ -817,7 +822,7 @@ def judgments_of(table: Table, scale: Scale | None, say: Say) -> Judged:
     if grouped or (GROUP in values and not np.isnan(values[GROUP]).all()):
         scale, values = _levels(table, values, scale, say)
     else:
-        kinds = Counter({odd: sum(int((one == odd).sum()) for one in values.values()) for odd in ODD})
+        kinds = Counter[float]({odd: sum(int((one == odd).sum()) for one in values.values()) for odd in ODD})
         _say_odd(kinds, lambda said: say(f"{table.source}: {said}" if isinstance(table.source, Path) else said))
         known &= ~np.any([one == UNJUDGED for one in values.values()], axis=0) if values else known
     table, values = table.chosen(known), {name: one[known] for name, one in values.items()}

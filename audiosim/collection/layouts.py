@@ -4,6 +4,7 @@ A bad line raises a FormatError, `path:line: problem, what was expected`; a bad 
 starts with its path.
 """
 
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,11 +14,13 @@ from pathlib import Path
 from audiosim.collection.arrivals import ARRIVALS
 from audiosim.collection.evidence import EVIDENCE, Evidence
 from audiosim.collection.facts import Matching, Reading
-from audiosim.collection.kinds import JUDGES, MachineJudge
+from audiosim.collection.kinds import JUDGES, RUNS, MachineJudge
+from audiosim.collection.kinds import JUDGMENTS as JUDGMENTS_KIND
 from audiosim.collection.task import TASK_FILE
 from audiosim.collection.values import Document, Judgment, PairedComparison, Run
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.arrays import check_regular
+from audiosim.tables.schema import Schema
 from audiosim.tables.text import every_line
 from audiosim.text import nearest_name
 
@@ -27,6 +30,7 @@ from audiosim.text import nearest_name
 LOOKED_AT = 20  # first lines of a file: half of them must have the form, and the reader reports the others by number
 MOST_NAMED = 3  # most files named in a note
 MOST_FILES = 5_000
+ASKED = "; --judgments FILE names the judgments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class ForeignFiles:
         """The file of judgments; None if there is none, an error if there are several."""
         if len(self.qrels) > 1:
             names = ", ".join(str(path.relative_to(folder)) for path in self.qrels)
-            raise InputError(f"{folder}: {names} all look like judgments, expected one: name it with --judgments FILE")
+            raise InputError(f"{folder}: {names} all look like judgments, expected one of them{ASKED}")
         return self.qrels[0] if self.qrels else None
 
     def sentence(self, folder: Path, judgments: Path | None, known: Container[str] = ()) -> str:
@@ -90,19 +94,36 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    return _has_form(path, 6, lambda row: _is_number(row[3]) and _is_number(row[4]))
+    head = _head(path)
+    columns = _columns(head, RUNS)
+    graded = {"grade", "relevance", "rel", "label"} & columns or columns == {"query-id", "corpus-id", "score"}
+    return bool(columns and not graded) or _has_form(head, 6, lambda row: _is_number(row[3]) and _is_number(row[4]))
 
 
 def _is_qrels(path: Path) -> bool:
-    return _has_form(path, 4, lambda row: _is_number(row[3]))
+    head = _head(path)
+    return bool(_columns(head, JUDGMENTS_KIND)) or _has_form(head, 4, lambda row: _is_number(row[3]))
 
 
-def _has_form(path: Path, columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:
-    """True if most of the first lines have a form; False for files that are not text."""
+def _head(path: Path) -> list[str]:
+    """The first lines of a file; none if it is not text."""
     try:
-        rows = [text.split() for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
+        return [text for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
     except (FormatError, InputError):
-        return False
+        return []
+
+
+def _columns(head: Sequence[str], schema: Schema) -> set[str]:
+    """The names in a header with query, document, and a number of a kind; none without one."""
+    names = {name.strip('" ') for name in re.split(r"[\t,;]", head[0])} if head else set[str]()
+    columns = schema.columns
+    wanted = [columns["query"], columns["document"], [name for one in schema.numbers for name in columns[one]]]
+    return names if all(names.intersection(some) for some in wanted) else set()
+
+
+def _has_form(head: Sequence[str], columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:
+    """True if most of the first lines have a form."""
+    rows = [text.split() for text in head]
     return 2 * sum(len(row) == columns and fits(row) for row in rows) > len(rows)
 
 
@@ -123,10 +144,8 @@ PARTS = (
     "documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, COMPARISONS, "collection.toml",
     TASK_FILE, ARRIVALS,
 )  # fmt: skip
-KINDS = (
-    "", "csv", "json", "jsonl", "ods", "qrel", "qrels", "run", "tab", "toml", "trec", "tsv", "txt", "xls", "xlsx",
-    "xml", "yaml", "yml",
-)  # fmt: skip
+READ = ("", "csv", "json", "jsonl", "parquet", "qrel", "qrels", "run", "tab", "trec", "tsv", "txt", "xml")
+KINDS = (*READ, "ods", "toml", "xls", "xlsx", "yaml", "yml")
 STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
 
 
@@ -163,9 +182,31 @@ def find_file(folder: Path, *names: str) -> Path | None:
     return found[0] if found else None
 
 
+def find_table(folder: Path, names: Sequence[str], *others: str) -> Path | None:
+    """The file with one of our names, or else the one with another kind of ending, or with names of other tools.
+
+    others  further beginnings of names, such as qrels for qrels.test.txt; also the name of a folder that holds it
+    """
+    if (own := find_file(folder, *names)) is not None:
+        return own
+    stems = {name.partition(".")[0] for name in (*names, *others)}
+    inside = [path for stem in others if (folder / stem).is_dir() for path in sorted((folder / stem).iterdir())]
+    there = [*sorted(folder.iterdir()), *inside]
+    found = [path for path in there if path.is_file() and (path in inside or path.name.partition(".")[0] in stems)]
+    found = [path for path in found if not path.name.startswith(".") and _ending(path) in READ]
+    if len(found) > 1:
+        listed = ", ".join(str(path.relative_to(folder)) for path in found)
+        raise InputError(f"{folder}: {listed} all look like {names[0].partition('.')[0]}, expected one of them{ASKED}")
+    return found[0] if found else None
+
+
+def _ending(path: Path) -> str:
+    return path.name.removesuffix(".gz").rpartition(".")[2].lower() if "." in path.name.removesuffix(".gz") else ""
+
+
 def find_runs(folder: Path) -> list[Path]:
     """The run files of a collection: runs.trec, all visible files in the folder runs, or any files with TREC runs."""
-    file = find_file(folder, "runs.trec")
+    file = _run_file(folder)
     many = folder / "runs"
     if file and many.is_dir():
         raise InputError(f"{file}: a folder runs exists too, expected only one of them")
@@ -186,7 +227,11 @@ def find_runs(folder: Path) -> list[Path]:
 
 def names_its_runs(folder: Path) -> bool:
     """True if a folder has runs under audiosim's own file names."""
-    return find_file(folder, "runs.trec") is not None or (folder / "runs").is_dir()
+    return _run_file(folder) is not None or (folder / "runs").is_dir()
+
+
+def _run_file(folder: Path) -> Path | None:
+    return find_file(folder, "runs.trec", *(f"runs.{kind}" for kind in READ if kind not in ("", "trec")))
 
 
 def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None:
@@ -202,7 +247,7 @@ def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         name = path.name.removesuffix(".gz")
         own, _, kind = name.partition(".")
-        stem = nearest_name(own, STEMS) if kind.lower() in KINDS else None
+        stem = nearest_name(own, STEMS) if kind.rpartition(".")[2].lower() in KINDS else None
         if path not in taken and name not in PARTS and stem is not None and not found[stem]:
             raise InputError(f"{path} is ignored: rename it to {STEMS[stem]}, or remove it")
 
@@ -257,18 +302,21 @@ class FolderFiles:
         if not isinstance(judgments, str | PathLike | None):
             raise InputError(f"expected a file of judgments, or none for no judgments, got {judgments!r}")
         foreign = ForeignFiles() if names_its_runs(folder) else recognise_files(folder)
-        check_names(folder, judgments is None, {*foreign.runs, *foreign.qrels})
-        own = find_file(folder, *JUDGMENTS) if judgments is None else Path(judgments)
+        own = None if judgments is None else Path(judgments)
         if own is None:
-            own = foreign.the_judgments(folder)
+            own = foreign.the_judgments(folder) if foreign.runs else find_table(folder, JUDGMENTS, "qrels")
+        tables = [find_table(folder, (name,)) for name in ("documents.tsv", "queries.tsv", "systems.tsv", COMPARISONS)]
+        documents, queries, systems, comparisons = tables
+        runs = list(foreign.runs) or find_runs(folder)
+        check_names(folder, judgments is None, {*foreign.runs, *foreign.qrels, *runs, *filter(None, (own, *tables))})
         return cls(
             settings=find_file(folder, "collection.toml"),
-            documents=find_file(folder, "documents.tsv"),
-            queries=find_file(folder, "queries.tsv"),
-            systems=find_file(folder, "systems.tsv"),
-            runs=list(foreign.runs) or find_runs(folder),
+            documents=documents,
+            queries=queries,
+            systems=systems,
+            runs=runs,
             judgments=None if str(judgments) == "none" else own,
-            comparisons=None if str(judgments) == "none" else find_file(folder, COMPARISONS),
+            comparisons=None if str(judgments) == "none" else comparisons,
             task=find_file(folder, TASK_FILE),
             guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
         )

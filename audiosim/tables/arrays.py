@@ -104,7 +104,7 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
 
     keys  combinations of key columns, in order of preference: the first one present is used
     """
-    _, parquet = _pyarrow(path, "reading")
+    _, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
             columns = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
@@ -123,7 +123,7 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
 
 def parquet_table(path: Path) -> Table:
     """The table of a Parquet file: texts, numbers and missing cells."""
-    _, parquet = _pyarrow(path, "reading")
+    _, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
             names = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
@@ -145,7 +145,7 @@ def parquet_portions(
     words    names of columns with text, None where empty
     size     rows of a portion
     """
-    arrow, parquet = _pyarrow(path, "reading")
+    arrow, parquet = _pyarrow()
     try:
         # A row group may hold all rows; a buffer avoids reading it into memory as a whole.
         with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
@@ -172,7 +172,7 @@ def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[s
 
     portions  one or more portions with the same columns: arrays of numbers, or sequences of words
     """
-    arrow, parquet = _pyarrow(path, "writing")
+    arrow, parquet = _pyarrow()
     beside = path.resolve().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         writer = None
@@ -193,13 +193,11 @@ def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[s
         beside.unlink(missing_ok=True)
 
 
-def _pyarrow(path: Path, doing: str) -> tuple[Any, Any]:
-    """The package for Parquet files and its module `parquet`; an error that says what to install."""
-    try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError(f'{path}: {doing} Parquet needs pyarrow: pip install "audiosim[parquet]"') from None
+def _pyarrow() -> tuple[Any, Any]:
+    """The package for Parquet files and its module `parquet`, imported where they are needed."""
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     return arrow, parquet
 
 

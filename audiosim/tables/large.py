@@ -47,6 +47,7 @@ def _columns(
     import pyarrow as arrow  # a tenth of a second, which only large files are worth
     from pyarrow import csv
 
+    quote = '"' if sign in ",;" else False
     words = arrow.dictionary(arrow.int32(), arrow.string())
     kinds = dict.fromkeys(schema.numbers, arrow.float64()) | dict.fromkeys(schema.whole, arrow.int64())
     known = {name: kinds.get(own, words) for own, some in schema.columns.items() for name in some}
@@ -59,8 +60,10 @@ def _columns(
             return None
         found = csv.read_csv(
             source,
-            read_options=csv.ReadOptions(column_names=list(names), skip_rows=0 if head is None else 1, block_size=BLOCK),
-            parse_options=csv.ParseOptions(delimiter=sign, quote_char='"' if sign in ",;" else False, ignore_empty_lines=False),
+            read_options=csv.ReadOptions(
+                column_names=list(names), skip_rows=0 if head is None else 1, block_size=BLOCK
+            ),
+            parse_options=csv.ParseOptions(delimiter=sign, quote_char=quote, ignore_empty_lines=False),
             convert_options=csv.ConvertOptions(
                 column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
             ),
@@ -74,9 +77,10 @@ def _columns(
             column = column.unify_dictionaries().combine_chunks()
             columns[name] = Words(tuple(column.dictionary.to_pylist()), column.indices.to_numpy())
         else:
-            columns[name] = column.to_numpy()
-            if not np.isfinite(columns[name]).all():
+            numbers = column.to_numpy()
+            if not np.isfinite(numbers).all():
                 return None
+            columns[name] = numbers
     return columns
 
 

@@ -104,8 +104,11 @@ def split_line(path: Path, number: int, text: str, separator: str | None) -> lis
 
 def _ragged(path: Path, number: int, wanted: int, found: int, head: int | None) -> FormatError:
     where = "on the lines above" if head is None else "in the header"
+    hint = _spaces(head is None and 0 < found - wanted < 3)
     return FormatError(
-        path, number, f"expected {wanted} columns as {where}, found {found}{_spaces(head is None and 0 < found - wanted < 3)}"
+        path,
+        number,
+        f"expected {wanted} columns as {where}, found {found}{hint}",
     )
 
 

@@ -54,6 +54,8 @@ class Schema:
 
     def settled(self, table: Table) -> Table:
         """The table with our names of columns; an error if a column is missing, misspelt or unknown."""
+        if not len(table) and not isinstance(table.source, Path):
+            return table.with_columns({name: [] for name in self.columns})
         given, found = list(table.columns), dict[str, str]()
         for name, words in self.columns.items():
             own = next((word for word in words if word in table.columns and word not in found.values()), None)
@@ -71,8 +73,9 @@ class Schema:
             self._check_misspelt(table, found, others)
         elif others:
             raise table.error(first_row(table, others[0]), self._unknown(others[0]))
-        if not len(table) and table.head is not None:
-            raise table.error(None, f"the file ends after its header, expected {self.what} below it")
+        if not len(table) and isinstance(table.source, Path):
+            where = "holds nothing" if table.head is None else "ends after its header"
+            raise table.error(None, f"the file {where}, expected {self.what}{' below it' if table.head else ''}")
         more = {name: table.columns[name] for name in others} if self.kept else {}
         return table.with_columns({name: table.columns[own] for name, own in found.items()} | more)
 

@@ -58,7 +58,9 @@ PROMPTS = ("prompts", "prompt", "queries", "query", "references", "reference")  
 SUFFIX = ".txt"
 TABLE = "prompts.tsv"
 COLUMNS = (PROMPT, "text")
-PROMPTS_TABLE = Schema("prompts", f"a header with {' and '.join(COLUMNS)}", {name: (name,) for name in COLUMNS}, COLUMNS)
+PROMPTS_TABLE = Schema(
+    "prompts", f"a header with {' and '.join(COLUMNS)}", {name: (name,) for name in COLUMNS}, COLUMNS
+)
 
 
 def is_prompt(path: Path) -> bool:

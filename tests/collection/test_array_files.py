@@ -201,9 +201,3 @@ def test_a_parquet_file_that_cannot_be_completed_leaves_the_one_before(tmp_path)
     assert (path.read_text(), [*tmp_path.iterdir()]) == ("before", [path])
     with pytest.raises(InputError, match=r"rows.parquet: cannot be written: No such file or directory"):
         write_parquet(tmp_path / "nowhere" / "rows.parquet", [{"x": np.arange(3.0)}])
-
-
-def test_writing_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InputError, match="writing Parquet needs pyarrow: pip install"):
-        write_parquet(tmp_path / "rows.parquet", [])

@@ -80,7 +80,7 @@ FULL = {
     "systems.tsv": "system\tteam\nS\tT\nnot here\tU\n",
     "runs.trec": RUN,
     "judgments.csv": "query,document,broad,assessor\nq,a,2,ann\n",
-    "collection.toml": 'name = "Small"\nscale = "broad"\ncutoff = 1\nnot_artists = ["Various Artists"]\n',
+    "collection.toml": 'name = "Small"\nscale = "broad"\ncutoff = 1\nnot_artists = ["several"]\n',
 }
 
 
@@ -110,12 +110,16 @@ def test_the_files_of_the_folder_runs_are_read_by_name_but_for_hidden_ones(tmp_p
 
 def test_artists_that_are_none_do_not_remove_results_of_a_mirex_file(tmp_path):
     matrix = "M\n1\tb.wav\n2\ta.wav\n3\tc.wav\nQ/R\t1\t2\t3\n1\t0\t1\t2\n"
-    documents = "document\tartist\na\tVarious Artists\nb\tVarious Artists\n"
+    documents = "document\tartist\na\tseveral\nb\tseveral\n"
     files = {"runs.trec": matrix, "documents.tsv": documents, "queries.tsv": "query\tdocument\nq\tb\n"}
     folder = folder_of(tmp_path, files)
     assert Collection.load(folder).runs[0].rankings == {"q": ("c",)}
-    (folder / "collection.toml").write_text('not_artists = ["Various Artists"]\n')
+    (folder / "collection.toml").write_text('not_artists = ["several"]\n')
     assert Collection.load(folder).runs[0].rankings == {"q": ("a", "c")}
+    (folder / "collection.toml").unlink()
+    for name in ("Various Artists", "UNKNOWN ARTIST"):
+        (folder / "documents.tsv").write_text(documents.replace("several", name))
+        assert Collection.load(folder).runs[0].rankings == {"q": ("a", "c")}
 
 
 ERRORS = {
@@ -332,14 +336,13 @@ def test_how_much_of_each_file_meets_the_runs_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("documents.csv", "documents.tsv"),
+        ("documents.xlsx", "documents.tsv"),
         ("Documents.TSV", "documents.tsv"),
         ("document.tsv.gz", "documents.tsv"),
-        ("queries.txt", "queries.tsv"),
         ("sytems.tsv", "systems.tsv"),
         ("judgements.qrels", "judgments.qrels"),
-        ("judgments.txt", "judgments.qrels"),
-        ("qrels.txt", "judgments.qrels"),
+        ("judgement.txt", "judgments.qrels"),
+        ("qrel.txt", "judgments.qrels"),
         ("collection.yaml", "collection.toml"),
     ],
 )

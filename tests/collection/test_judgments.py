@@ -126,7 +126,7 @@ ERRORS = {
     "q 0 d good\n": r":1: expected a finite number for grade, found 'good'$",
     "query,grade\nq,1\n": r":1: expected a column document in the header, found query, grade$",
     "query,document,grade,grade\n": r":1: the header names column grade twice, expected it once$",
-    "query,document,asessor\n": r":1: unknown column asessor, did you mean assessor\? Rename it to assessor, or to some",
+    "query,document,asessor\n": r":1: unknown column asessor, did you mean assessor\? Rename it to assessor, or to",
     "query,document,grade\nq,d,1,ann\n": r":2: expected 3 columns as in the header, found 4$",
     'query,document,grade\nq,"d,1\n': r":2: not CSV: unexpected end of data, expected one record per line$",
     "query,document,grade\n,d,1\n": r":2: the query is empty, expected an identifier$",
