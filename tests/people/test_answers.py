@@ -55,8 +55,8 @@ def test_a_scale_without_grades_is_refused(write):
 @pytest.mark.parametrize(
     ("lines", "where", "message"),
     [
-        ([], 1, "the file is empty, expected a header with answer, query and the documents and grades"),
-        ([HEADER], 1, "there is no answer below the header, expected at least one"),
+        ([], 1, "the file is empty, expected a header with answer, query and the documents"),
+        ([HEADER], 1, "the file ends after its header, expected answers below it"),
         (
             [HEADER.replace("broad_", "rough_")],
             1,
