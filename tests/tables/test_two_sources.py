@@ -71,7 +71,7 @@ TEXTS = {
 
 
 def outcome(path, kind, size, monkeypatch):
-    """What comes of a file: its values and notes, or its error."""
+    """Values and notes of a file, or its error."""
     monkeypatch.setattr(large, "LARGE", size)
     said = []
     try:
