@@ -49,7 +49,7 @@ def test_evaluate_and_estimate_agree_with_trec_eval_to_the_digit(plain):
     # A precision at k and an ideal of k need k results: trec_eval has those of single cutoffs.
     cutoff = 5 if collection.cutoff == 5 else 1
     theirs = trec_eval(plain, [name.format(cutoff) for name in MEASURES.values()])
-    assert audiosim.predict(collection, "uniform").rows == ()  # everything is judged
+    assert audiosim.predict(collection, "uniform").pairs == ()  # everything is judged
     for ours, name in MEASURES.items():
         measure = ours.format(cutoff)
         expected = {system: {q: of[name.format(cutoff)] for q, of in found.items()} for system, found in theirs.items()}
