@@ -141,7 +141,10 @@ def test_the_page_shows_the_ranking_that_the_service_tells(browse, campaign):
         listed = [above[names[place], other] for other in names[place + 1 :]]
         assert row[0] == f"{place + 1} {names[place]}"
         assert [int(said) for said in row[1:] if said] == [int(100 * one + 1e-9) for one in listed]
-    assert page.inner_text("#verdict-about").startswith(ranking["sentence"])
+    said = page.inner_text("#verdict-about")
+    assert said.startswith(ranking["sentence"])
+    assert ranking["notes"]
+    assert said.endswith("".join(f" {note}." for note in ranking["notes"]))
     assert page.inner_text("#fit") == ranking["fit_sentence"]
     least = min(ranking["pairs"], key=lambda pair: pair["confidence"])
     assert page.inner_text("#least li").startswith(f"{least['a']} above {least['b']}: ")

@@ -20,7 +20,7 @@ def locked(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "log", "--listen", 0, "--db", database) as running:
+    with commanded([demo], tmp_path / "log", "--listen", 0, "--db", database, "--model", "mout") as running:
         yield running, secret
 
 
@@ -52,6 +52,9 @@ def test_an_organiser_makes_a_link_that_shows_the_results_until_it_is_revoked(lo
         found = http.get("/v1/collections/demo/ranking", headers={"Authorization": f"Bearer {secret}"}).json()
     rows = reader.eval_on_selector("#ranking", ROWS)
     assert rows == [[one["system"], f"{one['expectation']:.3f}"] for one in found["systems"]]
+    (fallen,) = found["notes"]
+    assert fallen.startswith("historical-fine predicts 13 of the 600 unjudged pairs in place of mout-fine: ")
+    assert f" {fallen}." in reader.inner_text("#verdict-about")
     assert reader.evaluate("fetch('/v1/collections/demo/campaign').then(one => one.status)") == 401
     watch.expected.append("status of 401")
     reader.evaluate(AXE.read_text(encoding="utf-8"))
