@@ -135,7 +135,7 @@ def judge(walk: Walk, page: Page, link: str, name: str, most: int, listen_s: flo
             if not page.locator("#screen-desk").is_visible():
                 break
             where = page.locator("#where").inner_text()
-            page.wait_for_function("() => document.querySelector('#play-text').textContent === 'Pause'")
+            page.wait_for_function("() => document.querySelector('#play .either > :not(.off)').textContent === 'Pause'")
             page.wait_for_timeout(1000 * listen_s + SPARE_MS)  # the query plays by itself
             walk.click(page, "#hear-candidate")
             expect(page.locator("#form input[type=range].unset")).to_have_count(2)
@@ -156,7 +156,7 @@ def judge(walk: Walk, page: Page, link: str, name: str, most: int, listen_s: flo
 def publish(walk: Walk, page: Page) -> str:
     """Close and publish; return the address of the page."""
     with walk.part("close and publish", page):
-        walk.click(page, "#tab-publish")
+        walk.click(page, "#tab-results")
         walk.type(page, "#publish-authors", "Cem Stranger")
         walk.click(page, "#publish-make")
         expect(page.locator("#publish-said a")).to_be_visible()

@@ -101,7 +101,7 @@ class ComparisonQueue:
             values, values_at = self._values(selection, assessor, now), self._ledger.seconds
             seconds = {kind: values_at.expected(kind, assessor) for kind in (GRADE, COMPARISON)}
             free = self._queue.free(self._ledger, selection, now, assessor)
-            comparisons = [one for one in self._ledger.comparisons.leases(now) if one.assessor == assessor]
+            comparisons = self._held(assessor, now)
             pairs = [lease for lease in self._ledger.leases(now) if lease.assessor == assessor]
         if values is None:
             return Worth(GRADE, 0.0, 0.0)
@@ -134,8 +134,7 @@ class ComparisonQueue:
         return [one for one in self.leases(assessor) if (assessor, one.query, frozenset(one[1:3])) in wanted]
 
     def _choose(self, selection: Selection, count: int, assessor: str, now: datetime) -> list[PairedComparison]:
-        held = [one for one in self._ledger.comparisons.leases(now) if one.assessor == assessor]
-        chosen = [PairedComparison(one.query, one.document_a, one.document_b, "=", assessor) for one in held][:count]
+        chosen = self._held(assessor, now)[:count]
         values = self._values(selection, assessor, now)
         if values is None:
             return chosen
@@ -148,6 +147,13 @@ class ComparisonQueue:
                 taken |= {first, second}
                 chosen.append(self._comparison(first, second, assessor))
         return chosen
+
+    def _held(self, assessor: str, now: datetime) -> list[PairedComparison]:
+        """The comparisons on lease to an assessor, without those of which they cannot judge a document."""
+        leases = (one for one in self._ledger.comparisons.leases(now) if one.assessor == assessor)
+        held = [PairedComparison(one.query, one.document_a, one.document_b, "=", assessor) for one in leases]
+        cannot = self._ledger.cannot
+        return [one for one in held if not any(assessor in cannot.get(pair, {}) for pair in one.pairs)]
 
     def _values(self, selection: Selection, assessor: str, now: datetime) -> ComparisonValues | None:
         """Values of comparisons for an assessor; 0 for those that they made or that are leased to anyone."""

@@ -114,6 +114,8 @@ def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list
     undone = ledger.record(undo.refers).event
     if undone.kind == "comparison":
         return [comparison_lease(undone.comparison, undo.assessor, now, lease_s)]
+    if undone.kind == "cannot" and ledger.comparisons.shown(undone.pair, undo.assessor) is not None:
+        return []  # the comparison that showed the pair is still leased
     # The pair may be with somebody else by now; two leases of one pair would hand it out twice.
     held = ledger.lease(undone.pair, now)
     kind = "again" if undone.kind == "repeat" else "lease"

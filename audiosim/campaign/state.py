@@ -60,6 +60,7 @@ class Comparisons:
         self._answers: dict[Compares, dict[int, Event]] = {}  # answers not withdrawn, oldest first
         self._leases: dict[Compares, ComparisonLease] = {}
         self._handed: dict[Compares, float] = {}  # time of first handing out, in seconds since 1970
+        self._shown: dict[tuple[Pair, str], float] = {}  # the same of each pair in them, by person
 
     def answer(self, number: int, event: Event) -> None:
         """Add an answer."""
@@ -80,7 +81,10 @@ class Comparisons:
         """Add a lease."""
         one = event.comparison
         what = what_compares(one)
-        self._handed.setdefault(what, parse_time(event.time).timestamp())
+        began = parse_time(event.time).timestamp()
+        self._handed.setdefault(what, began)
+        for pair in one.pairs:
+            self._shown.setdefault((pair, one.assessor), began)
         self._leases.pop(what, None)
         until = parse_time(event.until)
         self._leases[what] = ComparisonLease(one.query, one.document_a, one.document_b, one.assessor, until)
@@ -104,6 +108,10 @@ class Comparisons:
     def handed(self, event: Event) -> float | None:
         """Time at which a comparison was first handed to its assessor, in seconds since 1970; None: never."""
         return self._handed.get(what_compares(event.comparison))
+
+    def shown(self, pair: Pair, assessor: str) -> float | None:
+        """Time at which a pair was first handed to a person in a comparison, in seconds since 1970; None: never."""
+        return self._shown.get((pair, assessor))
 
     def leases(self, now: datetime) -> list[ComparisonLease]:
         """The current leases, in the order in which they were handed out."""
@@ -355,7 +363,10 @@ class Ledger:
         """Time at which an answer's pair or comparison was first handed out, in seconds since 1970; None: never."""
         if event.kind == "comparison":
             return self.comparisons.handed(event)
-        return self._handed.get((event.pair, event.assessor))
+        handed = self._handed.get((event.pair, event.assessor))
+        if handed is None and event.kind == "cannot":
+            return self.comparisons.shown(event.pair, event.assessor)
+        return handed
 
     def _compare(self, number: int, event: Event) -> Change | None:
         what = what_compares(event.comparison)

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -27,7 +28,7 @@ from audiosim.ranking.stopping import StoppingRule, as_stopping_rule, parse_stop
 from audiosim.service.process.learning import Errands
 from audiosim.tables.text import every_line
 
-LISTEN_S = 5.0
+LISTEN_S, LONGEST_LISTEN_S = 5.0, 600.0
 WAIT_S = 2.0  # longest wait for other writers, and for an answer of the database
 
 
@@ -129,12 +130,20 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     stopping_rule   condition under which judging may stop, such as confidence=0.95
     selection_rule  rule that chooses the pairs to judge, such as drawn
     model           published model, such as joint
+    twice           share of the pairs that two people judge, 0 to 1
+    comparisons     comparisons among the questions: none, some or only
+    candidates      candidates on a page, 1 to 8
+    listen          seconds to listen to each clip before an answer, at most 600
     """
 
     measure: str | None = None
     stopping_rule: str | None = None
     selection_rule: str | None = None
     model: str | None = None
+    twice: float | None = None
+    comparisons: str | None = None
+    candidates: int | None = None
+    listen: float | None = None
 
     def __post_init__(self) -> None:
         if self.measure is not None:
@@ -145,6 +154,9 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
             _check_known("selection rule", self.selection_rule, SELECTION_RULE_POINT.names())
         if self.model is not None:
             _check_known("model", self.model, published_models())
+        self._handed(CampaignSettings())
+        if self.listen is not None and not 0 <= self.listen <= LONGEST_LISTEN_S:
+            raise InputError(f"seconds to listen must be from 0 to {LONGEST_LISTEN_S:g}, got {self.listen:g}")
 
     @classmethod
     def of(cls, folder: str | Path | None) -> "CampaignFile":
@@ -160,11 +172,16 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     def of_judging(self, judging: Judging) -> Judging:
         """The service's settings, replaced by these where given."""
-        settings = judging.settings
-        if self.selection_rule is not None:
-            settings = replace(settings, selection_rule=self.selection_rule)
         rule = judging.stopping_rule if self.stopping_rule is None else parse_stopping_rule(self.stopping_rule)
-        return replace(judging, measure=self.measure or judging.measure, stopping_rule=rule, settings=settings)
+        listen_s = judging.listen_s if self.listen is None else self.listen
+        measure, settings = self.measure or judging.measure, self._handed(judging.settings)
+        return replace(judging, measure=measure, stopping_rule=rule, settings=settings, listen_s=listen_s)
+
+    def _handed(self, settings: CampaignSettings) -> CampaignSettings:
+        """Settings for handing pairs out, replaced by these where given."""
+        names = ("selection_rule", "twice", "comparisons", "candidates")
+        given: dict[str, Any] = {name: said for name in names if (said := getattr(self, name)) is not None}
+        return replace(settings, **given)
 
     def lines(self) -> list[str]:
         """The lines of the file."""

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -112,25 +112,28 @@ class DraftFile:
     kind    kind of file
     size    in bytes
     said    one line on its contents; empty if they were not read
+    sent    its name on the sender's device, with folders
     """
 
     name: str
     kind: Kind
     size: int
     said: str = ""
+    sent: str = ""
 
 
-def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
+def place_of(name: str, kind: Kind | None, head: bytes, joined: bool = False) -> tuple[Kind, str]:
     """The kind of a file, and its path in the folder.
 
     name  as sent, with folders
     kind  None: by its name, or else by its first line
     head  its first bytes
+    joined  True to name runs and judges by their folders, too, because another folder has a file of the same name
     """
     parts = _parts(name)
     found = kind or _kind(parts, head)
     last = parts[-1]
-    if found in ("runs", "judge"):  # two folders may have files of the same name
+    if found in ("runs", "judge") and joined:
         last = _joined(parts, RUNS if found == "runs" else JUDGES)
     if found == "recording":
         return found, "/".join([SOUNDS, *(parts[1:] if parts[0] == SOUNDS and len(parts) > 1 else parts)])
@@ -149,6 +152,14 @@ def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
         known = plain if plain in JUDGMENTS else f"{stem}.{_judgment_suffix(plain, stem)}"
         return found, known + _packed(last)
     return found, TABLES[found] + _packed(last)
+
+
+def _kind_at(place: str) -> Kind:
+    return KIND_IN.get(place.partition("/")[0].removesuffix(".gz"), "judgments")
+
+
+def _last(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).name
 
 
 def _parts(name: str) -> list[str]:
@@ -278,6 +289,7 @@ _READERS: dict[Kind, Callable[[Path], str]] = {
 
 DRAFTS = ".drafts"
 SETTINGS = ".settings.json"
+NAMES = ".names.json"  # of files as sent
 PARTS = ".parts"
 MOST_DRAFTS = 50
 MOST_FILES = 20_000
@@ -344,12 +356,20 @@ class Draft:
 
     def files(self) -> list[DraftFile]:
         """Its files, without a look at their contents."""
-        return [self._listed(path) for path in self.paths()]
+        sent = self._sent()
+        return [self._listed(path, sent) for path in self.paths()]
 
-    def _listed(self, path: Path) -> DraftFile:
+    def _listed(self, path: Path, sent: Mapping[str, str]) -> DraftFile:
         name = path.relative_to(self.folder).as_posix()
-        first = name.partition("/")[0]
-        return DraftFile(name, KIND_IN.get(first.removesuffix(".gz"), "judgments"), path.stat().st_size)
+        return DraftFile(
+            name, _kind_at(name), path.stat().st_size, sent=sent.get(name, name.removeprefix(f"{SOUNDS}/"))
+        )
+
+    def _sent(self) -> dict[str, str]:
+        """Names of the present files as sent, by their paths in the folder."""
+        path = self.folder / NAMES
+        sent = msgspec.json.decode(path.read_bytes(), type=dict[str, str]) if path.exists() else {}
+        return {place: name for place, name in sent.items() if (self.folder / place).is_file()}
 
     def put(self, name: str, content: bytes, kind: Kind | None = None) -> DraftFile:
         """Add or replace a file, once it can be read as every command reads it; an error changes nothing.
@@ -357,7 +377,11 @@ class Draft:
         name  as sent, with folders
         kind  None: by its name and first line
         """
+        sent = self._sent()
         found, place = place_of(name, kind, content[:HEAD])
+        twins = [at for at, was in sent.items() if _last(was) == _last(name) and _kind_at(at) == found]
+        if any(sent[at] != name for at in twins):
+            place = place_of(name, found, b"", joined=True)[1]
         target = self.folder / place
         there = self.paths()
         before = target.stat().st_size if target.is_file() else 0
@@ -371,9 +395,15 @@ class Draft:
             with named_from(aside, place, name):
                 said = within(reading_s(len(content)), lambda: check_file(copy, found))
             self._clear(found, place)
+            for at in twins:  # the first of a name gets its folders, too, once there is another
+                further = place_of(sent[at], found, b"", joined=len(twins) > 1 or sent[at] != name)[1]
+                (self.folder / at).rename(self.folder / further)
+                sent[further] = sent.pop(at)
             target.parent.mkdir(parents=True, exist_ok=True)
             copy.replace(target)
-        return DraftFile(place, found, len(content), said)
+            if found not in ("recording", "prompt"):  # these keep their paths, and are many
+                write_texts({self.folder / NAMES: msgspec.json.encode(sent | {place: name})})
+        return DraftFile(place, found, len(content), said, name)
 
     def _check_room(self, there: list[Path], more: int) -> None:
         parts = self.folder / PARTS

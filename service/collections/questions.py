@@ -106,7 +106,7 @@ ASKS = ("fine", "broad", "both")
 BROADLY = Question(
     "broad",
     "choice",
-    "Broadly",
+    "Overall",
     BROAD.levels,
     ("Not similar", "Somewhat similar", "Very similar"),
     required=True,
@@ -115,12 +115,14 @@ BROADLY = Question(
 FINELY = Question(
     "fine",
     "slider",
-    "Finely, from 0 to 100",
+    "Exact score, 0-100",
     FINE.levels,
     ends=("nothing alike", "sounds the same"),
     required=True,
     grade=True,
 )
+# Each of them where it is the only grade.
+GRADES_ALONE = {one.name: msgspec.structs.replace(one, text=YOUR_GRADE) for one in (BROADLY, FINELY)}
 # Asked about every pair, after its grades and the organiser's own questions.
 STANDARD = (Question("note", "text", "Add a note"),)
 # Reasons on the page why a pair cannot be judged; a program may give any.
@@ -179,11 +181,12 @@ class Questions:
                 return own
             ask = self.task.table.grades or None
         if ask is None:
-            usual = {FINE.name: both, BROAD.name: (BROADLY,)}
-            return usual.get(self.scale.name, (_own_grade(self.scale),))
+            ask = self.scale.name
+            if ask not in GRADES_ALONE:
+                return (_own_grade(self.scale),)
         if ask not in ASKS:
             raise InputError(f"unknown setting ask={ask!r:.80}, expected {', '.join(ASKS)}")
-        chosen = both if ask == "both" else tuple(one for one in both if one.name == ask)
+        chosen = both if ask == "both" else (GRADES_ALONE[ask],)
         if self.scale.name not in {one.name for one in chosen}:
             raise InputError(f"ask={ask} leaves out the grade that counts, on the {self.scale.name} scale")
         return chosen

@@ -170,17 +170,18 @@ async def remove_file(home: HomeDep, draft: str, name: FileQuery) -> Response:
 
 
 @router.get("/drafts/{draft}/check")
-async def check_draft(home: HomeDep, draft: str) -> DraftCheckOut:
+async def check_draft(served: ServedDep, home: HomeDep, draft: str) -> DraftCheckOut:
     """Check the whole collection, as `audiosim check` does."""
-    return await _work(home, draft, _checked)
+    return await _work(home, draft, lambda _, one: _checked(one, served))
 
 
-def _checked(home: Home, draft: Draft) -> DraftCheckOut:
+def _checked(draft: Draft, served: Served) -> DraftCheckOut:
     try:
         with draft.assembled() as (found, folder):
             said = check(found, folder=folder).to_dict()
             readings = [one.line.replace(f"{folder}/", "") for one in found.readings]
-            return DraftCheckOut.from_domain(found, said, readings)
+            asked = draft.settings.campaign.of_judging(served.judging).settings.comparisons
+            return DraftCheckOut.from_domain(found, said, readings, asked)
     except InputError as error:
         return DraftCheckOut.failed(error)
 

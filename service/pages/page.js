@@ -45,6 +45,53 @@ export function announce(text) {
   announcer.textContent = announcer.textContent === text ? `${text}\u00a0` : text;
 }
 
+/** Let a frame say that it scrolls, while its content does not fit into it. */
+export function saysScrolling(frame) {
+  const look = () => {
+    const ways = [frame.scrollWidth > frame.clientWidth + 1 && "sideways", frame.scrollHeight > frame.clientHeight + 1 && "down"].filter(Boolean);
+    if (ways.length) frame.dataset.scrolls = `Scroll ${ways.join(" and ")} for more`;
+    else delete frame.dataset.scrolls;
+  };
+  const watch = new ResizeObserver(look);
+  for (const one of [frame, ...frame.children]) watch.observe(one);
+}
+
+/** Save a text as a file of this device. */
+export function saveFile(name, text, type) {
+  const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+  element("a", { href: address, download: name }).click();
+  URL.revokeObjectURL(address);
+}
+
+/** Two texts in the room of the longer one, so that a button is as wide with either; `show` chooses the first or the
+other. */
+export function either(one, other) {
+  const both = element("span", { class: "either" }, element("span", {}, one), element("span", { class: "off" }, other));
+  return { both, show: (first) => [...both.children].forEach((text, place) => text.classList.toggle("off", first === Boolean(place))) };
+}
+
+/** Make a button copy a field; returns a function that selects the field, with another value. */
+export function copying(button, field) {
+  const label = either("Copy", "Copied");
+  button.replaceChildren(label.both);
+  button.addEventListener("click", async () => {
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      announce("Link copied");
+      label.show(false);
+    } catch {
+      announce("Link selected: copy it with the keyboard"); // the clipboard may be forbidden
+    }
+  });
+  return (value) => {
+    field.value = value;
+    label.show(true);
+    field.focus();
+    field.select();
+  };
+}
+
 /** A colour of base.css, such as "--accent", in the current theme: for canvases, which know no CSS variables. */
 export function colour(name) {
   const probe = element("i", { hidden: true });

@@ -1,6 +1,7 @@
 """The wire types of drafts: collections that organisers make in the browser."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
@@ -38,11 +39,12 @@ class NewDraftIn(Strict, forbid_unknown_fields=True):
 class DraftFileOut(Wire):
     """A file of a draft.
 
-    name     name of the file
+    name     path in the collection's folder
     kind     what the file holds, such as runs or judgments
     size     size in bytes
     said     line about its contents
     partial  true if it has not arrived completely: send the rest
+    sent     name as sent
     """
 
     name: str
@@ -50,25 +52,33 @@ class DraftFileOut(Wire):
     size: int
     said: str = ""
     partial: bool = False
+    sent: str = ""
 
     @classmethod
     def from_domain(cls, one: DraftFile) -> "DraftFileOut":
-        return cls(one.name, one.kind, one.size, one.said)
+        return cls(one.name, one.kind, one.size, one.said, sent=one.sent)
 
 
 class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Settings of a draft; empty ones are guessed, or taken from the service's settings.
 
     title           title of the collection
-    task            meaning of the grades in words
+    task            question that grades answer, above the clips
     scale           fine, broad, binary, or levels such as 0-3 or 0,1,2,5
     prompts         folder whose recordings are the prompts, if files came in folders
     stopping_rule   rule that ends the judging, such as confidence=0.95
     selection_rule  rule that chooses the pairs
-    question        question above the clips
+    twice           share of the pairs that two people judge, 0 to 1
+    comparisons     comparisons among the questions: none, some or only
+    candidates      candidates on a page, 1 to 8
+    listen          seconds to listen to each clip before an answer, at most 600
     instructions    text before the start
     consent         text to agree to before the start
     language        code of the language of these texts
+    kept_until      day after which nobody may be identified, such as 2027-12-31
+    break_after     answers between two suggested breaks
+    grades          both to ask for two grades on the fine scale; one by default
+    steps           levels that the control offers
     control         how a grade is given: buttons or slider
     labels          words of the grades, one a line
     aspects         aspects to grade, one a line: name, colon, question
@@ -86,10 +96,17 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     stopping_rule: DraftText = ""
     selection_rule: DraftText = ""
     model: DraftText = ""
-    question: DraftText = ""
+    twice: float | None = None
+    comparisons: DraftText = ""
+    candidates: int | None = None
+    listen: float | None = None
     instructions: DraftText = ""
     consent: DraftText = ""
     language: DraftText = ""
+    kept_until: DraftText = ""
+    break_after: int | None = None
+    grades: Literal["", "both"] = ""
+    steps: int | None = None
     control: Literal["", "buttons", "slider"] = ""
     labels: DraftText = ""
     aspects: DraftText = ""
@@ -100,7 +117,14 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     def to_domain(self) -> DraftSettings:
         """The settings, checked."""
         campaign = CampaignFile(
-            self.measure or None, self.stopping_rule or None, self.selection_rule or None, self.model or None
+            self.measure or None,
+            self.stopping_rule or None,
+            self.selection_rule or None,
+            self.model or None,
+            self.twice,
+            self.comparisons or None,
+            self.candidates,
+            self.listen,
         )
         return DraftSettings(
             self.title.strip(),
@@ -116,7 +140,10 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         """The task in the organiser's words; `labels` and `aspects` have one entry a line."""
         named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
         return TaskTable(
-            question=self.question,
+            kept_until=_day(self.kept_until),
+            break_after=self.break_after,
+            grades=self.grades,
+            steps=self.steps,
             instructions=self.instructions,
             consent=self.consent,
             language=self.language,
@@ -133,7 +160,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         campaign = said.campaign
         return cls(
             said.title,
-            said.task,
+            said.task or said.asked.question,
             said.scale,
             said.cutoff,
             said.prompts,
@@ -141,10 +168,17 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             campaign.stopping_rule or "",
             campaign.selection_rule or "",
             campaign.model or "",
-            said.asked.question,
+            campaign.twice,
+            campaign.comparisons or "",
+            campaign.candidates,
+            campaign.listen,
             said.asked.instructions,
             said.asked.consent,
             said.asked.language,
+            "" if said.asked.kept_until is None else said.asked.kept_until.isoformat(),
+            said.asked.break_after,
+            "both" if said.asked.grades == "both" else "",
+            said.asked.steps,
             said.asked.control,
             "\n".join(said.asked.labels),
             "\n".join(f"{one.name}: {one.question}" for one in said.asked.aspect),
@@ -152,6 +186,13 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             " ".join(said.asked.languages),
             " ".join(said.asked.devices),
         )
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        raise InputError(f"kept_until: expected a day such as 2027-12-31, got {text!r:.80}") from None
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -254,7 +295,7 @@ class DraftCheckOut(Wire):
     notes         guesses
     readings      a line for each file
     task          meaning of the grades in words
-    heading       text above the clips
+    heading       text above the clips: the question of task.toml, or else the task
     questions     questions about each pair
     example       a pair that would be asked; null if there is none
     instructions  text before the start
@@ -262,6 +303,7 @@ class DraftCheckOut(Wire):
     before        questions about the person before judging
     after         questions about the person after judging
     training      pairs with known answers, to begin with
+    comparisons   part of the questions that are comparisons: some, only or none
     """
 
     error: str = ""
@@ -283,6 +325,7 @@ class DraftCheckOut(Wire):
     before: list[Question] = field(default_factory=list)
     after: list[Question] = field(default_factory=list)
     training: list[DraftLessonOut] = field(default_factory=list)
+    comparisons: str = "none"
 
     @classmethod
     def failed(cls, error: InputError) -> "DraftCheckOut":
@@ -290,7 +333,9 @@ class DraftCheckOut(Wire):
         return cls(error=str(error))
 
     @classmethod
-    def from_domain(cls, found: Collection, said: Mapping[str, Any], readings: Sequence[str]) -> "DraftCheckOut":
+    def from_domain(
+        cls, found: Collection, said: Mapping[str, Any], readings: Sequence[str], comparisons: str
+    ) -> "DraftCheckOut":
         table = TaskTable() if found.assessor_task is None else found.assessor_task.table
         return cls(
             systems=[run.system for run in found.runs],
@@ -303,7 +348,7 @@ class DraftCheckOut(Wire):
             notes=said["notes"],
             readings=list(readings),
             task=found.task,
-            heading=table.question,
+            heading=table.question or found.task,
             questions=list(Questions.of(found).asked()),
             example=_example(found),
             instructions=table.instructions,
@@ -314,6 +359,7 @@ class DraftCheckOut(Wire):
                 DraftLessonOut(*_recorded(found, one.query, one.document), one.grade, one.text)
                 for one in table.training
             ],
+            comparisons=comparisons,
         )
 
 

@@ -296,7 +296,7 @@ class QuestionsOut(Wire):
     listen_s      least listening time for each clip, in seconds; an answer after less is marked
     task          meaning of the grades in words; may be empty
     comparisons   part of the questions that are comparisons: some, only or none
-    heading       text above the clips
+    heading       text above the clips: the question of task.toml, or else the task
     instructions  text before the start
     consent       text to agree to before the start
     language      code of the language of these texts
@@ -340,7 +340,7 @@ class QuestionsOut(Wire):
             served.listen_s,
             collection.task,
             served.campaign.comparisons.allowed,
-            table.question,
+            table.question or collection.task,
             table.instructions,
             table.consent,
             table.language,

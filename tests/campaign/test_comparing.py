@@ -369,3 +369,26 @@ def test_the_comparisons_of_the_collection_come_before_those_of_the_campaign(col
     assert held(campaign) == [("ann", "q1/S0", "q1/S1", "a"), ("ann", "q2/S0", "q2/S1", "=")]
     campaign.undo("ann")
     assert held(campaign)[0] == ("ann", "q2/S0", "q2/S1", "b")
+
+
+@pytest.mark.parametrize("unasked", ["mark", "refuse"])
+def test_a_comparison_is_not_handed_out_again_while_one_of_its_documents_cannot_be_judged(collection, unasked):
+    campaign = Campaign(collection, measure="CG@1", settings=replace(ONLY, unasked=unasked))
+    (one,) = campaign.comparisons.ask(1, "ann")
+    report = Event("cannot", NOON, "ann", one.query, one.document_b, details={"reason": "silent"})
+    assert dict(campaign.tell(report).event.details) == {"reason": "silent"}  # it was handed to them
+    asked = campaign.comparisons.ask(100, "ann")
+    assert asked
+    assert (one.query, one.document_b) not in {(other.query, name) for other in asked for name in other[1:3]}
+    campaign.undo("ann")
+    assert campaign.leases("ann") == []  # not the pair alone, but the comparison again
+    assert one[:4] in {other[:4] for other in campaign.comparisons.ask(100, "ann")}
+    # a document that was in no comparison of theirs was not handed to them
+    shown = {(other.query, name) for other in campaign.comparisons.leases("ann") for name in other[1:3]}
+    pair = next(pair for pair in campaign.selection.pool.pairs if tuple(pair) not in shown)
+    elsewhere = Event("cannot", NOON, "ann", *pair, details={"reason": "silent"})
+    if unasked == "refuse":
+        with pytest.raises(LeaseError, match="was never handed to ann"):
+            campaign.tell(elsewhere)
+    else:
+        assert campaign.tell(elsewhere).event.details["unasked"] is True

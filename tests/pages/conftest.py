@@ -86,9 +86,10 @@ def port() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo collection, with its sounds."""
+    """The demo collection with its sounds; two grades of each pair are asked, so that pages have every control."""
     folder = tmp_path_factory.mktemp("collections") / "demo"
     shutil.copytree(package_files.folder("fixtures") / "demo", folder)
+    (folder / "task.toml").write_text('grades = "both"\n', encoding="utf-8")
     return folder
 
 
@@ -103,6 +104,7 @@ def live(demo: Path, scale: str, tmp_path: Path) -> Iterator[Any]:
     """A server of the demo collection, open to this machine, with a separate campaign; `.url`, `.stop()`."""
     if scale != "fine":
         demo = shutil.copytree(demo, tmp_path / "demo")
+        (demo / "task.toml").unlink()
         settings = (demo / "collection.toml").read_text()
         (demo / "collection.toml").write_text(settings.replace('"fine"', scale))
     with commanded([demo], tmp_path / "log", "--listen", 0, "--db", f"sqlite:///{tmp_path / 'campaign.db'}") as running:

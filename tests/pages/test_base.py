@@ -55,6 +55,21 @@ def test_a_page_and_all_that_it_names_are_there_with_their_own_types(still, page
         assert file.headers["cache-control"] == "public, max-age=31536000, immutable"
 
 
+def test_titles_of_pages_have_one_pattern():
+    """What the page is, then the collection if it is of one, then audiosim; as sent, and as scripts set it."""
+    pages = ROOT / "service" / "pages"
+    sent = [re.search("<title>(.*)</title>", page.read_text())[1] for page in pages.glob("*.html")]
+    scripts = (path.read_text() for path in pages.glob("*/*.js") if "vendor" not in path.parts)
+    later = [title for script in scripts for title in re.findall("document.title = `(.*)`;", script)]
+    assert len(sent) > 7
+    assert len(later) > 3
+    for title in sent + later:
+        what, *collection, service = title.split(" · ")
+        assert what
+        assert len(collection) <= 1
+        assert service == "audiosim"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_no_script_and_has_no_style_within(still, page):
     answer = still.get(page)

@@ -36,6 +36,41 @@ def until_heard(page):
             page.wait_for_timeout(100)
 
 
+MOVED = """() => {
+  const screen = document.querySelector(".judging-screen:not([hidden])");
+  const parts = screen.querySelectorAll("button, label, canvas, h2");
+  const fixed = [...document.querySelectorAll("header button"), ...parts].filter((one) => one.checkVisibility());
+  const boxOf = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
+  const boxes = () => fixed.map((one) => boxOf(one.getBoundingClientRect()));
+  const before = boxes();
+  const moved = [];
+  const look = (what) =>
+    boxes().forEach((box, at) => box === before[at] || moved.push([what, fixed[at].id, before[at], box]));
+  const says = (notice, text) => {
+    const was = [notice.hidden, notice.textContent];
+    [notice.hidden, notice.textContent] = [false, text];
+    look(notice.id);
+    [notice.hidden, notice.textContent] = was;
+  };
+  const long = "Here is something that a person should read. ".repeat(2);
+  for (const notice of screen.querySelectorAll("[role=status]")) says(notice, long);
+  says(document.querySelector("#hold"), long);
+  for (const state of ["Saving…", "Offline: 12 waiting"]) says(document.querySelector("#state"), state);
+  for (const clock of ["", "10:59 / 11:00"]) says(screen.querySelector(".time"), clock);
+  for (const text of screen.querySelectorAll(".either > *")) text.classList.toggle("off");
+  look("Play or Pause");
+  for (const text of screen.querySelectorAll(".either > *")) text.classList.toggle("off");
+  return moved;
+}"""
+
+
+def check_nothing_moves(page):
+    """Show every notice of a screen in turn, and every length of a clock: nothing else may move."""
+    for width in (390, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(MOVED) == [], width
+
+
 def exported(url, wait_until, count):
     """Lines of the comparisons in force, once there are `count`."""
     with Client(url) as client:
@@ -65,6 +100,8 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     page.locator(SCREEN).wait_for()
     until_shown(page, 1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    check_nothing_moves(page)
+    expect(page.locator("#compare-left")).to_have_text("3 left")
     expect(page.get_by_role("radio", name="A is closer")).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page.locator("#compare-missing")).to_contain_text("Choose an answer")
@@ -108,3 +145,56 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     absent = german.goto("/judge/nowhere?lang=es")
     assert absent.status == 404
     expect(german.get_by_role("heading")).to_have_text("Aquí no hay ninguna colección «nowhere»")
+
+
+def test_the_comparison_page_has_what_the_grading_page_has(browse, live, wait_until, audit):
+    def log():
+        with live.client() as http:
+            return http.get("/v1/collections/demo/log").json()["events"]
+
+    page = browse("/judge/demo?listen=0.1&batch=3")
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    page.locator("#start").click()
+    until_shown(page, 1)
+    assert audit(page) == []
+    page.set_viewport_size({"width": 1000, "height": 740})
+
+    page.keyboard.press(" ")
+    wave = page.locator("#compare-desk .wave").nth(2).bounding_box()
+    page.mouse.click(wave["x"] + wave["width"] / 2, wave["y"] + 5)  # goes there, and hears that clip
+    expect(page.locator("#compare-hear-b")).to_have_attribute("aria-pressed", "true")
+    heads = [one.bounding_box() for one in page.locator("#compare-desk .head").all()]
+    assert [one["x"] for one in heads] == [pytest.approx(wave["x"] + wave["width"] / 2, abs=3)] * 3
+    page.keyboard.press("l")
+    expect(page.locator("#compare-match")).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("?")
+    keys = page.locator("#keys tr").all_inner_texts()
+    for said in ("Q\tHear the query", "B\tHear Candidate B", "3\tB is closer", "L\tSame loudness, on and off"):
+        assert [row for row in keys if " ".join(row.split()) == " ".join(said.split())], (said, keys)
+    page.keyboard.press("Escape")
+
+    page.locator("#compare-form summary").click()
+    page.locator("#compare-form textarea").fill("B crackles")
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")  # B is audible, so the reason is about B
+    page.locator("#compare-cannot").click()
+    expect(page.get_by_role("radio", name="B", exact=True)).to_be_checked()
+    page.get_by_label("a clip is broken or silent").check()
+    page.locator("#cannot button[value=save]").click()
+    until_shown(page, 2)
+    wait_until(lambda: len(log()) == 1)
+    (cannot,) = log()
+    assert (cannot["kind"], cannot["details"]) == (
+        "cannot",
+        {"reason": "a clip is broken or silent", "note": "B crackles"},
+    )
+    page.keyboard.press("z")  # takes the report back, and shows the comparison again
+    until_shown(page, 1)
+    wait_until(lambda: [one["kind"] for one in log()] == ["cannot", "undo"])
+    page.keyboard.press("2")
+    until_heard(page)
+    page.keyboard.press("Enter")
+    until_shown(page, 2)
+    wait_until(lambda: log()[-1]["kind"] == "comparison")
+    assert log()[-1]["details"]["note"] == "B crackles"

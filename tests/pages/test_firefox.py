@@ -129,7 +129,7 @@ def lacking(page):
 
 def judge(page, broad):
     page.wait_for("#screen-desk:not([hidden])")
-    page.wait_until(lambda: page.text("#play-text") == "Pause")
+    page.wait_until(lambda: page.text("#play .either > :not(.off)") == "Pause")
     before = page.run(WHERE)
     page.press(broad, Keys.ARROW_RIGHT, "q")
     page.wait_until(lambda: lacking(page) == "Hear the candidate for a moment more")

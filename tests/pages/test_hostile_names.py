@@ -117,7 +117,7 @@ def test_the_organisers_page_shows_hostile_names_as_text(browse, http):
     assert http.post(f"{path}/judgments/import", content=wrong).status_code in (422, 202)  # 202 if reading takes long
     assert http.post(f"{path}/invitations", json={"name": f"Bob{TEMPLATE}"}).is_success
     page = browse("/organise/demo")
-    page.click("#tab-log")
+    page.click("#tab-results")
     expect(page.locator("#imports")).to_contain_text(IMAGE)
     expect(page.locator("body")).to_contain_text(IMAGE)
     expect(page.locator("body")).to_contain_text(f"Ann{ATTRIBUTE}")

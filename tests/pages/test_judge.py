@@ -41,7 +41,7 @@ def begin(page, training=False):
 
 def wait_for_pair(page):
     page.locator("#screen-desk:not([hidden])").wait_for()
-    expect(page.locator("#play-text")).to_have_text("Pause")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
 def wait_for(page, asked, about=None):
@@ -238,7 +238,7 @@ def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
     enter(page, "Ann")
     hear_both(page)
     grade(page, 1, 3)
-    page.click("summary")
+    page.click("#form summary")
     page.fill("#answer-note", "a draft")
     wait_for(page, DRAFTED, "a draft")
     page.reload()
@@ -270,7 +270,7 @@ def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
     judge(page, 2, 4)
     saved(page)
     page.keyboard.press("z")
-    expect(page.locator("#where")).to_have_text(re.compile("^Once more"))
+    expect(page.locator("#where")).to_have_text(re.compile("^Changing your last answer"))
     wait_for_pair(page)
     saved(page)
     assert [one["broad"] for one in answers(http, "Ann")] == [0]
@@ -290,7 +290,7 @@ def test_an_answer_taken_back_offline_is_never_counted(browse, http, watch):
     judge(page, 0)
     judge(page, 2)
     page.keyboard.press("z")
-    expect(page.locator("#where")).to_have_text(re.compile("^Once more"))
+    expect(page.locator("#where")).to_have_text(re.compile("^Changing your last answer"))
     wait_for_pair(page)
     page.keyboard.press("1")
     save(page)
@@ -722,7 +722,7 @@ def test_a_waveform_is_a_place_to_go_to(browse):
     page = browse(f"/judge/demo?{SHORT}", **MOVING)
     enter(page, "Ann")
     page.keyboard.press(" ")
-    box = page.locator("#position").bounding_box()
+    box = page.locator("#clips .wave.candidate").bounding_box()
     page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 5)
     length, at = (float(page.get_attribute("#position", f"aria-value{name}")) for name in ("max", "now"))
     assert at == pytest.approx(length / 2, abs=0.1)

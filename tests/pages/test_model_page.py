@@ -94,7 +94,7 @@ def test_another_model_is_tried_and_chosen_and_one_is_trained_by_the_keyboard_al
     expect(page.locator("#model-said")).to_contain_text("By ours: ")
     page.locator("#model-yes").press("Enter")
     expect(page.locator("#model-now")).to_contain_text("ours")
-    page.get_by_role("tab", name="Log and files").click()
+    page.get_by_role("tab", name="Results and files").click()
     expect(page.locator("#log")).to_contain_text("chose the model ours")
     expect(page.locator("#log")).to_contain_text("chose the model mout: “as <announced>”")
     page.reload()

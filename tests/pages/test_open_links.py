@@ -28,7 +28,7 @@ def make_link(page, secret):
     page.goto("/organise/demo")
     page.get_by_label("Token").fill(secret)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("tab", name="Invite").click()
+    page.get_by_role("tab", name="People").click()
     page.get_by_text("An open link, for anybody").click()
     page.get_by_label("Where you post it, such as Prolific").fill("Prolific")
     page.get_by_label("Answers per person").fill("2")
@@ -45,7 +45,7 @@ def make_link(page, secret):
 def judge_one(page):
     """Judge a pair by keyboard, once it is shown."""
     page.locator("#screen-desk:not([hidden])").wait_for()
-    expect(page.locator("#play-text")).to_have_text("Pause")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
     page.keyboard.press("1")
     page.keyboard.press("ArrowRight")
     page.locator("#save[aria-disabled=false]").wait_for()

@@ -23,7 +23,7 @@ from service.access.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-CAMPAIGNS = 21
+CAMPAIGNS = 25
 GOAL = 0.79  # soon met, so that simulating the remaining judgments takes little time
 PATIENCE_S = 180
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
@@ -184,7 +184,7 @@ def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     page = shown(browse(campaign.page))
     history = campaign.get("history")
     open_tab(page, "Progress")
-    page.click("summary")
+    page.click("#part-judged summary")
     rows = cells(page, "#course-table")
     assert [int(row[0]) for row in rows] == list(range(4))
     assert [percent(row[1]) for row in rows] == [int(m["confidence"] * 1000 + 1e-9) / 10 for m in history["moments"]]
@@ -213,7 +213,7 @@ def test_what_only_a_tab_shows_is_not_asked_for_while_another_is_open(browse, ca
         "remaining",
         "judges",
     }
-    open_tab(page, "Log and files")
+    open_tab(page, "Results and files")
     wait_until(page, lambda: len(cells(page, "#log")) == 8)
 
 
@@ -313,7 +313,7 @@ def test_the_keyboard_closes_a_campaign_only_after_it_is_asked_whether_to(browse
 def test_judgments_are_downloaded_as_files(browse, campaign):
     campaign.judge("ann", 3, 40)
     page = shown(browse(campaign.page))
-    open_tab(page, "Log and files")
+    open_tab(page, "Results and files")
     texts = {}
     for name in ("Qrels", "CSV", "JSON Lines", "Whole log"):
         with page.expect_download() as waiting:
@@ -336,7 +336,7 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(bro
     (tmp_path / "right.qrels").write_text("".join(lines[-40:]), encoding="utf-8")
     (tmp_path / "wrong.qrels").write_text("q 0 d\n", encoding="utf-8")
     page = shown(browse(campaign.page, reduced_motion="reduce"))  # colours change at once, for the audit
-    page.get_by_role("tab", name="Log and files").click()
+    open_tab(page, "Results and files")
     page.set_input_files("#add-files", tmp_path / "right.qrels")
     expect(page.locator("#added li")).to_have_text(re.compile(r"^right\.qrels: (40 answers imported|being imported)"))
     expect(page.locator("#imports li").first).to_contain_text("40 answers imported")
@@ -372,7 +372,7 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     assert page.locator("#doubts li").all_inner_texts() == [f"{name}: {why}." for name, why in doubts.items()]
     (listed,) = campaign.get("campaign")["cannot"]
     assert cells(page, "#cannot") == [[listed["query"], listed["document"], "bob", "the clip is silent"]]
-    open_tab(page, "Cannot judge")
+    open_tab(page, "People")
     for kind, place in (("query", 0), ("document", 1)):  # each name opens a picture of its recording
         page.locator("#cannot tbody button").nth(place).click()
         picture = page.get_by_role("img", name=f"Mel spectrogram of {kind} {listed[kind]}", exact=True)
@@ -386,7 +386,7 @@ def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(br
     campaign.judge("ann", 3, 90)
     campaign.judge("<bob>", 3, 10)
     page = shown(browse(campaign.page))
-    open_tab(page, "Assessors")
+    open_tab(page, "People")
     page.get_by_role("button", name="Set aside… <bob>").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("3 judgments. Without <bob>:")
@@ -402,9 +402,9 @@ def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(br
     back.wait_for()
     assert campaign.get("campaign")["judged"] == 3
     assert campaign.get("assessors")["aside"] == ["<bob>"]
-    open_tab(page, "Log")
+    open_tab(page, "Results and files")
     expect(page.locator("#log")).to_contain_text("set aside <bob>: “did not listen”")
-    open_tab(page, "Assessors")
+    open_tab(page, "People")
     back.click()
     dialog.get_by_role("button", name="Take back").click()
     page.get_by_role("button", name="Set aside… <bob>").wait_for()
@@ -423,7 +423,7 @@ def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people
             assert answer.status_code in (201, 403), answer.text
         page = anywhere(running.url)
         page.goto(told.page)
-        open_tab(shown(page), "Assessors")
+        open_tab(shown(page), "People")
         page.locator("#disputed-frame").wait_for()
         (row,) = cells(page, "#disputed")
         (listed,) = told.get("disagreements")["pairs"]
@@ -454,7 +454,7 @@ def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people
 def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campaign):
     campaign.judge("ann", 6)
     page = shown(browse(campaign.page, reduced_motion="reduce"))
-    open_tab(page, "Plan")
+    open_tab(page, "Progress")
     assert page.locator("#plan-found").is_hidden()
     page.get_by_label("Listeners at the same time").fill("3")
     page.get_by_role("button", name="Make a plan").click()
@@ -484,7 +484,7 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
 def test_the_report_to_publish_is_a_page_that_opens_without_the_service(browse, campaign, chromium, tmp_path):
     campaign.judge("ann", 12, 60)
     page = shown(browse(campaign.page))
-    open_tab(page, "Log and files")
+    open_tab(page, "Results and files")
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Bundle of the results").click()
     assert re.fullmatch(r"demo_\d+-record\.zip", waiting.value.suggested_filename)
@@ -541,7 +541,7 @@ def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaig
     campaign.judge("bob", 1, cannot="silent")
     page = shown(browse(campaign.page, reduced_motion="reduce"))
     expect(page.locator("#remaining")).not_to_have_text("estimating…")
-    open_tab(page, "Invite")
+    open_tab(page, "People")
     page.fill("#invite-name", "Zoë")
     page.click("#invite button")
     page.wait_for_selector("#invited-link:not([hidden])")
@@ -552,7 +552,7 @@ def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaig
     page.click("#close")
     assert audit(page, LOOKS[1:3]) == []
     page.keyboard.press("Escape")
-    open_tab(page, "Assessors")
+    open_tab(page, "People")
     page.get_by_role("button", name="Set aside… ann").click()
     page.locator("#aside-frame").wait_for()
     assert audit(page, LOOKS[1:3]) == []
@@ -587,12 +587,15 @@ def test_everything_is_within_reach_of_the_tab_key_and_shows_its_focus(browse, c
     assert reached[0] == "To the content"
     page.focus("#tab-ranking")
     page.keyboard.press("ArrowLeft")
-    assert page.locator("#tab-log:focus").get_attribute("aria-selected") == "true"
+    assert page.locator("#tab-results:focus").get_attribute("aria-selected") == "true"
+    for words in ("Download", "Share the results", "Publish", "Add files", "Log, latest first"):  # the parts of the tab
+        page.keyboard.press("Tab")
+        assert page.inner_text(":focus") == words
     page.keyboard.press("Tab")
     assert page.inner_text(":focus") == "Qrels"
     page.reload()
     shown(page)
-    assert page.locator("#panel-log").is_visible()
+    assert page.locator("#panel-results").is_visible()
 
 
 def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo, wait_until):
@@ -663,14 +666,14 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     assert page.locator("#tabs").evaluate("tabs => tabs.getBoundingClientRect().bottom") < DESK["height"]
     assert page.inner_text("#verdict") == "Not settled yet"
     assert "1 pair cannot be judged" in page.inner_text("#wrong")
-    expect(page.locator("#next")).to_contain_text("Least sure: ")
+    expect(page.locator("#next")).to_contain_text("Closest: ")
     assert page.inner_text("#ranking-settled") == "Nothing is settled yet: each system may have any rank."
     assert page.locator("#ranking tbody tr:visible").count() == 14  # the first ten, the last three, and the button
     page.get_by_role("button", name="Show 27 more systems").click()
     heights = page.eval_on_selector_all("#ranking tbody tr", "rows => rows.map(row => row.offsetHeight)")
     assert len(heights) == 40
     assert max(heights) < 32  # a name takes one line
-    shown_rows, heads = page.locator("#ranking tbody tr:visible"), page.locator("#ranking th[data-way]")
+    shown_rows, heads = page.locator("#ranking tbody tr:visible"), page.locator("#ranking th[data-by]")
     page.fill("#ranking-filter", "submission07")
     expect(shown_rows).to_have_count(1)
     rank = {row["system"]: place for place, row in enumerate(campaign.get("ranking")["systems"], 1)}
@@ -718,11 +721,100 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     assert tuple(map(sum, zip(*shares.values(), strict=True))) == (9, campaign.get("campaign")["pool"])
     # Every system retrieved five documents for each query.
     assert {row[2] for row in cells(page, "#by-system")} == {"15"}
-    for name in ("Ranking", "Progress", "Log and files"):
+    for name in ("Ranking", "Progress", "Results and files"):
         open_tab(page, name)
         page.set_viewport_size(PHONE)
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
         page.set_viewport_size(DESK)
+
+
+def saved(page, table, kind):
+    """A table's file, as its button saves it."""
+    with page.expect_download() as waiting:
+        page.locator(f"p.files:has(+ #{table}, + :has(> #{table})) button", has_text=kind).click()
+    assert waiting.value.suggested_filename.endswith(f"-{table}.{kind.lower()}")
+    return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+def test_every_table_is_saved_as_csv_and_json_and_the_address_keeps_its_order(browse, campaign):
+    campaign.judge("ann", 6, 90)
+    campaign.judge("=bob", 4, 10)
+    campaign.judge("ann", 1, cannot="silent")
+    page = shown(browse(campaign.page))
+    heads = {"Ranking": 0, "Progress": 0, "People": 0, "Settings": 0, "Results and files": 0}
+    assert [tab.inner_text() for tab in page.get_by_role("tab").all()] == list(heads)
+    for name in heads:
+        open_tab(page, name)
+        page.wait_for_load_state("networkidle")
+        for table in page.locator("[role=tabpanel]:not([hidden]) table:visible").all():
+            identifier = table.get_attribute("id")
+            if identifier == "pairs":
+                continue  # a matrix; its file lists the pairs
+            rows = table.locator("tbody tr").count()
+            assert rows
+            listed = json.loads(saved(page, identifier, "JSON"))
+            assert len(listed) == len(list(csv.DictReader(io.StringIO(saved(page, identifier, "CSV"))))) == rows
+            for place, head in enumerate(table.locator("th[data-by]").all()):
+                if not head.is_visible():
+                    continue  # a column that says nothing here
+                head.locator("button").click()
+                by = head.get_attribute("data-by")
+                falls = head.get_attribute("aria-sort") == "descending"
+                assert urlsplit(page.url).query.split("&")[-1] == f"{identifier}={'-' * falls}{by}"
+                values = [one[by] for one in json.loads(saved(page, identifier, "JSON")) if one[by] is not None]
+                if values and not isinstance(values[0], str):
+                    assert values == sorted(values, reverse=falls), (identifier, by)
+                heads[name] += place >= 0
+    assert min(heads[name] for name in ("Ranking", "Progress", "People")) > 5
+    systems = campaign.get("ranking")["systems"]
+    page.goto("about:blank")
+    page.goto(f"{campaign.page}?ranking=-system&assessors=name#people")  # an address that somebody was sent
+    shown(page)
+    wait_until(page, lambda: [row[0] for row in cells(page, "#assessors")] == ["=bob", "ann"])
+    assert "'=bob" in saved(page, "assessors", "CSV")  # no formula for a spreadsheet
+    open_tab(page, "Ranking")
+    assert [row[1] for row in cells(page, "#ranking")] == sorted((one["system"] for one in systems), reverse=True)
+    found = {one["system"]: one for one in json.loads(saved(page, "ranking", "JSON"))}
+    for place, one in enumerate(systems, 1):  # every digit that the service tells
+        assert one | {"rank": place} == {name: found[one["system"]][name] for name in (*one, "rank")}
+    pairs = json.loads(saved(page, "pairs", "JSON"))
+    assert pairs == campaign.get("ranking")["pairs"]
+
+
+def test_five_tabs_fit_on_a_phone_and_an_address_leads_to_a_part_of_one(browse, campaign):
+    page = shown(browse(f"{campaign.page}#invite", viewport={"width": 390, "height": 740}))
+    assert page.locator("#panel-people").is_visible()
+    wait_until(page, lambda: page.locator("#part-invite").evaluate("part => part.getBoundingClientRect().top") < 740)
+    boxes = [tab.bounding_box() for tab in page.get_by_role("tab").all()]
+    assert len(boxes) == 5
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+    assert page.locator("#tabs").evaluate("tabs => tabs.scrollWidth <= tabs.clientWidth")
+    for tab in page.get_by_role("tab").all():  # a tab is as wide when it is open
+        tab.click()
+        assert [one.bounding_box()["width"] for one in page.get_by_role("tab").all()] == [one["width"] for one in boxes]
+
+
+PLACES = """() => [...document.querySelectorAll("main :is(button, h2, h3, svg, table, input, #tabs):not(#course *)")]
+  .filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect())
+  .map(({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" "))"""
+MARKS = """() => [...document.querySelectorAll("#course text.tick, #axis text, #ranking line.grid")]
+  .map((one) => one.outerHTML)"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_while_nothing_happens(browse, campaign, width):
+    campaign.judge("ann", 6, 90)
+    page = browse(campaign.page, viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    shown(page)
+    page.locator("#goal:not(:empty)").wait_for()
+    places, marks = page.evaluate(PLACES), page.evaluate(MARKS)
+    assert page.inner_text("#remaining") == "estimating…"
+    expect(page.locator("#remaining")).not_to_have_text("estimating…")  # forecasts and checks of people arrive
+    page.wait_for_timeout(3000)  # another round of requests
+    assert page.evaluate(PLACES) == places
+    assert page.evaluate(MARKS) == marks
+    page.click("#theme")
+    assert page.evaluate(PLACES) == places
 
 
 @pytest.fixture
@@ -795,7 +887,7 @@ def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, any
 def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_assessor(guarded, anywhere, watch):
     running, secret = guarded
     page = entered(anywhere(running.url), secret)
-    open_tab(page, "Invite")
+    open_tab(page, "People")
     page.get_by_label("Name", exact=True).fill("ivy")
     page.get_by_label("Valid for days").fill("3")
     page.get_by_role("button", name="Make a link").click()

@@ -38,7 +38,7 @@ def test_an_organiser_makes_a_link_that_shows_the_results_until_it_is_revoked(lo
     page.goto("/organise/demo")
     page.get_by_label("Token").fill(secret)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("tab", name="Share").click()
+    page.get_by_role("tab", name="Results and files").click()
     page.get_by_label("For whom").fill("board")
     page.get_by_role("button", name="Make a link").click()
     page.wait_for_selector("#shared-link:not([hidden])")

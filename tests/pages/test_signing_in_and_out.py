@@ -39,7 +39,7 @@ def begin(page):
     page.locator("#screen-start:not([hidden])").wait_for()
     page.click("#skip-training" if page.locator("#skip-training").is_visible() else "#start")
     page.locator("#screen-desk:not([hidden])").wait_for()
-    expect(page.locator("#play-text")).to_have_text("Pause")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
 # Everything that a page may store on a device, as one text.

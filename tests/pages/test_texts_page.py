@@ -49,11 +49,11 @@ def test_texts_and_a_prompt_are_changed_by_the_keyboard_and_assessors_read_them(
     page.locator("#prompt-save").press("Enter")
     expect(page.locator("#announcer")).to_contain_text("is changed")
     assert http.get(f"{DEMO}/prompts").json()["prompts"] == {pair["query"]: "Slow,\nthen <b>fast</b>"}
-    page.get_by_role("tab", name="Log and files").click()
+    page.get_by_role("tab", name="Results and files").click()
     expect(page.locator("#log")).to_contain_text("changed title, question, languages: “clearer”")
     expect(page.locator("#log")).to_contain_text("changed the prompt of")
     page.reload()
-    page.get_by_role("tab", name="Texts").click()
+    page.get_by_role("tab", name="Settings").click()
     expect(page.locator("#text-question")).to_have_value("Which is closer?")
     assert page.locator("#text-title").input_value() == "An <evening>"
     judging = browse("/judge/demo")

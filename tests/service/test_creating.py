@@ -3,6 +3,7 @@
 import asyncio
 import json
 import wave
+from datetime import date
 
 import numpy as np
 import pytest
@@ -79,6 +80,7 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     table = "document\tartist\tgenre\none11\tBach\tbaroque\n"
     assert send(http, "what I know.tsv", table).json() | {"size": 0} == {
         "name": "documents.tsv", "kind": "documents", "size": 0, "said": "1 document", "partial": False,
+        "sent": "what I know.tsv",
     }  # fmt: skip
     judged = "query,document,grade\nq1,one11,2\nq2,two21,0\n"
     assert send(http, "people.csv", judged).json()["kind"] == "judgments"
@@ -93,6 +95,11 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
         "headphones": "yes",
         "languages": "en, pt-BR",
         "devices": "computer tablet",
+        "twice": 0.5,
+        "candidates": 3,
+        "listen": 2.5,
+        "kept_until": "2027-12-31",
+        "break_after": 12,
     }
     assert http.post(f"{draft}/settings", json=settings).json()["settings"]["stopping_rule"] == "every=0.9"
     checked = http.get(f"{draft}/check").json()
@@ -107,6 +114,16 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     assert made.cutoff == 2
     asked = made.assessor_task.table
     assert (asked.headphones, asked.languages, asked.devices) == (True, ("en", "pt-BR"), ("computer", "tablet"))
+    assert (asked.kept_until, asked.break_after) == (date(2027, 12, 31), 12)
+    own = CampaignFile.of(home.folder / "new").of_judging(Judging())
+    assert (own.settings.twice, own.settings.candidates, own.settings.comparisons, own.listen_s) == (
+        0.5,
+        3,
+        "none",
+        2.5,
+    )
+    shown = http.get("/v1/collections/new/questions").json()
+    assert (shown["candidates"], shown["listen_s"], shown["heading"]) == (3, 2.5, "Alike?")
     assert made.scale.levels == (0, 1, 2)
     assert made.runs[0] == Run("one", {f"q{q}": tuple(f"one{q}{rank}" for rank in (1, 2, 3)) for q in range(1, 6)})
     assert made.documents["one11"].genre == "baroque"
@@ -120,6 +137,44 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     again = create_app([], "uniform", judging=Judging(database), home=Home(home.folder))  # as after a restart
     assert again.state.service.served.collections.names == ["new"]
     assert again.state.service.served.collection("new").campaign.state == "paused"
+
+
+def test_files_keep_their_names_unless_two_folders_have_the_same(home):
+    draft = home.begin("new")
+    runs = {
+        system: "".join(line for line in RUNS.splitlines(True) if system in line).encode() for system in ("one", "two")
+    }
+    sent = [
+        ("a/runs/mine.trec", "one"),
+        ("a/my judgments.csv", ""),
+        ("b/mine.trec", "two"),
+        ("a/runs/mine.trec", "one"),
+    ]
+    for name, system in sent:
+        draft.put(name, runs[system] if system else b"query,document,grade\nq1,one11,2\n")
+    names = {"runs/a-mine.trec": "a/runs/mine.trec", "runs/b-mine.trec": "b/mine.trec"}
+    kept = names | {"judgments.csv": "a/my judgments.csv"}
+    assert {one.name: one.sent for one in draft.files()} == kept
+    draft.remove("runs/a-mine.trec")
+    draft.put("b/mine.trec", runs["two"])  # alone again
+    assert {one.name: one.sent for one in draft.files()}["runs/mine.trec"] == "b/mine.trec"
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"twice": 2}, "the share of pairs judged twice must be in [0, 1], got 2"),
+        ({"candidates": 9}, "the number of candidates on a page must be in [1, 8], got 9"),
+        ({"comparisons": "all"}, "unknown share of comparisons 'all', expected none, some, only"),
+        ({"listen": -1}, "seconds to listen must be from 0 to 600, got -1"),
+        ({"kept_until": "soon"}, "kept_until: expected a day such as 2027-12-31, got 'soon'"),
+    ],
+)
+def test_a_wrong_setting_of_a_campaign_is_refused_in_one_line(http, said, problem):
+    draft = begun(http)
+    answer = http.post(f"{draft}/settings", json=said)
+    assert (answer.status_code, answer.json()["detail"]) == (422, problem)
+    assert http.get(draft).json()["settings"] == {}  # nothing is kept
 
 
 @pytest.mark.slow
@@ -354,10 +409,14 @@ def test_files_of_one_name_in_two_folders_are_two_files(http):
     draft = begun(http)
     for folder in ("BM25", "LM"):
         tagged = RUNS.replace(" one\n", f" {folder}1\n").replace(" two\n", f" {folder}2\n")
-        assert send(http, f"{folder}/run.trec", tagged).json()["name"] == f"runs/{folder}-run.trec"
+        found = send(http, f"{folder}/run.trec", tagged).json()["name"]
+        assert found == ("runs/LM-run.trec" if folder == "LM" else "runs/run.trec")  # alone, it keeps its name
         assert send(http, f"{folder}/judges/a.tsv", "query\tdocument\tscore\nq1\tone11\t0.5\n").status_code == 201
+    for _ in range(2):  # sent again, a file replaces itself
+        assert send(http, "BM25/run.trec", RUNS.replace(" one\n", " BM251\n")).json()["name"] == "runs/BM25-run.trec"
     names = [one["name"] for one in http.get(draft).json()["files"]]
     assert names == ["judges/BM25-a.tsv", "judges/LM-a.tsv", "runs/BM25-run.trec", "runs/LM-run.trec"]
+    assert send(http, f"{'b' * 115}.trec", RUNS).status_code == 201
     assert send(http, f"{'a' * 120}/{'b' * 115}.trec", RUNS).json()["detail"].endswith("a name of 240 bytes together")
 
 

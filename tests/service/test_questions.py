@@ -31,7 +31,9 @@ def names(scale, ask=None):
 
 
 def test_the_scale_of_a_collection_says_which_grades_are_asked_for():
-    assert names(FINE) == ["broad", "fine", "note"]
+    assert names(FINE) == ["fine", "note"]
+    assert Questions(FINE).asked()[0].text == "Your grade"
+    assert [one.text for one in Questions(FINE).asked("both")][:2] == ["Overall", "Exact score, 0-100"]
     assert names(FINE, "fine") == ["fine", "note"]
     assert names(BROAD) == ["broad", "note"]
     assert names(BROAD, "both") == names(FINE, "both") == ["broad", "fine", "note"]

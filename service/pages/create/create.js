@@ -1,13 +1,13 @@
 // The page for making a collection: its name, its files, its task and goal, the check, and its creation.
 
 import { ask, get, post, session } from "../api.js";
-import { announce, byId, element, switchThemes } from "../page.js";
+import { announce, byId, element, saysScrolling, switchThemes } from "../page.js";
 import { named } from "../text.js";
 import { Files } from "./files.js";
 import { planning, showCheck } from "./outcome.js";
 
 const SETTLE_MS = 600;
-const NUMBERS = new Set(["cutoff"]);
+const NUMBERS = new Set(["cutoff", "twice", "candidates", "listen", "break_after", "steps"]);
 
 let checks = 0; // number of checks, to drop late answers to earlier ones
 
@@ -26,23 +26,30 @@ function begin(drafts) {
   byId("begin").hidden = false;
   byId("unfinished").hidden = !drafts.length;
   byId("drafts").replaceChildren(...drafts.map((name) => element("li", {}, element("a", { href: `/create?${new URLSearchParams({ draft: name })}` }, named(name)))));
+  const field = byId("name", HTMLInputElement);
+  field.addEventListener("invalid", (event) => {
+    event.preventDefault(); // said on the page, with the form that a name has
+    byId("name-trouble").hidden = false;
+    field.focus();
+  });
+  field.addEventListener("input", () => (byId("name-trouble").hidden ||= field.validity.valid));
   byId("begin-form").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {
-      const { name } = await post("/v1/drafts", { name: byId("name", HTMLInputElement).value.trim() });
+      const { name } = await post("/v1/drafts", { name: field.value.trim() });
       history.replaceState(null, "", `/create?${new URLSearchParams({ draft: name })}`);
       byId("begin").hidden = true;
       await openDraft(name);
     });
   });
-  byId("name").focus();
+  field.focus();
 }
 
 /** Show a draft for editing. */
 async function openDraft(name) {
   const path = `/v1/drafts/${encodeURIComponent(name)}`;
   const draft = await get(path);
-  document.title = `New collection: ${name}`;
+  document.title = `New collection · ${name} · audiosim`;
   const form = byId("settings", HTMLFormElement);
   const recheck = () => check(path, files);
   const files = new Files(path, recheck);
@@ -143,5 +150,6 @@ async function attempt(work, place = "trouble") {
   }
 }
 
+document.querySelectorAll(".scroll").forEach(saysScrolling);
 switchThemes(byId("theme"));
 attempt(enter);

@@ -1,6 +1,6 @@
 // The files of a draft: sending, listing, changing their kind, removing.
 
-import { ask } from "../api.js";
+import { ask, get } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, named } from "../text.js";
 import { chosen, dropped, send } from "./upload.js";
@@ -36,7 +36,8 @@ export class Files {
   }
 
   show(files) {
-    for (const one of files) this.listed.set(one.name, { ...this.listed.get(one.name), ...one, said: one.said || this.listed.get(one.name)?.said || "" });
+    const said = new Map([...this.listed.values()].map((one) => [`${one.kind} ${one.sent}`, one.said]));
+    this.listed = new Map(files.map((one) => [one.name, { ...one, said: said.get(`${one.kind} ${one.sent}`) ?? "" }]));
     this.#draw();
   }
 
@@ -84,7 +85,7 @@ export class Files {
     }
     byId("sending").hidden = true;
     this.sending = false;
-    this.#draw();
+    this.show((await get(this.path)).files); // a file may have moved to make room for another of its name
     announce(`${count(files.length, "file")} sent`);
     await this.changed();
   }
@@ -94,7 +95,7 @@ export class Files {
       const said = await send(this.path, one, kind);
       if (!["recording", "runs", "judge", "prompt"].includes(said.kind)) for (const [name, other] of this.listed) if (other.kind === said.kind) this.listed.delete(name);
       this.listed.set(said.name, said);
-      this.sources.set(said.name, one);
+      this.sources.set(said.sent, one);
       return said;
     } catch (error) {
       this.#refuse(one.name, error);
@@ -109,23 +110,24 @@ export class Files {
 
   async #remove(name) {
     await ask(`${this.path}/files?${new URLSearchParams({ name })}`, { method: "DELETE", accept: "text" });
+    const { sent } = this.listed.get(name);
     this.listed.delete(name);
     this.#draw();
-    announce(`${name} removed`);
+    announce(`${sent} removed`);
     await this.changed();
   }
 
   /** Change the kind of a file: send it again as that kind, and remove the first one. */
   async #retake(name, kind) {
     byId("refused").replaceChildren();
-    const said = await this.#send(this.sources.get(name), kind);
+    const said = await this.#send(this.sources.get(this.listed.get(name).sent), kind);
     if (said && said.name !== name) await this.#remove(name);
     else await this.changed();
     this.#draw();
   }
 
   #draw() {
-    const all = [...this.listed.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+    const all = [...this.listed.values()].sort((one, other) => (one.sent < other.sent ? -1 : 1));
     const sounds = all.filter(({ kind }) => kind === "recording");
     const rows = all.length > SHOWN ? all.filter(({ kind }) => kind !== "recording") : all;
     const more = rows.length < all.length ? [this.#counted(sounds)] : [];
@@ -138,15 +140,15 @@ export class Files {
     return element("tr", {}, element("th", { scope: "row" }, `${count(sounds.length, "recording")}${where}`), element("td", {}, KINDS.recording), element("td", {}), element("td", {}));
   }
 
-  #row({ name, kind, said }) {
-    const remove = element("button", { type: "button", class: "plain", on: { click: () => this.#remove(name) } }, "Remove", element("bdi", { class: "hidden-visually" }, ` ${name}`));
-    const taken = kind === "recording" || !this.sources.has(name) ? KINDS[kind] : this.#choice(name, kind);
-    return element("tr", {}, element("th", { scope: "row" }, named(name, 60)), element("td", {}, taken), element("td", {}, said), element("td", {}, remove));
+  #row({ name, sent, kind, said }) {
+    const remove = element("button", { type: "button", class: "plain", on: { click: () => this.#remove(name) } }, "Remove", element("bdi", { class: "hidden-visually" }, ` ${sent}`));
+    const taken = kind === "recording" || !this.sources.has(sent) ? KINDS[kind] : this.#choice(name, sent, kind);
+    return element("tr", {}, element("th", { scope: "row" }, named(sent, 60)), element("td", {}, taken), element("td", {}, said), element("td", {}, remove));
   }
 
-  #choice(name, kind) {
+  #choice(name, sent, kind) {
     const options = Object.entries(KINDS).filter(([key]) => key !== "recording").map(([key, words]) => element("option", { value: key, selected: key === kind }, words));
-    const select = element("select", { "aria-label": `Kind of ${name}` }, ...options);
+    const select = element("select", { "aria-label": `Kind of ${sent}` }, ...options);
     select.addEventListener("change", () => this.#retake(name, select.value));
     return select;
   }

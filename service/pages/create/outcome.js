@@ -38,8 +38,11 @@ function list(id, lines) {
 function showPreview(path, found) {
   byId("preview").hidden = !found;
   if (!found) return;
-  const { task, heading, questions, example } = found;
-  byId("preview-task").textContent = heading || (hasAspects(questions) && "Listen, then answer each question") || task || "How similar does the candidate sound to the query?";
+  const { heading, questions, example, comparisons } = found;
+  const compares = "Which candidate sounds closer to the query?";
+  byId("preview-task").textContent = comparisons === "only" ? compares : heading || (hasAspects(questions) && "Listen, then answer each question") || "How similar does the candidate sound to the query?";
+  byId("preview-compared").textContent = comparisons === "some" ? `Or, about two candidates, when this tells more: “${compares}”` : "";
+  byId("preview-form").hidden = comparisons === "only";
   byId("preview-clips").replaceChildren(...clipsOf(path, example));
   new AnswerForm(byId("preview-form"), questions).show();
   showAround(path, found);

@@ -1,8 +1,10 @@
 // A comparison: which of two candidates sounds closer to the query, or neither.
 
 import { t } from "../language.js";
-import { byId } from "../page.js";
-import { Beside, check, nameOf, radios, round } from "./beside.js";
+import { byId, element } from "../page.js";
+import { Beside, nameOf, round } from "./beside.js";
+import { AnswerForm } from "./form.js";
+import { Player } from "./player.js";
 
 const ANSWERS = [
   { value: "a", text: t("{letter} is closer", { letter: "A" }), key: "1" },
@@ -10,29 +12,36 @@ const ANSWERS = [
   { value: "b", text: t("{letter} is closer", { letter: "B" }), key: "3" },
 ];
 
-/** The screen of comparisons; sends `undo` events to withdraw the last answer. */
+/** The screen of comparisons; sends `undo` and `cannot` events on request. */
 export class Compare extends EventTarget {
   /** listen  seconds to listen to each clip */
-  constructor(context, listen) {
+  constructor(context, questions, listen) {
     super();
     this.context = context;
     this.listen = listen;
-    this.beside = null;
+    this.made = null;
     this.said = null;
     this.done = null;
     this.shownAt = 0;
-    byId("compare-answers").replaceChildren(...radios("compare-answer", ANSWERS, (said) => this.set(said)));
+    this.form = new AnswerForm(byId("compare-form"), questions.filter(({ name }) => name === "note").map((note) => ({ ...note, id: "compare-note" })));
+    byId("compare-answers").replaceChildren(...ANSWERS.map((answer) => this.#radio(answer)));
     byId("compare-save").addEventListener("click", () => this.save());
-    byId("compare-undo").addEventListener("click", () => this.dispatchEvent(new Event("undo")));
+    for (const what of ["undo", "cannot"]) byId(`compare-${what}`).addEventListener("click", () => this.dispatchEvent(new Event(what)));
   }
 
   /** The clips, created on first use, because most campaigns have no comparisons. */
-  get desk() {
-    if (!this.beside) {
-      this.beside = new Beside(this.context, byId("compare-desk"), [t("Query"), nameOf(0), nameOf(1)], this.listen);
-      this.beside.addEventListener("change", () => this.#showMissing());
+  get beside() {
+    if (!this.made) {
+      this.made = new Beside(new Player(this.context, 3), byId("compare-desk"), [nameOf(0), nameOf(1)], "compare-");
+      this.made.addEventListener("change", () => this.#showMissing());
     }
-    return this.beside;
+    return this.made;
+  }
+
+  #radio({ value, text, key }) {
+    const id = `compare-answer-${key}`;
+    const input = element("input", { type: "radio", name: "compare-answer", id, value, "aria-keyshortcuts": key, on: { change: () => this.set(value) } });
+    return element("div", { class: "choice" }, input, element("label", { for: id }, element("span", {}, text), element("kbd", { "aria-hidden": "true" }, key)));
   }
 
   /** Addresses of the clips of a comparison. */
@@ -45,15 +54,18 @@ export class Compare extends EventTarget {
   }
 
   /** Show the place in the work; `share` of the batch is done. */
-  place(where, share) {
+  place(where, left, share) {
     byId("compare-where").textContent = where;
+    byId("compare-left").textContent = left;
     byId("compare-progress", HTMLProgressElement).value = share;
   }
 
-  /** Show clips, and the prompt; resolves with the answer and its details. */
-  answered(clips, said = null, prompt = "") {
+  /** Show clips, the prompt and an earlier answer; resolves with the answer and its details. */
+  answered(clips, { said = null, note = "" } = {}, prompt = "") {
     this.shownAt = performance.now();
-    this.desk.show(clips, prompt);
+    this.beside.show(clips, prompt);
+    this.beside.player.play();
+    this.form.show({ note });
     this.set(said);
     byId("compare-missing").textContent = "";
     return new Promise((done) => (this.done = done));
@@ -66,12 +78,12 @@ export class Compare extends EventTarget {
 
   /** Stop the sound, but not the comparison. */
   hush() {
-    this.beside?.player.pause();
+    this.made?.player.pause();
   }
 
   set(said) {
     this.said = said;
-    check("compare-answers", said);
+    for (const input of byId("compare-answers").querySelectorAll("input")) input.checked = input.value === said;
     this.#showMissing();
   }
 
@@ -79,12 +91,21 @@ export class Compare extends EventTarget {
   save() {
     if (!this.done) return;
     byId("compare-missing").textContent = this.missing;
-    if (this.missing) return;
-    const [query, a, b] = this.desk.player.count().map(round);
+    if (!this.missing) this.#finish({ said: this.said });
+  }
+
+  /** Answer that candidates cannot be judged: those at some places, 0 for A and 1 for B. */
+  refuse(places, reason) {
+    if (this.done) this.#finish({ cannot: reason, places });
+  }
+
+  #finish(answer) {
+    const [query, a, b] = this.beside.player.count().map(round);
     const details = { query_played_s: query, a_played_s: a, b_played_s: b, seconds: round((performance.now() - this.shownAt) / 1000) };
-    const { done, said } = this;
+    const { done } = this;
+    const { note = "" } = this.form.said;
     this.pause();
-    done({ said, details });
+    done({ ...answer, note, details });
   }
 
   /** Handle a key; true if it is used here. */
@@ -93,13 +114,18 @@ export class Compare extends EventTarget {
     if (answer) this.set(answer.value);
     else if (event.key === "Enter") this.save();
     else if (event.key.toLowerCase() === "z") this.dispatchEvent(new Event("undo"));
-    else return this.desk.key(event);
+    else return this.beside.key(event);
     return true;
+  }
+
+  /** The keys of the clips and answers, each with its effect, for the help. */
+  get keys() {
+    return [...this.beside.keys, ...ANSWERS.map(({ key, text }) => [[key], text])];
   }
 
   /** Reasons why the comparison cannot be saved yet, in words; empty if there are none. */
   get missing() {
-    return [this.desk.missing(), this.said === null ? t("Choose an answer") : ""].filter(Boolean).join(", ");
+    return [this.beside.missing(this.listen), this.said === null ? t("Choose an answer") : ""].filter(Boolean).join(", ");
   }
 
   #showMissing() {

@@ -9,8 +9,11 @@ import { join, joins } from "./joining.js";
 import { showScreen, submitted, trouble } from "./screens.js";
 import { assessorName, Store } from "./store.js";
 
-/** The assessor's name, and true if they may leave the page to another person. */
-export async function enter(collection) {
+/**
+ * The assessor's name, and how they leave the page to another person; `naming` is awaited before anybody is asked for
+ * their name.
+ */
+export async function enter(collection, naming) {
   if (joins()) await join(collection);
   const { token, name } = takeInvitation();
   if (token) await patiently(() => present(token, accept));
@@ -19,7 +22,7 @@ export async function enter(collection) {
     if (who === null) await askForToken();
     else if (who.role === "client") await askForAnother(...tnodes("You are signed in as {name}, with a token for programs, which cannot judge.", { name: named(who.name) }));
     else if (who.role === "assessor") return { assessor: who.name, leave: leaveSession };
-    else return { assessor: await askForName(who.name, name?.trim()), leave: forgetName };
+    else return { assessor: await askForName(who.name, name?.trim(), naming), leave: forgetName };
   }
 }
 
@@ -71,10 +74,11 @@ async function present(token, show = logIn) {
 }
 
 /** The name from an invitation, from an earlier visit on this device, or entered now. */
-async function askForName(known, invited) {
+async function askForName(known, invited, naming) {
   if (invited) return assessorName.write(invited);
   const stored = assessorName.read();
   if (stored) return stored;
+  await naming();
   showScreen("name");
   byId("name", HTMLInputElement).value = known;
   for (;;) {

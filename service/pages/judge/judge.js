@@ -11,7 +11,7 @@ import { showScreenedOut } from "./completed.js";
 import { Desk } from "./desk.js";
 import { askForAnother, enter } from "./entry.js";
 import { browserTrouble, HeadphoneCheck } from "./headphones.js";
-import { whoDid } from "./held.js";
+import { untilOpen, whoDid } from "./held.js";
 import { pageSettings } from "./joining.js";
 import { Judging } from "./judging.js";
 import { listenToKeys, showKeys } from "./keys.js";
@@ -40,6 +40,7 @@ const STATES = {
 };
 
 const collection = document.body.dataset.collection;
+const ROOT = `/v1/collections/${encodeURIComponent(collection)}`;
 const settings = pageSettings();
 const unable = browserTrouble();
 const unfit = unable ? "" : unsuited(document.body.dataset);
@@ -57,14 +58,15 @@ async function begin() {
   switchThemes(byId("theme"));
   if (unable) return trouble(unable).then(() => location.reload());
   if (unfit) return refuse(unfit);
-  const { assessor, leave } = await enter(collection);
+  const { assessor, leave } = await enter(collection, () => shutOut({ root: ROOT, answers: new Map(), outbox: { waiting: 0 } }));
   const described = await asked("");
-  byId("title").textContent = described.name;
-  document.title = `${t("Judging")} ${apart(described.name)}`;
+  byId("title").textContent = byId("title").title = described.name;
+  document.title = `${t("Judging")} · ${apart(described.name)} · audiosim`;
   const judging = await assemble(assessor);
   const check = new HeadphoneCheck(player.context);
   connect(judging, check);
   await judging.untilDone(() => judging.work.load());
+  await shutOut(judging.work);
   await judging.readDrafts();
   judging.work.outbox.flush();
   setInterval(() => judging.renew(), RENEWAL_MS);
@@ -75,10 +77,16 @@ async function begin() {
   await welcome(judging, leave);
 }
 
+/** Show that the campaign is paused or closed before people are asked anything. */
+async function shutOut(work) {
+  const now = await get(`${ROOT}/status`, { tries: 1 }).catch(() => null);
+  if (now && now.status !== "open") await untilOpen(work);
+}
+
 async function asked(what) {
   for (;;) {
     try {
-      return await get(`/v1/collections/${encodeURIComponent(collection)}${what}`);
+      return await get(`${ROOT}${what}`);
     } catch (error) {
       if (error.status === 422) throw error;
       if (error.status === 403) {
@@ -114,7 +122,7 @@ async function assemble(assessor) {
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
   const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none", candidates });
-  const compare = new Compare(player.context, settings.listen);
+  const compare = new Compare(player.context, questions, settings.listen);
   const several = new Several(player.context, questions, settings.listen);
   return new Judging({ work, desk, compare, several, clips: new Clips(player.context), player, pace: new Pace(settings.break, asking.break_after), task: asking });
 }
@@ -207,27 +215,31 @@ function connect(judging, headphones) {
     judging.hush();
     return openDialog(id);
   };
-  const help = () => open("help");
+  const help = () => {
+    const { beside, form } = desk;
+    showKeys({ compare: judging.compare, several: judging.several }[shownScreen()] ?? { keys: beside.keys, form });
+    return open("help");
+  };
   const actions = {
     ready: () => shownScreen() === "desk" || shownScreen() === "batch",
     other: (key) => ({ compare: judging.compare, several: judging.several, headphones })[shownScreen()]?.key(key) ?? false,
     form: () => desk.form,
     play: () => player.toggle(),
-    hear: (side) => desk.hear(side),
+    hear: (side) => desk.beside.hear(side),
     match: () => player.match(!player.matched),
-    nudge: (seconds) => desk.nudge(seconds),
+    nudge: (seconds) => desk.beside.nudge(seconds),
     save: () => judging.save(),
     undo: () => judging.undo(),
     help,
   };
   listenToKeys(actions);
-  showKeys(desk.form);
   byId("open-help").addEventListener("click", help);
   byId("save").addEventListener("click", actions.save);
   byId("undo").addEventListener("click", actions.undo);
-  judging.compare.addEventListener("undo", actions.undo);
-  judging.several.addEventListener("undo", actions.undo);
-  judging.several.addEventListener("cannot", () => judging.cannot());
+  for (const one of [judging.compare, judging.several]) {
+    one.addEventListener("undo", actions.undo);
+    one.addEventListener("cannot", () => judging.cannot());
+  }
   byId("undo-last").addEventListener("click", actions.undo);
   byId("next-batch").addEventListener("click", () => judging.nextBatch());
   byId("open-cannot").addEventListener("click", () => judging.cannot());
@@ -279,7 +291,7 @@ function showState({ target: outbox }) {
 
 /** Show on the desk that the campaign is paused or closed, and by whom. */
 async function showHold() {
-  const now = await get(`/v1/collections/${encodeURIComponent(collection)}/status`).catch(() => null);
+  const now = await get(`${ROOT}/status`).catch(() => null);
   if (!now || now.status === "open") return;
   const rest = now.status === "paused" ? t("You can finish the pairs you have; answers are sent when judging resumes.") : t("They are sent if judging opens again.");
   byId("hold").replaceChildren(...whoDid(now), ` ${t("Your answers are safe on this device.")} ${rest}`);

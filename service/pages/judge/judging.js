@@ -50,7 +50,7 @@ export class Judging {
     if (this.work.candidates > 1) return this.#showPage();
     const [pair] = this.work.pairs;
     const { done, settings, pairs } = this.work;
-    this.place(t("Pair {place} of {all}", { place: done + 1, all: done + pairs.length }), this.#rate(), done / settings.batch);
+    this.place(t("Pair {place} of {all}", { place: done + 1, all: done + pairs.length }), this.#left(pairs.length), done / settings.batch);
     return this.#present("pair", pair, { draft: this.drafts[nameOf(pair)] });
   }
 
@@ -68,7 +68,7 @@ export class Judging {
   }
 
   /** Ask for comparisons; when there are no more, show the next step. */
-  async #showComparison(said) {
+  async #showComparison(earlier) {
     const { work, compare } = this;
     const { batch } = work.settings;
     const turn = ++this.turn;
@@ -77,12 +77,14 @@ export class Judging {
     showScreen("compare");
     const [one] = work.comparisons;
     const done = work.compared.length % batch;
-    compare.place(t("Comparison {place} of {all}", { place: done + 1, all: batch }), done / batch);
-    const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.desk.trouble(text));
+    compare.place(t("Comparison {place} of {all}", { place: done + 1, all: batch }), this.#left(batch - done), done / batch);
+    const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.beside.trouble(text));
     if (turn !== this.turn) return;
-    const answer = await compare.answered(found, said, one.query_text);
+    this.kind = this.mode = "comparison";
+    const answer = await compare.answered(found, earlier, one.query_text);
     if (turn !== this.turn) return;
-    this.keepingAnswer = work.compare(answer.said, answer.details);
+    this.mode = null;
+    this.keepingAnswer = work.compare(answer);
     await this.keepingAnswer;
     this.pace.note();
     announce(t("Saved."));
@@ -102,7 +104,7 @@ export class Judging {
     const last = work.done + pairs.length;
     several.prepare(pairs);
     const where = pairs.length > 1 ? t("Pairs {first} to {last} of {batch}", { first: work.done + 1, last, batch }) : t("Pair {place} of {all}", { place: last, all: batch });
-    several.place(where, work.done / batch);
+    several.place(where, this.#left(work.pairs.length), work.done / batch);
     const drafts = pairs.map((pair) => this.drafts[nameOf(pair)]);
     const found = await this.#patiently(() => this.clips.all(Several.addresses(pairs)), turn, (text) => several.desk.beside.trouble(text));
     if (turn !== this.turn) return;
@@ -145,7 +147,7 @@ export class Judging {
     await this.keepingAnswer;
     const last = await this.work.undoComparison();
     announce(t("Last answer undone."));
-    await this.#showComparison(last.said);
+    await this.#showComparison(last);
     return true;
   }
 
@@ -197,20 +199,25 @@ export class Judging {
   async cannot() {
     if (this.mode === null || this.mode === "training") return;
     const paged = this.mode === "page";
+    const comparing = this.mode === "comparison";
     const { turn } = this;
-    const { player } = paged ? this.several.desk.beside : this;
+    const { player } = comparing ? this.compare.beside : paged ? this.several.desk.beside : this;
     const { playing } = player;
+    byId("which").hidden = !comparing;
+    byId(`which-${comparing ? player.side : 0}`, HTMLInputElement).checked = true;
     const pair = paged ? this.several.pairs[this.several.heard] : this.desk.pair;
     player.pause();
     const closed = await openDialog("cannot");
-    if (paged && playing && turn === this.turn) player.play(); // the reason was about one candidate: the page continues
+    if (playing && turn === this.turn && (paged || closed !== "save")) player.play(); // about one candidate of a page: it continues
     if (closed !== "save") return;
     const form = byId("cannot-form", HTMLFormElement);
     const words = byId("reason-text", HTMLTextAreaElement).value.trim();
     const chosen = new FormData(form).get("reason");
+    const which = Number(new FormData(form).get("which"));
     const reason = chosen === "other" ? words || "something else" : [chosen, words].filter(Boolean).join(": ");
     form.reset();
     if (turn !== this.turn) return; // other pairs arrived with a renewal meanwhile
+    if (comparing) return this.compare.refuse(which ? [which - 1] : [0, 1], reason);
     if (paged) return this.several.refuse(this.several.pairs.indexOf(pair), reason);
     const { note } = this.desk.form.said;
     this.#take({ cannot: reason, answers: note ? { note } : {} });
@@ -242,7 +249,7 @@ export class Judging {
       return;
     }
     announce(t("Last answer undone."));
-    this.place(t("Once more: the last pair"), this.#rate(), this.work.done / this.work.settings.batch);
+    this.place(t("Changing your last answer"), this.#left(this.work.pairs.length), this.work.done / this.work.settings.batch);
     const draft = { answers: last };
     if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: the earlier answer counts again
     else await this.#present("pair", last.pair, { draft, listen: 0 });
@@ -281,7 +288,8 @@ export class Judging {
     this.kind = this.mode = null;
     this.turn++;
     this.player.pause();
-    const { answers, done, compared } = this.work;
+    const { answers, done } = this.work;
+    const compared = this.work.compared.filter(({ cannot }) => !cannot);
     this.compare.pause();
     const { turn } = this;
     const completed = answers.size + compared.length > 0 ? await this.work.completion() : null;
@@ -357,7 +365,7 @@ export class Judging {
   }
 
   #clipsOf(pair, turn) {
-    return this.#patiently(() => this.clips.of(pair), turn, (text) => this.desk.trouble(text));
+    return this.#patiently(() => this.clips.of(pair), turn, (text) => this.desk.beside.trouble(text));
   }
 
   /** Load clips, however long it takes; the result is ignored once another item is shown. */
@@ -383,9 +391,9 @@ export class Judging {
     this.pace.rest();
   }
 
-  #rate() {
+  /** The number of questions left, and the pace once it is known. */
+  #left(n) {
     const median = this.pace.medianS;
-    const left = `${this.work.pairs.length} left`;
-    return median === null ? left : `${left} · ${Math.round(median)} s a pair`;
+    return median === null ? t("{n} left", { n }) : t("{n} left · {seconds} s each", { n, seconds: Math.round(median) });
   }
 }

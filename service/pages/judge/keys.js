@@ -8,15 +8,15 @@ const STORED = "audiosim-single-keys";
 const TYPED = "input:not([type=radio], [type=range], [type=checkbox]), textarea, select";
 const PRESSED = "button, a, summary";
 
-/** The keys for the help, each with its effect. */
-function rows({ choice, slider }) {
+/** The keys for the help, each with its effect: of a screen with its own `keys`, and a form. */
+function rows({ keys, form: { choice, slider } }) {
+  const lettered = keys.length > 2;
   return [
     [["Space"], t("Play, pause")],
-    [["Q"], t("Hear the query")],
-    [["C"], t("Hear the candidate")],
+    ...keys,
     ...(choice ? [[choice.levels.map((_, place) => String(place)).slice(0, 10), choice.words.filter(Boolean).map((word) => wordOf(choice, word)).join(", ") || headingOf(choice)]] : []),
     ...(slider ? [[["←", "→", "↑", "↓"], t("Slider by 1, by 10")]] : []),
-    [slider ? ["Shift", "←", "→"] : ["←", "→"], t("Back and forward in both clips")],
+    [slider || lettered ? ["Shift", "←", "→"] : ["←", "→"], lettered ? t("Back and forward in all clips") : t("Back and forward in both clips")],
     [["L"], t("Same loudness, on and off")],
     [["Enter"], t("Save and continue")],
     [["Z"], t("Undo the last answer")],
@@ -37,9 +37,10 @@ export function listenToKeys(actions) {
   });
 }
 
-export function showKeys(form) {
+/** Fill the help with the keys of a screen. */
+export function showKeys(screen) {
   byId("keys").replaceChildren(
-    ...rows(form).map(([keys, does]) =>
+    ...rows(screen).map(([keys, does]) =>
       element("tr", {}, element("td", {}, ...keys.flatMap((key) => [element("kbd", {}, key), " "])), element("td", {}, does)),
     ),
   );

@@ -5,6 +5,7 @@ import { byId, element } from "../page.js";
 import { disagree } from "./answered.js";
 import { Beside, nameOf, round } from "./beside.js";
 import { AnswerForm } from "./form.js";
+import { Player } from "./player.js";
 
 const WANTS = { choice: m("choose a button of {name}"), slider: m("set the slider of {name}"), text: m("write an answer of {name}") };
 
@@ -34,8 +35,9 @@ export class Several extends EventTarget {
   }
 
   /** Show the place in the work; `share` of the batch is done. */
-  place(where, share) {
+  place(where, left, share) {
     byId("several-where").textContent = where;
+    byId("several-left").textContent = left;
     byId("several-progress", HTMLProgressElement).value = share;
   }
 
@@ -59,6 +61,7 @@ export class Several extends EventTarget {
     this.cannot = drafts.map((draft) => draft?.cannot ?? null);
     for (const [place, form] of this.desk.forms.entries()) form.show(drafts[place]?.answers);
     this.desk.beside.show(clips, this.pairs[0].query_text);
+    this.desk.beside.player.play();
     byId("several-missing").textContent = "";
     this.#showCannot();
     return new Promise((done) => (this.done = done));
@@ -121,9 +124,19 @@ export class Several extends EventTarget {
     }));
   }
 
+  /** The keys of the clips, each with its effect, for the help. */
+  get keys() {
+    return this.desk.beside.keys;
+  }
+
+  /** The form of the audible candidate. */
+  get form() {
+    return this.desk.forms[this.heard];
+  }
+
   /** Handle a key; true if it is used here. */
   key(event) {
-    const form = this.desk.forms[this.heard];
+    const { form } = this;
     if (event.key === "Enter") this.save();
     else if (event.key.toLowerCase() === "z") this.dispatchEvent(new Event("undo"));
     else if (/^\d$/.test(event.key)) return form.digit(Number(event.key));
@@ -142,7 +155,7 @@ export class Several extends EventTarget {
     const refused = this.pairs.flatMap((_, place) => (this.cannot[place] ? [place + 1] : []));
     const spared = refused.length === this.pairs.length ? [0, ...refused] : refused;
     const { beside } = this.desk;
-    const wants = [beside.missing(spared)];
+    const wants = [beside.missing(this.listen, spared)];
     for (const [place, form] of this.desk.forms.entries()) {
       if (this.cannot[place]) continue;
       const heard = (beside.clips[0] || beside.read) && beside.clips[place + 1];
@@ -156,11 +169,11 @@ export class Several extends EventTarget {
   }
 
   #make(count) {
-    const names = [t("Query"), ...Array.from({ length: count }, (_, place) => nameOf(place))];
+    const names = Array.from({ length: count }, (_, place) => nameOf(place));
     const root = element("div", { class: "stack" });
     const forms = [];
-    const controls = names.map((name, place) => (place ? this.#control(name, place - 1, forms) : null));
-    const beside = new Beside(this.context, root, names, this.listen, controls);
+    const controls = names.map((name, place) => this.#control(name, place, forms));
+    const beside = new Beside(new Player(this.context, count + 1), root, names, "several-", controls);
     beside.addEventListener("change", () => this.#showMissing());
     for (const form of forms) form.addEventListener("change", () => this.#changed());
     return { root, beside, forms };

@@ -110,14 +110,26 @@ export class Work {
     return kind === "comparison";
   }
 
-  /** Store the answer to the first comparison, "a", "b" or "=", with details; resolves once it is on disk. */
-  async compare(said, details) {
+  /**
+   * Store the answer to the first comparison; resolves once it is on disk.
+   *
+   * said    "a", "b" or "="; or else
+   * cannot  why the candidates at some `places` cannot be judged
+   */
+  async compare({ said = null, cannot = "", places = [], note, details }) {
     const [one, ...rest] = this.comparisons;
     const { query, document_a, document_b } = one;
-    const body = { query, document_a, document_b, answer: said, time: serverNow().toISOString(), ...details };
-    const key = newKey();
-    const { place } = await this.outbox.put({ kind: "comparison", key, body });
-    this.compared.push({ comparison: one, said, key, place });
+    const time = serverNow().toISOString();
+    const bodies = cannot
+      ? places.map((place) => ({ query, document: [document_a, document_b][place], time, cannot, answers: note ? { note } : {} }))
+      : [{ query, document_a, document_b, answer: said, time, ...(note && { note }), ...details }];
+    const sent = [];
+    for (const body of bodies) {
+      const key = newKey();
+      const { place } = await this.outbox.put({ kind: cannot ? "judgment" : "comparison", key, body });
+      sent.push({ key, place });
+    }
+    this.compared.push({ comparison: one, said, cannot, note, sent });
     this.comparisons = rest;
   }
 
@@ -125,8 +137,7 @@ export class Work {
   async undoComparison() {
     const last = this.compared.pop();
     if (!last) return null;
-    const free = last.place !== undefined && (await this.outbox.withdraw(last.place));
-    if (!free) await this.outbox.put({ kind: "undo", key: newKey(), number: last.number, of: last.key });
+    for (const one of last.sent) await this.#withdraw(one);
     this.comparisons = [last.comparison, ...this.comparisons];
     return last;
   }
@@ -190,8 +201,7 @@ export class Work {
     const last = this.history.at(-1);
     if (!last) return null;
     this.history.pop();
-    const free = last.place !== undefined && (await this.outbox.withdraw(last.place));
-    if (!free) await this.outbox.put({ kind: "undo", key: newKey(), number: last.number, of: last.key });
+    await this.#withdraw(last);
     this.first = nameOf(last);
     const pair = await this.pairOf(last);
     if (!this.answers.has(nameOf(pair))) this.pairs = [pair, ...this.pairs.filter((one) => nameOf(one) !== this.first)];
@@ -204,8 +214,14 @@ export class Work {
     return { query, document, query_text: one?.text, query_sound: one?.sound, query_peaks: one?.peaks, document_sound: other?.sound, document_peaks: other?.peaks };
   }
 
+  /** Remove an answer that was not sent yet, or have it undone. */
+  async #withdraw({ key, place, number }) {
+    const free = place !== undefined && (await this.outbox.withdraw(place));
+    if (!free) await this.outbox.put({ kind: "undo", key: newKey(), number, of: key });
+  }
+
   async #numbered(message) {
-    const answer = [...this.history, ...this.compared].find((one) => one.key === message.key);
+    const answer = [...this.history, ...this.compared.flatMap(({ sent }) => sent)].find((one) => one.key === message.key);
     if (!answer) return;
     answer.number = await this.store.numberOf(message.key);
     delete answer.place;

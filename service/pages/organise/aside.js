@@ -3,6 +3,7 @@
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, count, longName, named, score } from "../text.js";
+import { number, rowOf } from "./tables.js";
 
 const DONE = { "set-aside": "set aside", "take-back": "taken back" };
 let chosen = { name: "", what: "set-aside", key: "" };
@@ -55,12 +56,10 @@ function showTrouble(error) {
 
 function showEffect({ sentence, judgments, systems }) {
   byId("aside-effect").textContent = `${count(judgments, "judgment")}. ${sentence}`;
-  const number = (said) => element("td", { class: "number" }, said);
   byId("aside-systems", HTMLTableElement).tBodies[0].replaceChildren(
     ...systems.map((one) =>
-      element(
-        "tr",
-        {},
+      rowOf(
+        one,
         number(String(one.rank)),
         element("th", { scope: "row" }, longName(one.system)),
         number(score(one.score)),

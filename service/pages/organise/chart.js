@@ -49,6 +49,9 @@ export function frameOf(width, height, [first, last], [bottom, top], edges) {
   };
 }
 
+/** A range that an axis keeps while it holds what is shown and is at most twice as wide. */
+export const steady = ([low, high], before) => (before && before[0] <= low && before[1] >= high && before[1] - before[0] <= 2 * (high - low) ? before : [low, high]);
+
 /** Both axes, with as many numbers below as fit. */
 export function axes({ x, y, first, last, bottom, highest, left, right, base }, written, measure) {
   const { above, below } = measure(AXIS_NAME, "tick");

@@ -4,9 +4,11 @@ import { byId, element } from "../page.js";
 import { count, percent, target, when, whole } from "../text.js";
 import { axes, frameOf, labelled, leading, path, roomFor, rulerOf } from "./chart.js";
 import { dot, line, svg } from "./svg.js";
+import { rowOf } from "./tables.js";
 
 const RIGHT_PX = 14;
-const MOST_AHEAD = 4; // largest room for the future, as a multiple of the past's
+const AHEAD = 2; // room for the future, as a multiple of the past's
+const LEAST = 25; // judged pairs that the past counts for, if there are fewer
 const RIGHT_FIRST = ["above right", "below right", "above left", "below left"];
 const LEFT_FIRST = ["above left", "below left", "above right", "below right"];
 
@@ -36,7 +38,7 @@ export function courseOf(history, campaign, remaining) {
   const known = ({ confidence }) => confidence !== null;
   const moments = leading([...before, now]).filter(known);
   const met = history.met && known(history.met) && history.met.judged <= now.judged ? history.met : null; // otherwise it was withdrawn
-  return { moments, met, target: target(history.goal), remaining: told, pool: campaign.pool };
+  return { moments, met, target: target(history.goal), remaining: told, reached: campaign.goal.reached, pool: campaign.pool };
 }
 
 function describe(course) {
@@ -45,17 +47,18 @@ function describe(course) {
   const from = `${percent(moments[0].confidence)} at ${count(moments[0].judged, "judged pair")}`;
   const parts = [moments.length > 1 ? `From ${from} to ${percent(last.confidence)} at ${whole(last.judged)}.` : `${from}.`];
   if (goal !== null) parts.push(`The goal is ${percent(goal, 0)}${met ? `, first met at ${whole(met.judged)}` : ""}.`);
-  if (goal !== null && remaining?.high) {
-    const [low, middle, high] = expectedAt(remaining);
-    parts.push(`The model expects to meet it at ${whole(middle)} judged pairs (80 % interval: ${whole(low)}–${whole(high)}), as marked on the goal line${high > ending(course) ? "; the arrow leads beyond the chart" : ""}.`);
-  }
   byId("course-about").textContent = parts.join(" ");
+  byId("course-expected").textContent = goal !== null && remaining?.high ? expected(course) : "";
+}
+
+function expected(course) {
+  const [low, middle, high] = expectedAt(course.remaining);
+  return `Expected at ${whole(middle)} judged pairs (80 % interval: ${whole(low)}–${whole(high)}), as marked on the goal line${high > ending(course) ? "; the arrow leads beyond the chart" : ""}.`;
 }
 
 function momentRow(moment) {
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    { judged: moment.judged, confidence: moment.confidence, time: moment.time },
     element("td", { class: "number" }, whole(moment.judged)),
     element("td", { class: "number" }, percent(moment.confidence)),
     element("td", {}, moment.time ? when(moment.time) : moment.number === 0 ? "at the start" : "now"),
@@ -86,11 +89,14 @@ const around = (at, sides) => sides.map((side) => [at, side]);
 /** Judged pairs when the goal is expected to be met: ends of the interval, with the median between them. */
 const expectedAt = ({ from, low, median, high }) => [low, median, high].map((more) => from + more);
 
-function ending({ moments, target: goal, remaining, pool }) {
+/** The end of the axis: a round number of judged pairs from its start, so that it stays for many judgments, and does not
+depend on the forecast. */
+function ending({ moments, target: goal, reached, pool }) {
   const first = moments[0].judged;
-  const now = Math.max(moments.at(-1).judged, first + 10);
-  if (goal === null || !remaining) return now;
-  return Math.max(now, Math.min(pool, remaining.from + remaining.high, now + Math.max(now - first, 25) * MOST_AHEAD));
+  const past = moments.at(-1).judged - first;
+  const wanted = goal === null || reached ? Math.max(past, 10) : past + Math.max(past, LEAST) * AHEAD;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  return Math.max(first + Math.max(past, 10), Math.min(pool, first + [1, 2, 5, 10].map((factor) => factor * power).find((round) => round >= wanted)));
 }
 
 function goalMarks({ target: goal, met, remaining }, frame) {

@@ -4,6 +4,7 @@ import { get, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, named } from "../text.js";
 import { recording } from "./pictures.js";
+import { number, rowOf } from "./tables.js";
 
 const STATUS = { waiting: "waiting", cannot: "cannot judge it", "set aside": "set aside" };
 let chosen = { query: "", document: "" };
@@ -69,10 +70,8 @@ function showDisputed(pairs, adjudications, ask) {
 }
 
 function disputedRow(one, asked, ask) {
-  const number = (said) => element("td", { class: "number" }, said);
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    one,
     element("th", { scope: "row", title: apart(one.query) }, recording("query", one.query)),
     element("td", {}, recording("document", one.document)),
     element("td", {}, ...listed(Object.entries(one.grades).map(([name, grade]) => [named(name || "unnamed"), ` ${grade}`]))),

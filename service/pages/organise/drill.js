@@ -7,29 +7,20 @@ import { addressOf, readAddress } from "./address.js";
 import { recording } from "./pictures.js";
 import { playButton, silence } from "./play.js";
 import { whiskers, widened } from "./ranking.js";
-import { expectedGrade, grade, table } from "./tables.js";
+import { expectedGrade, grade, rowOf, table } from "./tables.js";
 import { openTab } from "./tabs.js";
 import { twoSystems } from "./two.js";
 import { count, longName, named, score, whole } from "../text.js";
 
 const PATIENCE_MS = 60_000; // by one aspect the model learns anew
 const MANY = 15; // queries; a filter is offered for more
-/** @type {Record<string, [string, (one: any) => number]>} */
-const ORDERS = {
-  given: ["as in the collection", () => 0],
-  best: ["best first", (one) => -one.expectation],
-  worst: ["worst first", (one) => one.expectation],
-  unsure: ["least certain first", (one) => -one.variance],
-  sure: ["most certain first", (one) => one.variance],
-  judged: ["least judged first", (one) => one.judged / (one.pairs || 1)],
-};
 const PARTS = { system: "system-queries", query: "result-list", two: "two-systems" };
 
 let path = "";
 let collection = "";
 let asked = 0;
 let shown = "";
-let [order, wanted] = ["given", ""];
+let wanted = "";
 let other = (/** @type {string} */ _) => {};
 
 /** Follow the page's address; `onAspect` is called when its aspect changes. */
@@ -48,7 +39,7 @@ let failed = false; // true if the last request failed
 function follow(moved) {
   const address = readAddress();
   byId("detail").hidden = !address.view;
-  byId("ranking-whole").hidden = Boolean(address.view);
+  for (const id of ["part-systems", "part-pairs"]) byId(id).hidden = Boolean(address.view);
   openTab(location.hash.includes("=") ? "ranking" : location.hash.slice(1));
   if (aspect !== address.aspect) other((aspect = address.aspect));
   if (!address.view) {
@@ -69,7 +60,7 @@ async function load(address, moved) {
     byId("detail-about").textContent = "Computing…";
     byId("detail-shown").replaceChildren();
     byId("detail-trouble").hidden = true;
-    [shown, order, wanted] = [key, "given", ""];
+    [shown, wanted] = [key, ""];
     if (moved) byId("detail-title").focus();
   }
   const query = new URLSearchParams(Object.entries(names).filter(([, value]) => value !== null && value !== ""));
@@ -117,20 +108,18 @@ function systemView(found) {
   const body = element("tbody");
   const range = widened(queries);
   const fill = () => {
-    const some = queries.filter((one) => one.query.toLowerCase().includes(wanted)).sort((one, two) => ORDERS[order][1](one) - ORDERS[order][1](two));
+    const some = queries.filter((one) => one.query.toLowerCase().includes(wanted));
     body.replaceChildren(...some.map((one) => queryRow(found, one, range)));
   };
   fill();
-  const heads = [["Query"], ["Score", "number"], ["95 % interval", "interval"], ["Judged", "number"]];
-  return { about: [about], shown: [ordering(queries, fill), table("Queries", heads, body, "ranking queries")] };
+  const heads = [["Query", "", "query"], ["Score", "number", "expectation", "-"], ["95 % interval", "interval", "variance", "-"], ["Judged", "number", "judged"]];
+  return { about: [about], shown: [...filtering(queries, fill), table("queries", "Queries", heads, body, "ranking queries")] };
 }
 
-function ordering(queries, fill) {
-  const options = Object.entries(ORDERS).map(([key, [said]]) => element("option", { value: key, selected: key === order }, said));
-  const choice = element("select", { id: "queries-order", "data-key": "order", on: { change: () => ((order = choice.value), fill()) } }, ...options);
+/** A field that leaves out the queries with other names. */
+function filtering(queries, fill) {
   const field = element("input", { id: "queries-filter", type: "search", autocomplete: "off", "data-key": "filter", value: wanted, on: { input: () => ((wanted = field.value.trim().toLowerCase()), fill()) } });
-  const filter = queries.length > MANY ? [element("label", { for: "queries-filter" }, "Queries with a name containing"), field] : [];
-  return element("div", { class: "row" }, element("label", { for: "queries-order" }, "Order"), choice, ...filter);
+  return queries.length > MANY ? [element("div", { class: "row" }, element("label", { for: "queries-filter" }, "Queries with a name containing"), field)] : [];
 }
 
 const ends = (one) => element("span", { class: "ends" }, `${score(one.low)}–${score(one.high)}`);
@@ -142,9 +131,8 @@ function rowLink(names, name) {
 }
 
 function queryRow({ system, aspect: of }, one, range) {
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    one,
     element("th", { scope: "row", title: one.query }, rowLink({ system, query: one.query, aspect: of }, one.query)),
     element("td", { class: "number" }, score(one.expectation)),
     element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(one, range), ends(one))),
@@ -158,17 +146,16 @@ function queryView(found) {
   const scored = own ? `Expected ${found.measure}${byAspect(found)}: ${score(own.expectation)}, 95 % interval ${score(own.low)}–${score(own.high)}. ` : "";
   const left = unjudged ? `${count(unjudged, "result")} not judged: an expected grade, with the 95 % interval of a single grade.` : "All results are judged.";
   const asked = found.query_sound ? [element("p", { class: "row" }, playButton(found.query_sound, `query ${query}`), element("span", {}, "The query ", recording("query", query)))] : [];
-  const heads = [["#", "number"], ["Document"], ["Grade", "number"], ["Judged by"]];
+  const heads = [["#", "number", "rank"], ["Document", "", "document"], ["Grade", "number", "expectation", "-"], ["Judged by"]];
   const body = element("tbody", {}, ...clips.map((clip) => clipRow(clip)));
   const judge = unjudged ? [element("p", {}, element("a", { href: `/judge/${encodeURIComponent(collection)}` }, "Open the judging page"), ", which hands out the most informative unjudged pairs.")] : [];
-  return { about: [`${scored}${left} Grades go to ${found.highest}.`], shown: [...asked, table(`Results for query ${query}`, heads, body, "clips"), ...judge] };
+  return { about: [`${scored}${left} Grades go to ${found.highest}.`], shown: [...asked, table("results", `Results for query ${query}`, heads, body, "clips"), ...judge] };
 }
 
 function clipRow(clip) {
   const by = Object.entries(clip.grades).flatMap(([name, said], place) => [place ? ", " : "", name ? named(name, 24) : "unnamed", ` ${grade(said)}`]);
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    clip,
     element("td", { class: "number" }, String(clip.rank)),
     element("th", { scope: "row" }, element("span", { class: "row tight-row" }, playButton(clip.sound, `document ${clip.document}`), recording("document", clip.document))),
     element("td", { class: "number" }, clip.judged ? grade(clip.expectation) : `≈ ${expectedGrade(clip)}`),

@@ -3,6 +3,7 @@
 import { post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, named } from "../text.js";
+import { csvOf } from "./tables.js";
 
 const MOST = 1000;
 
@@ -12,15 +13,6 @@ export function namesIn(text) {
   const first = text.split(/\r?\n/).map((line) => cell(line).trim());
   const names = first.filter((name, place) => name && !(place === 0 && /^(name|assessor)$/i.test(name)));
   return [...new Set(names)];
-}
-
-/** A CSV file of rows; cells that a spreadsheet would take for formulas are marked as text. */
-export function csvOf(rows) {
-  const cell = (value) => {
-    const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
 /**

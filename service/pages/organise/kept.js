@@ -3,6 +3,7 @@
 import { ask } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, longName, named, when } from "../text.js";
+import { rowOf } from "./tables.js";
 
 let chosen = "";
 
@@ -45,9 +46,8 @@ export function keptModels(path, deleted) {
 
 function row({ name, origin, time, by }, file, forget) {
   const ofIt = () => element("bdi", { class: "hidden-visually" }, ` ${name}`);
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    { name, origin, time, by },
     element("th", { scope: "row" }, longName(name)),
     element("td", {}, named(origin, 60)),
     element("td", {}, when(time), ...(by ? [" by ", named(by, 24)] : [])),

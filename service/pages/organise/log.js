@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, when } from "../text.js";
+import { rowOf } from "./tables.js";
 
 const CLOSER = { a: "the first", b: "the second", "=": "neither" };
 
@@ -48,9 +49,8 @@ function describe() {
 }
 
 function row(event) {
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    event,
     element("td", { class: "number" }, String(event.number)),
     element("td", {}, element("time", { datetime: event.time }, when(event.time))),
     element("td", {}, element("bdi", {}, event.assessor || "–")),

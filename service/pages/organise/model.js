@@ -5,6 +5,7 @@ import { announce, byId, element } from "../page.js";
 import { apart, longName, named, score, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 import { keptModels } from "./kept.js";
+import { number, rowOf } from "./tables.js";
 
 const PATIENCE_MS = 300_000; // the other model learns from all judgments
 const select = () => byId("model-other", HTMLSelectElement);
@@ -90,7 +91,7 @@ function showChoice({ model, version, usual, chosen, lost, published, kept }, sh
   byId("model-lost").textContent = `${lost}.`;
   const was = select().value;
   const option = (name) => element("option", { value: name, dir: "auto" }, name); // found by typing, so without direction marks
-  const own = kept.length ? [element("optgroup", { label: "Trained here, or sent" }, ...kept.map(({ name }) => option(name)))] : [];
+  const own = kept.length ? [element("optgroup", { label: "Trained or uploaded here" }, ...kept.map(({ name }) => option(name)))] : [];
   select().replaceChildren(element("option", { value: "" }, `the usual one: ${apart(usual)}`), element("optgroup", { label: "Published" }, ...published.map((name) => option(name))), ...own);
   select().value = was;
   if (select().selectedIndex < 0) select().selectedIndex = 0;
@@ -101,13 +102,11 @@ function showEffect(effect, model) {
   tried = { model, key: newKey() };
   byId("model-said").textContent = effect.sentence;
   byId("model-fits").replaceChildren(...[["Now", effect.fit_sentence], ["Then", effect.fit_sentence_by_other]].map(([at, said]) => element("li", {}, `${at}: ${said}`)));
-  const number = (said) => element("td", { class: "number" }, said);
   const between = (low, high) => `${score(low)}–${score(high)}`;
   byId("model-systems", HTMLTableElement).tBodies[0].replaceChildren(
     ...effect.systems.map((one) =>
-      element(
-        "tr",
-        {},
+      rowOf(
+        one,
         element("th", { scope: "row" }, longName(one.system)),
         number(whole(one.rank)),
         number(whole(one.rank_by_other)),

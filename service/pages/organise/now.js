@@ -18,12 +18,16 @@ export function showNow(known) {
   byId("verdict").textContent = verdict(known);
   byId("verdict-about").replaceChildren(...about(known));
   showFit(known.ranking);
+  byId("campaign").classList.toggle("forecast", forecasts(known.campaign));
   byId("next").replaceChildren(...points(nextSteps(known)));
   const wrong = troubles(known);
   byId("wrong").replaceChildren(...points(wrong.length ? wrong : [["Nothing found."]]));
 }
 
 const points = (items) => items.map((parts) => element("li", {}, ...parts));
+
+/** True if the page waits for a forecast of the remaining judgments. */
+const forecasts = ({ status, goal, totals }) => status !== "closed" && !goal.reached && totals.assessors > 0;
 
 function verdict({ campaign, history }) {
   if (campaign.status === "closed") return `Closed at a confidence of ${percent(campaign.confidence)}`;
@@ -53,11 +57,11 @@ function showFit({ fit, fit_sentence: said, judged, pool }) {
 
 function nextSteps({ campaign, ranking, remaining }) {
   const publish = toTab("publish", "Publish the results");
-  const files = toTab("log", "download the judgments");
+  const files = toTab("download", "download the judgments");
   if (campaign.status === "closed") return [[publish, ", ", files, ", or resume the campaign."]];
   const steps = campaign.status === "paused" ? [[campaign.judgments ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
   const people = campaign.totals.assessors;
-  if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to settle ", toTab("pairs", "the least sure pairs")] : []), "."]];
+  if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."]];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), campaign.judged ? ": nobody judges here yet." : ": nobody has judged yet."]];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
@@ -74,7 +78,7 @@ function left({ pace, goal }, remaining, people) {
 function closest({ pairs }) {
   const open = pairs.filter((pair) => pair.confidence < SURE).sort((a, b) => a.confidence - b.confidence);
   if (!open.length) return [];
-  return [["Least sure: ", toTab("pairs", named(open[0].a, NAME), " above ", named(open[0].b, NAME)), `, ${percent(open[0].confidence)}.`]];
+  return [["Closest: ", toTab("pairs", named(open[0].a, NAME), " above ", named(open[0].b, NAME)), `, ${percent(open[0].confidence)}.`]];
 }
 
 function troubles({ campaign, ranking, leanings, judges }) {

@@ -1,10 +1,10 @@
 // Open links: addresses for anybody, the people who joined by them, and their identifiers on other platforms.
 
 import { get, newKey, post } from "../api.js";
-import { announce, byId, element } from "../page.js";
+import { announce, byId, copying, element, saveFile } from "../page.js";
 import { count, day, named, whole } from "../text.js";
 import { attempting } from "./attempt.js";
-import { csvOf } from "./invite_many.js";
+import { rowOf } from "./tables.js";
 
 const FIELDS = ["name", "people", "days", "parameter", "judgments", "completion", "return_to", "screened_out", "screened_return_to"];
 const NUMBERS = ["people", "days", "judgments"];
@@ -16,13 +16,12 @@ const NUMBERS = ["people", "days", "judgments"];
  */
 export function openLinks(path) {
   const attempt = attempting("open-link-trouble");
-  let address = "";
+  const offer = copying(byId("open-link-copy"), byId("open-link-made", HTMLInputElement));
   const show = async () => {
     const { links } = await get(`${path}/open-links`);
     showLinks(links, close);
     const { participants } = links.some(({ joined }) => joined) ? await get(`${path}/participants`) : { participants: [] };
-    URL.revokeObjectURL(address);
-    address = showParticipants(participants, openData);
+    showParticipants(participants, openData);
   };
   const openData = personalData(path, () => attempt(show));
   const close = (name) =>
@@ -36,12 +35,11 @@ export function openLinks(path) {
     event.preventDefault();
     attempt(async () => {
       const made = await post(`${path}/open-links`, asked());
-      showMade(made);
+      showMade(made, offer);
       byId("open-link", HTMLFormElement).reset();
       await show();
     });
   });
-  byId("open-link-copy").addEventListener("click", () => copy(byId("open-link-made", HTMLInputElement)));
   byId("open-links").addEventListener("toggle", () => byId("open-links", HTMLDetailsElement).open && attempt(show));
   byId("participants-again").addEventListener("click", () => attempt(show));
 }
@@ -61,23 +59,11 @@ function addressOf({ link, parameter }) {
   return parameter ? `${whole}?${parameter}=` : whole;
 }
 
-function showMade(made) {
+function showMade(made, offer) {
   byId("open-link-label").replaceChildren("Open link ", named(made.name));
-  byId("open-link-made", HTMLInputElement).value = addressOf(made);
   byId("open-link-note").replaceChildren(made.parameter ? `Anybody may open it. Recruiting services fill in each person's identifier after ${made.parameter}=.` : "Anybody may open it.");
   byId("open-link-new").hidden = false;
-  byId("open-link-made").focus();
-  byId("open-link-made", HTMLInputElement).select();
-}
-
-async function copy(field) {
-  field.select();
-  try {
-    await navigator.clipboard.writeText(field.value);
-    announce("Link copied");
-  } catch {
-    announce("Link selected: copy it with the keyboard"); // the clipboard may be forbidden
-  }
+  offer(addressOf(made));
 }
 
 function showLinks(links, close) {
@@ -88,9 +74,8 @@ function showLinks(links, close) {
       const shut = element("button", { type: "button", class: "plain", on: { click: () => close(name) } }, "Close", element("bdi", { class: "hidden-visually" }, ` the link ${name}`));
       const field = element("input", { class: "mono", readonly: true, value: addressOf(one), "aria-label": `Address of ${name}` });
       const until = ended ? ended : expires ? `until ${day(expires)}` : "open";
-      return element(
-        "tr",
-        {},
+      return rowOf(
+        one,
         element("th", { scope: "row" }, element("bdi", {}, name)),
         element("td", {}, day(created)),
         element("td", { class: "number" }, `${whole(joined)} of ${whole(people)}`),
@@ -105,7 +90,6 @@ function showLinks(links, close) {
 
 const doneWord = (done, screened) => (screened ? "screened out" : done ? "yes" : "no");
 
-/** List the people; returns the address of a CSV file of them. */
 function showParticipants(participants, openData) {
   byId("participants-frame").hidden = !participants.length;
   const done = participants.filter((one) => one.done).length;
@@ -114,9 +98,8 @@ function showParticipants(participants, openData) {
     : "";
   byId("participants", HTMLTableElement).tBodies[0].replaceChildren(
     ...participants.map(({ name, link, reference, created, answers, done, screened }) =>
-      element(
-        "tr",
-        {},
+      rowOf(
+        { name, identifier: reference, link, since: created, answers, done: doneWord(done, screened) },
         element("th", { scope: "row" }, element("bdi", {}, name)),
         element("td", {}, element("bdi", {}, reference ?? "–")),
         element("td", {}, element("bdi", {}, link)),
@@ -127,11 +110,6 @@ function showParticipants(participants, openData) {
       ),
     ),
   );
-  const rows = participants.map(({ name, link, reference, created, answers, done, screened }) => [name, reference ?? "", link, created, String(answers), doneWord(done, screened)]);
-  const table = csvOf([["name", "identifier", "link", "since", "answers", "done"], ...rows]);
-  const address = URL.createObjectURL(new Blob([table], { type: "text/csv;charset=utf-8" }));
-  Object.assign(byId("participants-file", HTMLAnchorElement), { href: address, hidden: !participants.length });
-  return address;
 }
 
 /** Open the dialog about a person's data. `done` is called after a deletion. */
@@ -143,9 +121,7 @@ function personalData(path, done) {
   byId("own-data-file").addEventListener("click", () =>
     attempt(async () => {
       const found = await get(`${path}/personal-data?${new URLSearchParams({ assessor: person })}`);
-      const address = URL.createObjectURL(new Blob([JSON.stringify(found, null, 1)], { type: "application/json" }));
-      element("a", { href: address, download: `${person}.json` }).click();
-      URL.revokeObjectURL(address);
+      saveFile(`${person}.json`, JSON.stringify(found, null, 1), "application/json");
     }),
   );
   byId("own-data-form").addEventListener("submit", (event) => {

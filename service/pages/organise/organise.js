@@ -30,7 +30,8 @@ import { scoresChart } from "./scores.js";
 import { recentChanges, showChanges } from "./since.js";
 import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
-import { makeTabs, shownTab } from "./tabs.js";
+import { equipAll } from "./tables.js";
+import { goToPart, makeTabs, shownTab } from "./tabs.js";
 import { apart, count, duration, exhausted, named, percent, target, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
@@ -108,9 +109,11 @@ const refresh = rounds(async () => {
   showSystemsNow().catch(showTrouble);
   showAssessors(known, turnAside);
   showCannot(campaign);
+  const first = byId("campaign").hidden;
   byId("campaign").hidden = false;
   showCourse();
   await refreshTab();
+  if (first) goToPart();
 }, REST_MS);
 
 /** The table of the systems, by the aspect in the address if it exists. */
@@ -132,19 +135,15 @@ function showTable(ranking, shown) {
 /** Fetch the content of a tab while it is open. */
 const OF_TABS = {
   ranking: refreshDetail,
-  model: () => Promise.all([showModel(), showTrainings()]),
-  texts: () => showTexts(),
-  assessors: () => showDisputed(),
   progress: async () => {
     showChanges().catch(showTrouble);
+    showPlan().catch(showTrouble); // it may wait for a forecast
     showProgress(await get(`${PATH}/progress`));
   },
-  plan: () => {
-    showPlan().catch(showTrouble); // it may wait for a forecast
-  },
-  publish: () => showPublications(),
-  log: async () => {
-    await showLog();
+  people: () => showDisputed(),
+  settings: () => Promise.all([showModel(), showTrainings(), showTexts()]),
+  results: async () => {
+    await Promise.all([showPublications(), showLog()]);
     showImports().catch(showTrouble);
   },
 };
@@ -191,9 +190,8 @@ function showFigures(campaign, ranking) {
   const { pace, goal } = campaign;
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
   showChange({ ...campaign, reached: goal.reached });
-  const sure = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems sure to ${percent(SURE, 0)}`;
-  const aim = target(goal.goal) === null ? [] : [`goal ${percent(target(goal.goal), 0)}`];
-  byId("goal").textContent = [...aim, sure, statedOf(campaign)].join("; ");
+  const decided = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "comparison")} of systems decided at ${percent(SURE, 0)}`;
+  byId("goal").textContent = `${statedOf(campaign)}; ${decided}`;
   showMeter(campaign.confidence, target(goal.goal));
   byId("pace").textContent = pace.per_hour === null ? "–" : `${whole(Math.round(pace.per_hour))} an hour`;
   byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} a judgment`;
@@ -285,6 +283,10 @@ function changed(change) {
 
 function start(caller) {
   makeTabs((tab) => refreshTab(tab).catch(showTrouble));
+  equipAll({
+    ranking: { resort: () => known.ranking && showSystemsNow().catch(showTrouble) },
+    pairs: { place: byId("pairs-frame"), listed: () => known.ranking?.pairs ?? [] },
+  });
   byId("leave").hidden = caller.open;
   controls(PATH, refresh);
   addingFiles(PATH, () => {
@@ -318,7 +320,7 @@ function start(caller) {
 async function nameIt() {
   const { name } = await get(PATH);
   byId("title").textContent = name;
-  document.title = `${apart(name)}: organiser`;
+  document.title = `Organise · ${apart(name)} · audiosim`;
 }
 
 async function enter() {

@@ -1,12 +1,13 @@
 // The assessors: their speed, their agreement, pairs they cannot judge; and invitations.
 
 import { get, newKey, post } from "../api.js";
-import { announce, byId, element } from "../page.js";
+import { announce, byId, copying, element } from "../page.js";
 import { apart, count, day, duration, named, signed, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 import { inviteMany } from "./invite_many.js";
 import { drifts } from "./now.js";
 import { recording } from "./pictures.js";
+import { number, rowOf } from "./tables.js";
 
 /** Show all judges; `judges` is null until computed; `turn` opens the dialog that sets a person aside or takes them
 back. */
@@ -15,9 +16,8 @@ export function showAssessors({ campaign, leanings, judges, orderEffects }, turn
   const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
   byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
   const judged = new Map((judges ?? []).map((one) => [one.judge, one]));
-  const first = (name) => Number(drifts(judged.get(name)));
-  names.sort((one, other) => first(other) - first(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
-  byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), judges ? drift(judged.get(name)) : "…", leanings.aside.includes(name), turn)));
+  names.sort((one, other) => (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
+  byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), judges && (judged.get(name) ?? {}), leanings.aside.includes(name), turn)));
   byId("doubts").replaceChildren(...Object.entries(leanings.doubts).map(([name, why]) => element("li", {}, named(name || "unnamed"), `: ${why}.`)));
   byId("order-effects").textContent = orderEffects.map((one) => one.sentence).join(" ");
   byId("order-effects").hidden = !orderEffects.length;
@@ -34,18 +34,17 @@ function agreement({ agreement: { pairs, scales }, twice }) {
   return `${count(pairs, "pair has", "pairs have")} been judged by two or more: Krippendorff's alpha is ${alpha} on the ${name} scale (1: full agreement; 0: chance).${waiting}`;
 }
 
-function assessorRow(name, pace, lying, drifted, aside, turn) {
-  const number = (said) => element("td", { class: "number" }, said);
-  return element(
-    "tr",
-    {},
+function assessorRow(name, pace, lying, judge, aside, turn) {
+  const { drift: rise = null, drift_low = null, drift_high = null } = judge ?? {};
+  return rowOf(
+    { name, judgments: lying?.judgments ?? 0, per_hour: pace.per_hour, median_s: pace.median_s, to_others: lying?.to_others ?? null, shared: lying?.shared ?? 0, to_model: lying?.to_model ?? null, drift: rise, drift_low, drift_high, set_aside: aside },
     element("th", { scope: "row", title: apart(name) }, element("bdi", {}, name || "unnamed"), ...(aside ? [element("span", { class: "muted" }, " (set aside)")] : [])),
     number(whole(lying?.judgments ?? 0)),
     number(pace.per_hour === null ? "–" : whole(Math.round(pace.per_hour))),
     number(pace.median_s === null ? "–" : duration(pace.median_s)),
     number(lying?.shared ? `${signed(lying.to_others)} (${whole(lying.shared)})` : "–"),
     number(lying ? signed(lying.to_model) : "–"),
-    element("td", {}, drifted),
+    element("td", {}, judge ? drift(judge) : "…"),
     element("td", {}, ...(name ? [asideButton(name, aside, turn)] : [])),
   );
 }
@@ -55,7 +54,7 @@ function asideButton(name, aside, turn) {
 }
 
 function drift(judge) {
-  if (!judge || judge.drift === null) return "too few yet";
+  if (judge.drift == null) return "too few yet";
   const range = `${signed(judge.drift)} (${signed(judge.drift_low)} to ${signed(judge.drift_high)})`;
   if (!drifts(judge)) return range;
   const [sign, word] = judge.drift_low > 0 ? ["▲", "higher than before: "] : ["▼", "lower than before: "];
@@ -70,9 +69,8 @@ export function showCannot({ cannot, dropped, totals }) {
     : "None.";
   byId("cannot", HTMLTableElement).tBodies[0].replaceChildren(
     ...cannot.map((one) =>
-      element(
-        "tr",
-        {},
+      rowOf(
+        one,
         element("td", {}, recording("query", one.query)),
         element("td", {}, recording("document", one.document)),
         ...[one.assessor, one.reason + (gone.has(`${one.query}\n${one.document}`) ? " (no longer asked for)" : "")].map((said) => element("td", {}, element("bdi", {}, said))),
@@ -93,34 +91,21 @@ export function invitations(path) {
     event.preventDefault();
     attempt(async () => {
       const days = byId("invite-days", HTMLInputElement).value;
-      showLink(await post(path, { name: byId("invite-name", HTMLInputElement).value.trim(), ...(days && { days: Number(days) }) }));
+      showLink(await post(path, { name: byId("invite-name", HTMLInputElement).value.trim(), ...(days && { days: Number(days) }) }), offer);
       byId("invite", HTMLFormElement).reset();
       showInvited(await get(path), withdraw);
     });
   });
-  byId("copy").addEventListener("click", () => copy(byId("link")));
+  const offer = copying(byId("copy"), byId("link", HTMLInputElement));
   inviteMany(path, () => attempt(async () => showInvited(await get(path), withdraw)));
   return attempt(async () => showInvited(await get(path), withdraw));
 }
 
-function showLink({ name, link }) {
+function showLink({ name, link }, offer) {
   byId("link-label").replaceChildren("Link for ", named(name));
-  byId("link", HTMLInputElement).value = new URL(link, location.origin).href;
   byId("link-note").textContent = link.includes("#token=") ? "Send it now: it contains a token, which is shown only once." : "It contains only the name.";
   byId("invited-link").hidden = false;
-  byId("link").focus();
-  byId("link", HTMLInputElement).select();
-}
-
-async function copy(field) {
-  field.select();
-  try {
-    await navigator.clipboard.writeText(field.value);
-    announce("Link copied");
-    byId("copy").textContent = "Copied";
-  } catch {
-    announce("Link selected: copy it with the keyboard"); // the clipboard may be forbidden
-  }
+  offer(new URL(link, location.origin).href);
 }
 
 function showInvited({ tokens, invited }, withdraw) {
@@ -135,5 +120,5 @@ function showInvited({ tokens, invited }, withdraw) {
 function invitedRow({ name, created, expires, ended }, withdraw) {
   const button = element("button", { type: "button", class: "plain", on: { click: () => withdraw(name) } }, "Withdraw", element("bdi", { class: "hidden-visually" }, ` ${name}`));
   const until = ended ? `ended ${day(expires)}` : expires ? day(expires) : "no end";
-  return element("tr", {}, element("th", { scope: "row" }, element("bdi", {}, name)), element("td", {}, day(created)), element("td", {}, until), element("td", {}, button));
+  return rowOf({ name, created, expires, ended }, element("th", { scope: "row" }, element("bdi", {}, name)), element("td", {}, day(created)), element("td", {}, until), element("td", {}, button));
 }

@@ -3,6 +3,7 @@
 import { get, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, duration, longName, percent, whole } from "../text.js";
+import { rowOf } from "./tables.js";
 
 const PATIENCE_MS = 180_000; // the service simulates campaigns, which takes a while
 const NEXT_MS = 2000; // until the next request, while a forecast is being computed
@@ -61,9 +62,9 @@ function show(plan, more = "") {
   byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: the order of every pair is probably settled at the goal, or no simulated campaign met it.";
   byId("plan-found").hidden = false;
   byId("plan-further-frame").hidden = !plan.further.length;
-  rows("plan-further", plan.further.map((one) => [one.what, whole(one.people), percent(one.panel), one.panel_width.toFixed(3), percent(one.listeners), one.listeners_width.toFixed(3)]));
-  rows("plan-otherwise", plan.otherwise.map((one) => [one.what, whole(one.queries), whole(one.judgments), `${one.separated.toFixed(1)} of ${whole(one.pairs)}`, `${one.low.toFixed(1)}–${one.high.toFixed(1)}`]));
-  rows("plan-unsettled", plan.unsettled.map((one) => [longName(one.a), longName(one.b), percent(one.confidence), one.queries === null ? "over 10 000" : whole(one.queries)]));
+  rows("plan-further", plan.further, (one) => [one.what, whole(one.people), percent(one.panel), one.panel_width.toFixed(3), percent(one.listeners), one.listeners_width.toFixed(3)]);
+  rows("plan-otherwise", plan.otherwise, (one) => [one.what, whole(one.queries), whole(one.judgments), `${one.separated.toFixed(1)} of ${whole(one.pairs)}`, `${one.low.toFixed(1)}–${one.high.toFixed(1)}`]);
+  rows("plan-unsettled", plan.unsettled, (one) => [longName(one.a), longName(one.b), percent(one.confidence), one.queries === null ? "over 10 000" : whole(one.queries)]);
 }
 
 function said(plan) {
@@ -73,8 +74,8 @@ function said(plan) {
 }
 
 /** Fill a table; a column is right-aligned if its head is. */
-function rows(id, cells) {
+function rows(id, records, cells) {
   const heads = [...byId(id, HTMLTableElement).tHead.rows[0].cells];
   const cell = (value, column) => element(column ? "td" : "th", { class: heads[column].className || null, scope: column ? null : "row" }, value);
-  byId(id, HTMLTableElement).tBodies[0].replaceChildren(...cells.map((row) => element("tr", {}, ...row.map(cell))));
+  byId(id, HTMLTableElement).tBodies[0].replaceChildren(...records.map((one) => rowOf(one, ...cells(one).map(cell))));
 }

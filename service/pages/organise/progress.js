@@ -3,6 +3,7 @@
 import { byId, element } from "../page.js";
 import { longName, whole } from "../text.js";
 import { recording } from "./pictures.js";
+import { rowOf } from "./tables.js";
 
 export function showProgress({ queries, systems }) {
   byId("by-query", HTMLTableElement).tBodies[0].replaceChildren(...queries.map((one) => shareRow(one, recording("query", one.name, longName(one.name)))));
@@ -10,9 +11,8 @@ export function showProgress({ queries, systems }) {
 }
 
 function shareRow({ name, judged, pairs }, shown) {
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    { name, judged, pairs, share: judged / (pairs || 1) },
     element("th", { scope: "row", title: name }, shown),
     element("td", { class: "number" }, whole(judged)),
     element("td", { class: "number" }, whole(pairs)),

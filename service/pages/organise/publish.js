@@ -4,6 +4,7 @@ import { get, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { named, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
+import { rowOf } from "./tables.js";
 
 const PATIENCE_MS = 300_000; // a bundle needs many draws of the missing grades
 
@@ -64,9 +65,8 @@ function row({ number, page, bundle, time, by, judgments, withdrawn }, withdraw)
   const button = element("button", { type: "button", class: "plain", on: { click: () => withdraw(number) } }, "Withdraw", element("span", { class: "hidden-visually" }, ` number ${number}`));
   const links = [element("a", { href: page }, "Page", element("span", { class: "hidden-visually" }, ` number ${number}`)), ", ", element("a", { href: bundle, download: true }, "bundle", element("span", { class: "hidden-visually" }, ` number ${number}`))];
   const shown = withdrawn ? [`withdrawn ${when(withdrawn)}`] : links;
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    { number, page, bundle, time, by, judgments, withdrawn },
     element("th", { scope: "row" }, String(number)),
     element("td", {}, when(time), ...(by ? [" by ", named(by, 24)] : [])),
     element("td", { class: "number" }, whole(judgments)),

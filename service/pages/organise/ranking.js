@@ -1,10 +1,11 @@
 // The systems in their order, with intervals, and the confidence in the order of every two.
 
 import { byId, element } from "../page.js";
-import { rulerOf } from "./chart.js";
+import { rulerOf, steady } from "./chart.js";
 import { grouped } from "./groups.js";
 import { narrowed } from "./narrow.js";
 import { dot, line, svg, text } from "./svg.js";
+import { rowOf } from "./tables.js";
 import { apart, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
 
 const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is a shade darker
@@ -15,6 +16,8 @@ const LETTERS = 3; // letters shown of a system's groups
 const NAMED = 4; // systems named in a sentence
 const LEAST = 5;
 const APART_PX = 6; // between two numbers of the axis
+
+let shownRange = null;
 
 /** @type {{name: (system: string, shown: Node) => Node, before: (system: string) => Node | string} | null} */
 let leading = null;
@@ -36,7 +39,7 @@ export function showSystems(ranking) {
   const { systems } = ranking;
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
   const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
-  const range = widened(systems);
+  const range = steady(widened(systems), shownRange);
   const basis = ranking.judged ? `from ${count(ranking.judged, "judged pair")} and the model's predictions of the rest` : "predicted, nothing judged yet";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
   const rows = systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k));
@@ -53,6 +56,7 @@ export function showSystems(ranking) {
   if (focused) /** @type {HTMLElement | null} */ (byId("ranking").querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus({ preventScroll: true });
 }
 
+/** @returns {[number, number]} */
 export function widened(systems) {
   const low = Math.min(...systems.map((one) => one.low));
   const high = Math.max(...systems.map((one) => one.high));
@@ -63,9 +67,8 @@ export function widened(systems) {
 const place = (value, [low, high]) => `${((value - low) / (high - low)) * 100}%`;
 
 function systemRow(system, index, range, above, most) {
-  return element(
-    "tr",
-    {},
+  return rowOf(
+    { rank: index + 1, ...system, width: system.high - system.low, above_next: above ?? null },
     element("td", { class: "number" }, leading?.before(system.system) ?? "", String(index + 1)),
     element("th", { scope: "row", tabindex: -1, title: rankedAs(system, most) }, leading ? leading.name(system.system, longName(system.system)) : longName(system.system)),
     element("td", { class: "number" }, score(system.expectation)),
@@ -138,7 +141,6 @@ export function whiskers(system, range, at = null) {
 
 const ends = (system) => element("span", { class: "ends" }, `${score(system.low)}–${score(system.high)}`);
 
-let shownRange = null;
 new ResizeObserver(() => shownRange && drawAxis(shownRange)).observe(byId("axis"));
 
 /** The numbers under the intervals, as many as fit. */

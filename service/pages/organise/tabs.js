@@ -1,10 +1,18 @@
-// Tabs: one panel at a time; its name is in the address, so that a reload shows it again.
+// Tabs, one at a time, each of several parts. The name of a tab or a part is in the address, so that a reload shows it
+// again.
 
 import { byId, element } from "../page.js";
 
 const idOf = (panel) => panel.id.replace("panel-", "tab-");
 
 const panels = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[role=tabpanel]")]);
+
+/** The panel of a tab or a part with this name, and the part; null if there is none. */
+function placeOf(name) {
+  const part = name ? document.getElementById(`part-${name}`) : null;
+  const panel = /** @type {HTMLElement | null} */ (part?.closest("[role=tabpanel]") ?? (name ? document.getElementById(`panel-${name}`) : null));
+  return panel && { panel, part };
+}
 
 /** @type {(tab: string) => void} */
 let opened = () => {};
@@ -13,33 +21,40 @@ let opened = () => {};
 export function makeTabs(then) {
   const all = panels();
   byId("tabs").replaceChildren(...all.map(tabOf));
-  for (const panel of all) panel.setAttribute("aria-labelledby", idOf(panel));
+  for (const panel of all) {
+    panel.setAttribute("aria-labelledby", idOf(panel));
+    const parts = /** @type {HTMLElement[]} */ ([...panel.querySelectorAll("[id^=part-]")]);
+    for (const part of parts) part.tabIndex = -1;
+    const links = parts.map((part) => toTab(part.id.replace("part-", ""), part.querySelector("h2")?.textContent ?? ""));
+    if (links.length > 2) panel.prepend(element("nav", { class: "row small parts", "aria-label": `Parts of ${panel.dataset.tab}` }, ...links));
+  }
   byId("tabs").addEventListener("keydown", step);
-  const named = all.find((panel) => panel.id === `panel-${location.hash.slice(1)}`);
-  select(named ?? all[0]);
+  select(placeOf(location.hash.slice(1))?.panel ?? all[0]);
   opened = then;
 }
+
+/** Go to the part in the address, if there is one. */
+export const goToPart = () => placeOf(location.hash.slice(1))?.part?.scrollIntoView();
 
 /** The name of the open tab. */
 export const shownTab = () => document.querySelector("[role=tabpanel]:not([hidden])").id.replace("panel-", "");
 
 function tabOf(panel) {
-  return element("button", { type: "button", role: "tab", id: idOf(panel), "aria-controls": panel.id, on: { click: () => choose(panel) } }, panel.dataset.tab);
+  return element("button", { type: "button", role: "tab", id: idOf(panel), "aria-controls": panel.id, on: { click: () => choose(panel.id.replace("panel-", "")) } }, panel.dataset.tab);
 }
 
-function choose(panel) {
-  select(panel);
+function choose(name) {
+  select(placeOf(name).panel);
   // A view behind a row of the ranking adds an entry to the history; a tab replaces the current one.
   const leaving = location.hash.includes("=") ? "pushState" : "replaceState";
-  history[leaving](null, "", `#${panel.id.replace("panel-", "")}`);
+  history[leaving](null, "", `#${name}`);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-/** Open a tab by its name if it is not open; false if no tab has that name. */
+/** Open the tab with a name, or the one with a part of that name, if it is not open. */
 export function openTab(name) {
-  const panel = panels().find((one) => one.id === `panel-${name}`);
+  const panel = placeOf(name)?.panel;
   if (panel?.hidden) select(panel);
-  return Boolean(panel);
 }
 
 function select(panel) {
@@ -49,9 +64,7 @@ function select(panel) {
     tab.setAttribute("aria-selected", String(other === panel));
     tab.tabIndex = other === panel ? 0 : -1;
   }
-  const [tabs, tab] = [byId("tabs"), byId(idOf(panel))];
   opened(shownTab());
-  tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
 }
 
 function step(event) {
@@ -64,13 +77,14 @@ function step(event) {
   next.click();
 }
 
-/** A link in a text that opens a tab. */
+/** A link in a text that opens a tab, or a part of one. */
 export function toTab(name, ...said) {
   const open = (event) => {
     event.preventDefault();
-    choose(byId(`panel-${name}`));
-    byId(`tab-${name}`).focus();
-    byId(`tab-${name}`).scrollIntoView({ block: "nearest" });
+    choose(name);
+    const { panel, part } = placeOf(name);
+    (part ?? byId(idOf(panel))).focus({ preventScroll: true });
+    (part ?? byId(idOf(panel))).scrollIntoView({ block: part ? "start" : "nearest" });
   };
   return element("a", { href: `#${name}`, on: { click: open } }, ...said);
 }

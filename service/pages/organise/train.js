@@ -33,7 +33,7 @@ export function trainingModels(path, kept) {
       if (status === "done") kept();
     }
     last = status;
-    if ((found.busy || status === "running") && shownTab() === "model") timer = setTimeout(() => attempt(show, true), AGAIN_MS);
+    if ((found.busy || status === "running") && shownTab() === "settings") timer = setTimeout(() => attempt(show, true), AGAIN_MS);
   };
   const begin = async (asked) => {
     await post(place, asked);

@@ -16,7 +16,7 @@ function show(found) {
   const [said, kind] = STATUS[found.status];
   Object.assign(byId("status"), { textContent: said, className: `badge ${kind}`, hidden: false });
   byId("title").textContent = found.name;
-  document.title = `${apart(found.name)}: results`;
+  document.title = `Results · ${apart(found.name)} · audiosim`;
   const names = found.systems.map((one) => one.system);
   byId("judged").textContent = found.judged ? `Ranking after ${whole(found.judged)} of ${whole(found.pool)} judgments` : "Predicted ranking: nothing is judged yet";
   byId("verdict").replaceChildren(...withNames(found.sentence, names, 24));
