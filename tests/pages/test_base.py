@@ -56,7 +56,7 @@ def test_a_page_and_all_that_it_names_are_there_with_their_own_types(still, page
 
 
 def test_titles_of_pages_have_one_pattern():
-    """What the page is, then the collection if it is of one, then audiosim; as sent, and as scripts set it."""
+    """The page, its collection if it has one, then audiosim: as sent, and as scripts set it."""
     pages = ROOT / "service" / "pages"
     sent = [re.search("<title>(.*)</title>", page.read_text())[1] for page in pages.glob("*.html")]
     scripts = (path.read_text() for path in pages.glob("*/*.js") if "vendor" not in path.parts)

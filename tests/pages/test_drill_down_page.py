@@ -82,7 +82,7 @@ def test_from_a_row_to_queries_to_clips_by_keyboard_and_back(browse, http, audit
         )
         for one in said["queries"]
     ]
-    page.get_by_label("Order", exact=True).select_option("least certain first")
+    page.get_by_role("button", name="95 % interval", exact=True).click()  # least certain first
     unsure = sorted(said["queries"], key=lambda one: -one["variance"])
     assert [row[0] for row in rows(page, "#detail-shown table")] == [one["query"] for one in unsure]
     page.get_by_label("Queries with a name containing").fill("q1")
@@ -199,4 +199,4 @@ def test_an_aspect_that_is_gone_leaves_the_ranking_by_the_mean(browse, http):
     page = browse("/organise/demo#aspect=gone")
     expect(page.locator("#campaign")).to_be_visible()
     for one in get(http, "ranking")["systems"]:
-        expect(page.locator("#ranking-whole")).to_contain_text(one["system"])
+        expect(page.locator("#part-systems")).to_contain_text(one["system"])

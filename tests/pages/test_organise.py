@@ -731,7 +731,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
 def saved(page, table, kind):
     """A table's file, as its button saves it."""
     with page.expect_download() as waiting:
-        page.locator(f"p.files:has(+ #{table}, + :has(> #{table})) button", has_text=kind).click()
+        page.locator(f"#{table}-files button", has_text=kind).click()
     assert waiting.value.suggested_filename.endswith(f"-{table}.{kind.lower()}")
     return Path(waiting.value.path()).read_text(encoding="utf-8")
 

@@ -26,7 +26,7 @@ let other = (/** @type {string} */ _) => {};
 /** Follow the page's address; `onAspect` is called when its aspect changes. */
 export function drillDown(collectionPath, name, onAspect) {
   [path, collection, other] = [collectionPath, name, onAspect];
-  addEventListener("hashchange", () => follow(true));
+  addEventListener("popstate", () => follow(true));
   follow(false);
 }
 

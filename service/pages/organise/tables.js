@@ -68,7 +68,7 @@ export function equip(table, { place = table.closest(".scroll") ?? table, resort
   };
   for (const head of heads) head.replaceChildren(element("button", { type: "button", class: "sorter", on: { click: () => sort(head) } }, ...head.childNodes));
   const save = (kind, written, type) => element("button", { type: "button", class: "save", on: { click: () => saveFile(`${document.body.dataset.collection}-${name}.${kind}`, written(all()), type) } }, kind.toUpperCase(), element("span", { class: "hidden-visually" }, ` of ${table.caption?.textContent ?? table.closest("[aria-label]")?.getAttribute("aria-label") ?? name}`));
-  const files = element("p", { class: "files small" }, save("csv", csvOfRecords, "text/csv"), save("json", (found) => `${JSON.stringify(found, null, 1)}\n`, "application/json"));
+  const files = element("p", { id: `${name}-files`, class: "files small" }, save("csv", csvOfRecords, "text/csv"), save("json", (found) => `${JSON.stringify(found, null, 1)}\n`, "application/json"));
   place.before(files);
   if (place.matches(".scroll")) saysScrolling(place);
   const watching = new MutationObserver(order);

@@ -48,7 +48,7 @@ function choose(name) {
   // A view behind a row of the ranking adds an entry to the history; a tab replaces the current one.
   const leaving = location.hash.includes("=") ? "pushState" : "replaceState";
   history[leaving](null, "", `#${name}`);
-  dispatchEvent(new HashChangeEvent("hashchange"));
+  dispatchEvent(new PopStateEvent("popstate"));
 }
 
 /** Open the tab with a name, or the one with a part of that name, if it is not open. */

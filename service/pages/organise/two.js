@@ -44,7 +44,7 @@ const HEADS = [["Query", "", "query"], ["Difference", "number", "expectation", "
 
 const figure = (said, value) => element("div", {}, element("dt", {}, ...said), element("dd", {}, element("span", { class: "figure" }, value)));
 
-const part = (title, said, ...shown) => element("section", { class: "stack tight" }, element("h4", {}, title), element("p", { class: "small muted" }, said), ...shown);
+const part = (title, said, ...shown) => element("section", { class: "stack tight" }, element("h3", {}, title), element("p", { class: "small muted" }, said), ...shown);
 
 function differenceRow(one, { a, b, aspect }, range) {
   const to = (system, said) => element("a", { href: addressOf({ system, query: one.query, aspect }), "data-key": `${system} ${one.query}`, "aria-label": `${said}: results of ${system} for query ${one.query}`, class: "side-of" }, said);
