@@ -229,7 +229,7 @@ class Verdicts(Result):
         names = self.ranking.systems
         if len(names) == 1:
             return f"{names[0]} is the only system."
-        at = f"on {self.ranking.about.words}, at a family-wise {100 * self.level:g} %"
+        at = f"on {self.ranking.about.words}, at {100 * self.level:g} % for all pairs together"
         pairs, separated = len(self.ranking.pairs[0]), self.better.sum()
         end = f"{self._equals}." if self.nearest is None else f"{self._equals}. {self.nearest}"
         if not separated:

@@ -140,14 +140,14 @@ def test_the_best_k_are_k_in_all():
 
 def test_no_two_systems_told_apart_is_said():
     said = Verdicts(ranking([0.5, 0.51, 0.49], 0.01 * np.eye(3))).sentence
-    assert said == "No two of the 3 systems can be told apart on these queries, at a family-wise 95 %."
+    assert said == "No two of the 3 systems can be told apart on these queries, at 95 % for all pairs together."
 
 
 def test_systems_that_follow_the_leaders_and_are_alike_are_named():
     verdicts = Verdicts(ranking([0.9, 0.5, 0.51, 0.1, 0.1], 1e-6 * np.eye(5) + np.diag([0, 1e-3, 1e-3, 0, 1e-9])))
     assert verdicts.sentence == (
         "A is the best system; C and B cannot be told apart; 8 of 10 pairs of systems can be told apart on "
-        "these queries, at a family-wise 95 %."
+        "these queries, at 95 % for all pairs together."
     )
     with pytest.raises(InputError, match="systems at the top must be at least 1, got 0"):
         Verdicts(verdicts.ranking, k=0)
