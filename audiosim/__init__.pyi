@@ -29,7 +29,6 @@ from .people.study_log import study_answers as study_answers
 from .ranking import Selection as Selection
 from .ranking.expected import estimate as estimate
 from .ranking_history import history as history
-from .results.hover_plots import hover as hover
 from .simulation.plan import plan as plan
 from .simulation.worth import worth as worth
 from .sound.clips import plot_recording as plot_recording

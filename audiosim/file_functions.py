@@ -4,7 +4,6 @@ Arguments have the commands' names and order; each function also returns the con
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -25,7 +24,6 @@ from audiosim.ranking import confidences
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, as_about
 from audiosim.ranking.expected import FEWEST_QUERIES, expected_scores
 from audiosim.ranking.separation import verdicts_of_pool
-from audiosim.report.rendering import with_hover
 from audiosim.report.screen import progress
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_text
@@ -83,7 +81,6 @@ def write_report(
     judgments: object = None,
     success: float = 0.5,
     evidence: bool = False,
-    hover: bool = False,
     pictures: bool = False,
     folder: str | Path | None = None,
     log: str | None = None,
@@ -97,7 +94,6 @@ def write_report(
     judgments   as for `estimate`, or the URL of the database of the collection's campaign
     success     share of satisfied users above which a result list is a success
     evidence    True to report also the worth of each piece of evidence, as `worth` does; for a page
-    hover       True to show the numbers of each mark under the pointer, which takes a megabyte; for a page
     pictures    True to show the mel spectrograms of the queries' recordings in the index; for a page
     folder      folder of a `Collection`, for a bundle's checksums of its files
     log         URL of the database with the log for a bundle; None: `judgments`, if that is a URL
@@ -113,10 +109,9 @@ def write_report(
     what, subject = as_measure(measures[0]), as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     if output.suffix == ".html":
         check_output_file(output)
-        with with_hover() if hover else nullcontext():
-            write_text(output, [_page(read, measures, what, model, distribution, subject, success, evidence, pictures)])
+        write_text(output, [_page(read, measures, what, model, distribution, subject, success, evidence, pictures)])
         return output
-    for name, asked in (("evidence", evidence), ("hover", hover), ("pictures", pictures)):
+    for name, asked in (("evidence", evidence), ("pictures", pictures)):
         if asked:
             raise InputError(f"--{name} is for a page, which ends in .html, got {output}")
     check_bundle_place(output)

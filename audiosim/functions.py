@@ -31,13 +31,14 @@ from audiosim.ranking.separation import two_systems_of_pool
 from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
 from audiosim.ranking.two_systems import TwoSystems, check_level, check_two
 from audiosim.report.screen import progress
+from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 from audiosim.simulation import Replay, replay
 from audiosim.stats.arrays import Integers
 from audiosim.workers import HERE, Workers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 SHOWN = 25  # most pairs in a plot
 ModelOrName = NameOrFile | RelevanceEstimator | None
@@ -77,12 +78,10 @@ class NextPairs(Result):
         """The pairs as plain values, ready for JSON."""
         return self.rows()
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The weights of the first pairs; new axes if None."""
-        from audiosim.results.plots import draw_bars
-
+    def plot(self) -> "LayerChart":
+        """The weights of the first pairs."""
         names = [f"{pair.query} {pair.document}" for pair in self.pairs[:SHOWN]]
-        return draw_bars(names, self.weights[:SHOWN], f"weight, {self.selection_rule}", axes)
+        return draw_bars(names, self.weights[:SHOWN], f"weight, {self.selection_rule}")
 
 
 @judgments_second

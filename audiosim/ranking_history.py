@@ -22,6 +22,7 @@ from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_abou
 from audiosim.ranking.expected import estimate_after, expected_scores
 from audiosim.ranking.ranking import Ranking
 from audiosim.report.screen import progress
+from audiosim.results.plots import draw_looks
 from audiosim.results.value import Result, Row, listed, plain
 from audiosim.stats.inference.ties import shared_ranks
 from audiosim.tables.arrays import check_regular
@@ -29,7 +30,7 @@ from audiosim.tables.text import parse_json
 from audiosim.text import one_line
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 LOOKS = 10
 RECORD = "record.json"  # name in a bundle, beside its page
@@ -153,16 +154,14 @@ class RankingHistory(Result):
         looks = [row | {"systems": plain(look.ranked)} for row, look in zip(self.look_rows(), self.looks, strict=True)]
         return {"measure": self.looks[0].measure, "looks": looks}
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The score of each system at each look with its 95 % interval, the confidence below; new axes if None."""
-        from audiosim.results.plots import draw_looks
-
+    def plot(self) -> "LayerChart":
+        """The score of each system at each look with its 95 % interval, the confidence below."""
         held = [{one.system: (one.low, one.score, one.high) for one in look.ranked} for look in self.looks]
         ranked = {system: [scores.get(system) for scores in held] for system in self.systems}
         named = len({look.source for look in self.looks}) > 1
         labels = [_label(look, named) for look in self.looks]
         across = "pairs judged, and confidence in the ranking"
-        return draw_looks(labels, ranked, across, self.looks[0].measure, axes)
+        return draw_looks(labels, ranked, across, self.looks[0].measure)
 
 
 def history(

@@ -15,13 +15,14 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.values import Run
 from audiosim.collection.written import run_lines, write_run
 from audiosim.errors import InputError
+from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result
 from audiosim.sound.describe import frames_of_index
 from audiosim.sound.embedding import GAUSSIANS
 from audiosim.sound.embeddings import EMBEDDING_POINT, find_embedding
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
     from numpy.typing import NDArray
 
     from audiosim.sound.describe import Failure
@@ -81,14 +82,12 @@ class NearestRecordings(Result):
             remedy = "audiosim init FOLDER gives recordings names that a run can hold; json and csv print any name"
             raise InputError(f"{spaced!r} has white space, which separates the columns of a run: {remedy}")
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The mean divergence of each rank over the queries; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves
-
+    def plot(self) -> "LayerChart":
+        """The mean divergence of each rank over the queries."""
         depth = max((len(near) for near in self.found.values()), default=0)
         at = [[near[rank].divergence for near in self.found.values() if rank < len(near)] for rank in range(depth)]
         line = Line(self.system, list(range(1, depth + 1)), [float(np.mean(values)) for values in at])
-        return draw_curves([line], "rank", "divergence, nats", axes)
+        return draw_curves([line], "rank", "divergence, nats")
 
 
 def neighbours(

@@ -348,14 +348,8 @@ def plot(found: Mapping[str, dict[str, Any]], path: Path) -> None:
 
 def plot_home(found: Mapping[str, dict[str, Any]], path: Path) -> None:
     """Draw bins of confidence, and stated and true confidence by the number of judgments, for one collection."""
-    import matplotlib.pyplot as plt  # as above
-
     (of,) = found.values()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4))
-    draw_bins(of["curve"], left)
-    draw_course(of["curve"], right)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    (draw_bins(of["curve"]) | draw_course(of["curve"])).save(path, scale_factor=1.5)
 
 
 def main() -> None:

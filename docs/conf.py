@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 sys.path.append(str(HERE.parent / "benchmarks"))  # last, because benchmarks/service.py is not the service
 
+import altair  # noqa: E402
 import figures  # noqa: E402
 import generated_pages  # noqa: E402
 from docutils import nodes  # noqa: E402
@@ -15,6 +16,7 @@ from latex2mathml.converter import convert  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 
 import audiosim  # noqa: E402
+from audiosim.report.rendering import inline_svg  # noqa: E402
 
 project = "audiosim"
 author = "The audiosim developers"
@@ -30,7 +32,21 @@ myst_heading_anchors = 3
 highlight_language = "none"
 suppress_warnings = ["config.cache"]
 
+
+def charts(_block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:
+    """The charts of a block of the gallery: each inline, with its numbers under the pointer, and as a thumbnail."""
+    shown = block_vars["example_globals"].setdefault("__shown__", [])
+    found = [one for one in block_vars["example_globals"].values() if isinstance(one, altair.TopLevelMixin)]
+    new = [one for one in dict.fromkeys(found) if not any(one is other for other in shown)]
+    shown += new
+    for chart, place in zip(new, block_vars["image_path_iterator"], strict=False):
+        chart.save(place)
+    svg = [inline_svg(one, "chart of this example").replace("\n", " ") for one in new]
+    return "".join(f".. raw:: html\n\n   <figure>{one}</figure>\n\n" for one in svg)
+
+
 sphinx_gallery_conf = {
+    "image_scrapers": (charts,),
     "examples_dirs": [str(HERE.parent / "gallery")],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"/[a-z]",

@@ -9,15 +9,14 @@ severity and by noise, by as much as people differ in other collections.
 from dataclasses import replace
 from pathlib import Path
 
+import altair
 import numpy as np
-from matplotlib import pyplot
 
 import audiosim
 
 DOCS = Path(__file__).resolve().parent
 DEMO = DOCS.parent / "fixtures" / "demo"
 PAIRS, SEVERITY, NOISE = 200, 9, 16  # of each person; on a scale of 100
-SIZE, DOTS = (10.5, 3.8), 110  # inches, per inch
 
 
 def main() -> None:
@@ -30,14 +29,12 @@ def main() -> None:
             one = judged.judgments[place]
             grade = levels[np.abs(levels - (one.grade + severity + rng.normal(0, NOISE))).argmin()]
             said.append(replace(one, grade=float(grade), assessor=name))
-    figure, frames = pyplot.subplots(1, 2, figsize=SIZE, sharex=True, layout="constrained")
-    for axes, (about, whom) in zip(
-        frames, (("panel", "the two who judged"), ("listeners", "listeners at large")), strict=True
-    ):
+    frames = []
+    for about, whom in (("panel", "the two who judged"), ("listeners", "listeners at large")):
         ranking = audiosim.estimate(replace(judged, judgments=tuple(said)), about=about)
-        ranking.plot(axes)
-        axes.set_title(f"{whom}: confidence {ranking.confidence:.2f}", fontsize=10)
-    figure.savefig(DOCS / "listeners.png", dpi=DOTS)
+        title = f"{whom}: confidence {ranking.confidence:.2f}"
+        frames.append(ranking.plot().properties(title=title, width=340))
+    altair.hconcat(*frames).resolve_scale(x="shared").save(DOCS / "listeners.png", scale_factor=1.5)
 
 
 if __name__ == "__main__":

@@ -10,5 +10,5 @@ from audiosim.package_files import folder
 
 collection = audiosim.Collection.load(folder("fixtures") / "demo")
 ranking = audiosim.estimate(collection)
-ranking.plot()
+chart = ranking.plot()
 ranking

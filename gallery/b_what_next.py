@@ -10,5 +10,5 @@ from audiosim.package_files import folder
 
 collection = audiosim.Collection.load(folder("fixtures") / "demo")
 asked = audiosim.next_pairs(collection, count=15)
-asked.plot()
+chart = asked.plot()
 asked

@@ -10,5 +10,5 @@ from audiosim.package_files import folder
 
 collection = audiosim.Collection.load(folder("fixtures") / "demo")
 effort = audiosim.plan(collection, "mout", stopping_rule="confidence=0.9", campaigns=10, listeners=6)
-effort.plot()
+chart = effort.plot()
 effort

@@ -11,5 +11,5 @@ from audiosim.package_files import folder
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
 played = audiosim.simulate(judged, stopping_rule="judgments=120", batch=5)
-played.plot()
+chart = played.plot()
 print(played)

@@ -14,5 +14,5 @@ demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
 some = replace(judged, judgments=judged.judgments[::3])
 verdict = audiosim.compare(some, "fusion-nohubs", "fusion")
-verdict.plot()
+chart = verdict.plot()
 print(verdict)

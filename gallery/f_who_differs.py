@@ -19,4 +19,4 @@ print(found.to_dict()["friedman"])
 rows = sorted(found.pair_rows(), key=lambda row: -abs(row["difference"]))[:15]
 names = [f"{row['a']} – {row['b']}" for row in rows]
 low, middle, high = ([row[key] for row in rows] for key in ("low", "difference", "high"))
-draw_intervals(names, low, middle, high, "mean ranks apart").axvline(0, color="0.4", linestyle="--")
+chart = draw_intervals(names, low, middle, high, "mean ranks apart", beside=0)

@@ -11,5 +11,5 @@ from audiosim.package_files import folder
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
 halves = audiosim.split_half_study(judged, test="t", trials=60)
-halves.plot()
+chart = halves.plot()
 halves

@@ -17,4 +17,4 @@ judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
 rows = audiosim.evaluate(judged, "CG@5", users=15).rows()
 users = np.arange(16)
 lines = [Line(row["system"], users, row["users_probabilities"]) for row in (rows[0], rows[5], rows[-1])]
-draw_curves(lines, "satisfied users of 15", "probability")
+chart = draw_curves(lines, "satisfied users of 15", "probability")

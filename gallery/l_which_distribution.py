@@ -15,5 +15,5 @@ demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
 scores = audiosim.evaluate(judged, "CG@5").scores
 fits = audiosim.fit_distributions(scores.values, np.random.default_rng(1), trials=100)
-fits.plot()
+chart = fits.plot()
 print(fits)

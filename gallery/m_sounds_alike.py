@@ -7,8 +7,6 @@ Two recordings are described by their sound, and compared. Play them.
 
 import base64
 
-import matplotlib.pyplot as plt
-
 import audiosim
 from audiosim.package_files import folder
 
@@ -23,9 +21,7 @@ print(f"{query} sounds most like {nearest}: Jensen-Shannon divergence {found.div
 # %%
 # The two as pictures: frequency over time, with loud parts bright.
 
-figure, both = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
-for name, axes in zip((query, nearest), both, strict=True):
-    audiosim.plot_recording(sounds / f"{name}.ogg", axes)
+chart = audiosim.plot_recording(sounds / f"{query}.ogg") & audiosim.plot_recording(sounds / f"{nearest}.ogg")
 
 # %%
 # And as sound.

@@ -34,5 +34,5 @@ for name, evidence in {"none": None, "how they were made": own, "random numbers"
     off = [row.expectation - truth[pair] for pair, row in zip(table.index, table.itertuples(), strict=True)]
     errors[name] = float(np.sqrt(np.mean(np.square(off))))
 
-draw_bars(list(errors), list(errors.values()), "root mean squared error of predicted grades")
+chart = draw_bars(list(errors), list(errors.values()), "root mean squared error of predicted grades")
 print(errors)

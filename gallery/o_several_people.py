@@ -34,7 +34,7 @@ for whom, stated in (("these six people", ranking), ("listeners at large", ranki
 # %%
 # Severity of each, relative to listeners in general; ``worth`` counts judgments of a person with usual noise.
 found = audiosim.judges(replace(collection, judgments=campaign.judgments()), leave_one_out=0)
-found.plot()
+chart = found.plot()
 for row in found.to_dict():
     print(
         f"{row['judge']}: noise {row['noise']:.2f} of the scale, {row['judgments']} judgments worth {row['worth']:.0f}"

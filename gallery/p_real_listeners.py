@@ -10,13 +10,13 @@ The data are not included in audiosim; without them, the script prints the folde
 
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
+import altair
 import numpy as np
 
 import audiosim
 from audiosim.campaign import Campaign, CampaignSettings
 from audiosim.package_files import folder
-from audiosim.results.plots import draw_intervals
+from audiosim.results.plots import Line, draw_curves, draw_intervals
 
 data = folder("fixtures").resolve().parents[1] / "shared" / "data" / "listeners" / "sisec08"
 if not data.is_dir():
@@ -38,9 +38,9 @@ else:
         held = sum(row["low"] <= actual[row["system"]] <= row["high"] for row in rows)
         lines.append(f"{about}: {held} of {len(rows)} intervals hold what the ten others said")
     low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))
-    axes = draw_intervals([row["system"] for row in rows], low, middle, high, "CG@10, listeners at large")
-    axes.plot([actual[row["system"]] for row in rows], range(len(rows)), "x", color="0.2", label="the ten others")
-    axes.legend()
+    chart = draw_intervals([row["system"] for row in rows], low, middle, high, "CG@10, listeners at large")
+    crosses = altair.Data(values=[{"name": name, "others": of} for name, of in actual.items()])
+    chart += altair.Chart(crosses, mark="tick").encode(y=altair.Y("name:N", sort=None), x="others:Q")
     said = "; ".join(lines)
 print(said)
 
@@ -63,12 +63,8 @@ if data.is_dir():
             held = np.mean([row["low"] <= actual[row["system"]] <= row["high"] for row in listeners.rows()])
             moments.append((number, ranking.confidence, listeners.confidence, right, held))
     judged, of_panel, at_large, right, held = np.array(moments).T
-    figure, axes = plt.subplots()
-    axes.plot(judged, of_panel, "--", label="stated of the four")
-    axes.plot(judged, at_large, label="stated of listeners at large")
-    axes.plot(judged, right, "o", color="0.2", label="in the order that the ten others put them")
-    axes.set(xlabel="judgments", ylabel="pairs of systems")
-    axes.legend()
+    curves = {"stated of the four": of_panel, "stated of listeners at large": at_large, "right by the others": right}
+    chart = draw_curves([Line(name, judged, of) for name, of in curves.items()], "judgments", "pairs of systems")
     twice = sum(len(campaign.assessors_of(pair)) > 1 for pair in {one.pair for one in campaign.judgments()})
     print(
         f"{campaign.progress.judged} pairs judged, {twice} of them by several; {held.mean():.2f} of the intervals hold"

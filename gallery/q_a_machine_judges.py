@@ -10,13 +10,13 @@ collection, too, so look only at the shape of the curves; the page on machines h
 
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import audiosim
 from audiosim.campaign import Campaign, CampaignSettings
 from audiosim.collection.values import Judgment
 from audiosim.package_files import folder
+from audiosim.results.plots import Line, draw_curves
 
 data = folder("fixtures").resolve().parents[1] / "shared" / "data"
 machine = data / "judges" / "dl2019" / "umbrela-gpt4.tsv"
@@ -30,6 +30,7 @@ else:
     people = replace(whole, judgments=())
     beside = people.with_judge("gpt4", {(query, document): float(said) for query, document, said in lines})
     measure = f"CG@{whole.cutoff}"
+    curves = []
     scores = audiosim.estimate(whole, measure=measure).scores.mean
     for name, collection in (("people alone", people), ("people and the machine", beside)):
         campaign, right = Campaign(collection, measure=measure, settings=CampaignSettings(batch=20)), []
@@ -40,11 +41,9 @@ else:
             mean, (first, second) = campaign.ranking.scores.mean, campaign.ranking.pairs
             same = np.sign(mean[first] - mean[second]) == np.sign(scores[first] - scores[second])
             right.append(float(same.mean()))
-        plt.plot(looks, right, "o-", label=name)
+        curves.append(Line(name, looks, right))
         print(f"{name}: {', '.join(f'{one:.2f}' for one in right)} right after {', '.join(map(str, looks))} judgments")
-    plt.legend()
-plt.xlabel("judgments by people")
-plt.ylabel("share of pairs of systems in the right order")
+    chart = draw_curves(curves, "judgments by people", "share of pairs of systems in the right order")
 
 # %%
 # The machine according to the last campaign's judgments: its leniency, its accuracy, and the systems it favours.

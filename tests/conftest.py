@@ -28,7 +28,6 @@ if sys.platform != "win32":
 # Before numpy is imported: with as many tests at once as cores, each may use one thread for matrix products.
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
 
 import numpy as np
 from scipy import stats

@@ -6,6 +6,7 @@ import runpy
 import time
 from pathlib import Path
 
+import altair
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,18 +34,16 @@ def test_a_script_asks_one_question_and_imports_what_is_public(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_runs_in_seconds_and_shows_something(path, capsys):
-    # As sphinx-gallery runs it, but in a separate process, recording the same: plots, output and the last value.
-    from matplotlib import pyplot
-
+    # As sphinx-gallery runs it, but in a separate process, recording the same: charts, output and the last value.
     script = path.read_text(encoding="utf-8")
     begun = time.process_time()
-    try:
-        runpy.run_path(str(path))
-        said = capsys.readouterr().out
-        if "not here" in said:
-            pytest.skip(f"the script needs data that are not part of the project: {said.splitlines()[0]}")
-        assert pyplot.get_fignums() or isinstance(ast.parse(script).body[-1], ast.Expr)
-    finally:
-        pyplot.close("all")
+    found = runpy.run_path(str(path))
+    said = capsys.readouterr().out
+    if "not here" in said:
+        pytest.skip(f"the script needs data that are not part of the project: {said.splitlines()[0]}")
+    charts = [one for one in found.values() if isinstance(one, altair.TopLevelMixin)]
+    assert charts or isinstance(ast.parse(script).body[-1], ast.Expr)
+    for chart in charts:
+        chart.to_dict()
     assert time.process_time() - begun < SECONDS
     assert "print(" not in script or said

@@ -48,13 +48,8 @@ def test_the_first_screen_shows_the_two_commands_and_a_python_example():
 def test_the_python_examples_run_as_they_are(example, monkeypatch, capsys):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")  # the folder of the example that adds a method to the comparison
     # In this process, which has already imported most modules: a new process for each takes a second longer.
-    from matplotlib import pyplot
-
     monkeypatch.chdir(ROOT)
-    try:
-        exec(compile(example, "an example", "exec"), {"__name__": "__main__"})
-    finally:
-        pyplot.close("all")
+    exec(compile(example, "an example", "exec"), {"__name__": "__main__"})
     said = capsys.readouterr().out
     if "campaign.confidence" in example:
         assert said.count("timbre-full") == 2

@@ -185,10 +185,6 @@ def report(
         bool,
         typer.Option("--evidence", help="Also report the worth of each piece of evidence, as `audiosim worth` does."),
     ] = False,
-    hover: Annotated[
-        bool,
-        typer.Option("--hover", help="Show the numbers of each mark under the pointer; the page grows by 1 MB."),
-    ] = False,
     pictures: Annotated[
         bool,
         typer.Option("--pictures", help="Show the queries' recordings as mel spectrograms, by librosa; for a page."),
@@ -217,7 +213,7 @@ def report(
     log = judgments if judgments and "://" in judgments else None
     write_report(
         collection, output, measures, model, distribution=distribution, about=subject, success=success,
-        evidence=evidence, hover=hover, pictures=pictures, folder=folder, log=log,
+        evidence=evidence, pictures=pictures, folder=folder, log=log,
     )  # fmt: skip
 
 

@@ -76,8 +76,6 @@ def _check_plot(path: Path) -> None:
 
 
 def _save_plot(found: RankingHistory, path: Path) -> None:
-    from audiosim.results.plots import HEIGHT, page_axes
-
-    axes, drawn = found.plot(page_axes(height=HEIGHT, width=2 + 0.8 * max(len(found.looks), 4))), BytesIO()
-    axes.figure.savefig(drawn, dpi=DOTS, format=path.suffix[1:])  # type: ignore[union-attr]
+    drawn = BytesIO()
+    found.plot().save(drawn, format=path.suffix[1:], scale_factor=2)
     write_texts({path: drawn.getvalue()})

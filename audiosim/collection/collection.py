@@ -58,12 +58,13 @@ from audiosim.collection.values import (
     retrieved_by,
 )
 from audiosim.errors import InputError
+from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 from audiosim.tables.table import Say
 from audiosim.text import counted, repeated
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 SOUNDS = "sounds.index"
@@ -165,14 +166,10 @@ class Collection(Result):
             for one, n in facts
         ]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the judged share of each system's results; new axes if None."""
-        from audiosim.results.plots import draw_bars
-
+    def plot(self) -> "LayerChart":
+        """Plot the judged share of each system's results."""
         rows = self.rows()
-        return draw_bars(
-            [row["system"] for row in rows], [row["judged"] or 0.0 for row in rows], "results judged", axes
-        )
+        return draw_bars([row["system"] for row in rows], [row["judged"] or 0.0 for row in rows], "results judged")
 
     @classmethod
     def load(

@@ -12,10 +12,11 @@ from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.layouts import is_file
 from audiosim.collection.values import Scale, queries_of, retrieved_by
 from audiosim.errors import InputError
+from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 SHOWN = 3  # most names shown of missing files
 
@@ -104,11 +105,9 @@ class CollectionCheck(Result):
         """One row per system: queries, others, depth, alone, same_as, judged; see `RunFacts`."""
         return [asdict(one) for one in self.runs]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Number of queries that each system answers; new axes if None."""
-        from audiosim.results.plots import draw_bars
-
-        return draw_bars([one.system for one in self.runs], [one.queries for one in self.runs], "queries", axes)
+    def plot(self) -> "LayerChart":
+        """Number of queries that each system answers."""
+        return draw_bars([one.system for one in self.runs], [one.queries for one in self.runs], "queries")
 
 
 def check(collection: str | Path | Collection, *, folder: str | Path | None = None) -> CollectionCheck:

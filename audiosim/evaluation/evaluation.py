@@ -18,6 +18,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import number_satisfied, published_mapping, user_form
 from audiosim.measures.satisfaction import success as probability_of_success
 from audiosim.measures.scores import Scores, Unjudged, judged_runs, score_bounds
+from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, listed, plain
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.distributions import Empirical
@@ -35,7 +36,7 @@ from audiosim.stats.tests import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 FRIEDMAN = "friedman"  # test of all systems at once, with Tukey's honestly significant differences between all pairs
 SYSTEM_TESTS = (*TESTS, FRIEDMAN, LISTENERS)
@@ -149,13 +150,11 @@ class Evaluation(Result):
         shape = f"{len(self.scores.systems)} systems on {len(self.scores.queries)} queries"
         return f"{self.scores.measure} of {shape}: best {listed(best)} at {means.max():.3f}{differing}"
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The mean score of each system with its 95 % interval, best on top; new axes if None."""
-        from audiosim.results.plots import draw_intervals
-
+    def plot(self) -> "LayerChart":
+        """The mean score of each system with its 95 % interval, best on top."""
         rows = self.rows()
         low, middle, high = ([row[key] for row in rows] for key in ("low", "mean", "high"))
-        return draw_intervals([row["system"] for row in rows], low, middle, high, str(self.scores.measure), axes)
+        return draw_intervals([row["system"] for row in rows], low, middle, high, str(self.scores.measure))
 
 
 def agreement_rows(found: Mapping[str, Evaluation]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from audiosim.collection.values import Judgment, Pair, grades_by_assessor, retri
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import Scores, Unjudged, judged_runs
+from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 from audiosim.stats.generalizability import Crossed, Nested, crossed, nested
@@ -21,7 +22,7 @@ from audiosim.stats.split_half import SplitHalf, split_half
 from audiosim.stats.tests import SAMPLES
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 STABLE = 0.95  # coefficient that a query set must reach; Urbano (2013), Tables 6.2 and 6.3
 QUERY_COUNTS = (5, 10, 20, 30, 40, 50, 75, 100, 150, 200)
@@ -58,16 +59,14 @@ class Reliability(Result):
         """One row per number of queries: both coefficients and their intervals."""
         return self.study.curve(np.array(QUERY_COUNTS, dtype=float)).rows()
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Both coefficients and their 95 % intervals by the number of queries; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves
-
+    def plot(self) -> "LayerChart":
+        """Both coefficients and their 95 % intervals by the number of queries."""
         curve = self.study.curve(np.array(QUERY_COUNTS, dtype=float))
         lines = [
             Line("E rho², of the ranking", curve.queries, curve.relative, curve.relative_lower, curve.relative_upper),
             Line("Phi, of the scores", curve.queries, curve.absolute, curve.absolute_lower, curve.absolute_upper),
         ]
-        return draw_curves(lines, "queries", f"stability of {self.measure}", axes)
+        return draw_curves(lines, "queries", f"stability of {self.measure}")
 
     def __repr__(self) -> str:
         plain = self.to_dict()
@@ -215,13 +214,11 @@ class AssessorReliability(Result):
             for row in self.study.curve(sizes, np.random.default_rng(self.seed), assessors=assessors).rows()
         ]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """E rho² by the number of queries, with one to four assessors of each; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves
-
+    def plot(self) -> "LayerChart":
+        """E rho² by the number of queries, with one to four assessors of each."""
         sizes = np.array(QUERY_COUNTS, dtype=float)
         lines = [Line(f"{h} of each", sizes, self.study.relative(sizes, h)) for h in range(1, 5)]
-        return draw_curves(lines, "queries", f"E rho² of {self.measure}", axes)
+        return draw_curves(lines, "queries", f"E rho² of {self.measure}")
 
     def __repr__(self) -> str:
         study = self.study

@@ -11,11 +11,12 @@ from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, Pair, Scale
 from audiosim.errors import InputError
 from audiosim.joint.posterior import Belief
+from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, cached_property
 from audiosim.stats.arrays import Array, Integers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 # Predictable pairs of any query and document, retrieved or not.
@@ -174,15 +175,13 @@ class Predictions(Result):
     def _level_names(self) -> list[str]:
         return [f"p{level:g}" for level in self.levels]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The pairs with the highest expectations, with one standard deviation on either side; new axes if None."""
-        from audiosim.results.plots import draw_intervals
-
+    def plot(self) -> "LayerChart":
+        """The pairs with the highest expectations, with one standard deviation on either side."""
         best = sorted(self.pairs, key=lambda row: -row["expectation"])[:SHOWN]
         middle, reach = (np.array([row[key] for row in best]) for key in ("expectation", "variance"))
         names = [f"{row['query']} {row['document']}" for row in best]
         reach = np.sqrt(reach)
-        return draw_intervals(names, middle - reach, middle, middle + reach, "expected grade", axes)
+        return draw_intervals(names, middle - reach, middle, middle + reach, "expected grade")
 
 
 def prediction_rows(

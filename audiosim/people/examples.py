@@ -14,11 +14,12 @@ from audiosim.measures.measure import Measure
 from audiosim.measures.satisfaction import user_form, user_scores
 from audiosim.people.answers import documents, grade_columns
 from audiosim.people.preferences import BINS, bins, thousandths
+from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 BATCH = 500  # proposals drawn at once
 SHELF = 40  # batches kept, so that one bin can use the proposals that another does not need
@@ -94,16 +95,14 @@ class ExampleSet(Result):
         """The number of examples, and the bins, as plain values, ready for JSON."""
         return {"examples": len(self.examples), "bins": self.rows()}
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Examples by the tenth of the difference in score, a line for each criterion; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves
-
+    def plot(self) -> "LayerChart":
+        """Examples by the tenth of the difference in score, a line for each criterion."""
         middles = [(place + 0.5) / BINS for place in range(BINS)]
         lines = [
             Line(f"{user_form(one.measure)}, {one.label}", middles, counts.tolist())
             for one, counts in zip(self.criteria, self.counts, strict=True)
         ]
-        return draw_curves(lines, "difference in score", "examples", axes)
+        return draw_curves(lines, "difference in score", "examples")
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per criterion and bin."""

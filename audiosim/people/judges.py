@@ -21,10 +21,11 @@ from audiosim.people.effects import JudgeEffect, OrderEffect, PlacedGrade, judge
 from audiosim.people.machines import MachineReport, machine_reports
 from audiosim.ranking.about import THESE, About, as_about
 from audiosim.ranking.expected import expected_scores
+from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +91,12 @@ class Judges(Result):
         columns = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
         return [{key: row.get(key) for key in columns} for row in rows]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the severity of each with its interval, except for machines on another scale; on new axes if None."""
-        from audiosim.results.plots import draw_intervals
-
+    def plot(self) -> "LayerChart":
+        """Plot the severity of each with its interval, except for machines on another scale."""
         known = [(one.judge, one.severity) for one in self.people]
         known += [(one.judge, one.severity) for one in self.machines if one.severity is not None]
         middle, low, high = np.array([severity for _, severity in known], dtype=np.float64).reshape(-1, 3).T
-        return draw_intervals([name for name, _ in known], low, middle, high, "severity, as a share of the scale", axes)
+        return draw_intervals([name for name, _ in known], low, middle, high, "severity, as a share of the scale")
 
 
 def judges(

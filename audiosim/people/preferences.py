@@ -12,16 +12,18 @@ from audiosim.measures.measure import Measure
 from audiosim.measures.satisfaction import SatisfactionMapping, user_form, user_scores
 from audiosim.measures.scores import judged_runs
 from audiosim.people.answers import Answers
+from audiosim.results.plots import Line, draw_curves, draw_points
 from audiosim.results.value import Result, Value, cached_property, plain, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 BINS = 10
 WIDTH = 1000 // BINS  # width of a bin, in thousandths
 MIDDLES = (np.arange(BINS) + 0.5) / BINS
+SHARES = (0.0, 1.0)
 
 
 def thousandths(scores: Array) -> Integers:
@@ -202,17 +204,14 @@ class Preferences(Result):
             f"{self.measure} on the {self.scale} scale against {self.answers:,} answers, {self.ties:,} of them on ties"
         )
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The share of satisfied users by score, with its standard errors, and the cubic; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves, draw_points
-
+    def plot(self) -> "LayerChart":
+        """The share of satisfied users by score, with its standard errors, and the cubic."""
         across, up = f"{self.measure}, {self.scale} scale", "satisfied users"
-        axes = draw_points(MIDDLES, self.satisfied.shares, self.satisfied.errors, across, up, axes)
-        if self.cubic is not None:
-            x = np.linspace(0, 1, 101)
-            axes = draw_curves([Line("cubic", x, self.cubic.mapping.probability(x))], across, up, axes)
-        axes.set_ylim(0, 1)
-        return axes
+        points = draw_points(MIDDLES, self.satisfied.shares, self.satisfied.errors, across, up, SHARES)
+        if self.cubic is None:
+            return points
+        x = np.linspace(0, 1, 101)
+        return points + draw_curves([Line("cubic", x, self.cubic.mapping.probability(x))], across, up, within=SHARES)
 
 
 def _known(value: float) -> float | None:

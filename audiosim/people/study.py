@@ -16,11 +16,12 @@ import numpy as np
 
 from audiosim.errors import FormatError, InputError
 from audiosim.people.answers import CHOICES, ListPair
+from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 from audiosim.tables.text import read_lines
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 # People who may take part in a study: a file with one name or code per line.
@@ -339,12 +340,10 @@ class StudyOutcome(Result):
         """One row per person: answers, traps shown and answered correctly, and the validity of the answers."""
         return [dict(one) for one in self.people]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the share of traps that each person answered correctly; new axes if None."""
-        from audiosim.results.plots import draw_bars
-
+    def plot(self) -> "LayerChart":
+        """Plot the share of traps that each person answered correctly."""
         shares = [one["right"] / one["traps"] if one["traps"] else 0.0 for one in self.people]
-        return draw_bars([one["worker"] for one in self.people], shares, "traps answered correctly", axes)
+        return draw_bars([one["worker"] for one in self.people], shares, "traps answered correctly")
 
 
 def _cell(text: str) -> str:

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.joint.check import NOT_CHECKED, ModelCheck
 from audiosim.measures.measure import Measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, check_distribution
+from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, cached_property, listed, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.inference.ties import equalised, nearness, shared_ranks
@@ -17,7 +18,7 @@ from audiosim.stats.normal.multivariate import Moments
 from audiosim.stats.score_matrix import bounded_mean
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 PREDICTED = "predicted, nothing judged"  # correct on average over collections, not on each
@@ -128,13 +129,11 @@ class Ranking(Result):
             f"best {listed(self.leaders)} at {self.scores.mean.max():.3f}"
         )
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The expected score of each system with its 95 % interval, best on top; new axes if None."""
-        from audiosim.results.plots import draw_intervals
-
+    def plot(self) -> "LayerChart":
+        """The expected score of each system with its 95 % interval, best on top."""
         rows = self.rows()
         low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))
-        return draw_intervals([row["system"] for row in rows], low, middle, high, f"expected {self.measure}", axes)
+        return draw_intervals([row["system"] for row in rows], low, middle, high, f"expected {self.measure}")
 
     @cached_property
     def order(self) -> Integers:

@@ -10,11 +10,12 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from audiosim.errors import InputError
 from audiosim.ranking.ranking import Ranking
+from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, cached_property
 from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 # Order of systems on another sample of queries, including the chance variation of that sample.
@@ -255,15 +256,11 @@ class TwoSystems(Result):
     def __repr__(self) -> str:
         return self.sentence
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the expected difference with its interval, beside 0; on new axes if None."""
-        from audiosim.results.plots import draw_intervals
-
+    def plot(self) -> "LayerChart":
+        """Plot the expected difference with its interval, beside 0."""
         low, high = self.interval
         across = f"{self.ranking.measure}: {self.a} less {self.b}, {100 * self.level:g} %"
-        axes = draw_intervals([self.verdict], [low], [self.expectation], [high], across, axes)
-        axes.axvline(0, color="0.4", linestyle="--")
-        return axes
+        return draw_intervals([self.verdict], [low], [self.expectation], [high], across, beside=0.0)
 
     def rows(self) -> list[Row]:
         """The verdict as one row: a column for each part of its subject, without `beside`."""

@@ -13,6 +13,7 @@ from audiosim.evaluation.reliability import QUERY_COUNTS, STABLE, Reliability
 from audiosim.measures.measure import Measure
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.rendering import Origin, grid, inline_svg, render
+from audiosim.results.plots import Line, draw_curves, draw_intervals, draw_triangle
 from audiosim.simulation.worth import EvidenceWorth
 from audiosim.stats.generalizability import crossed
 
@@ -88,14 +89,12 @@ def campaign_page(
     prompts   query -> its text
     parts     sentences on the parts that are missing
     """
-    from audiosim.results.plots import page_axes
-
     ranking = verdicts.ranking
     measure, rows = str(ranking.measure), [row | {"ranks": _ranks(row)} for row in verdicts.rows()]
     groups = ("group",) if verdicts.groups and max(map(len, verdicts.letters)) <= MOST_LETTERS else ()
     keys = ("system", "expectation", "low", "high", "ranks", *groups, "best")
     heads = ("System", measure, "Low", "High", "Ranks", *(key.title() for key in groups), "P(best)")
-    drawing = inline_svg(ranking.plot(page_axes(len(rows))), f"{measure} of each system")
+    drawing = inline_svg(ranking.plot(), f"{measure} of each system")
     cells = {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= SURE) for row in ranking.pair_rows()}
     meaning = "Confidence that the system of the row is better than that of the column; filled at .95 or more. About "
     meaning += f"{ranking.about.words}."
@@ -163,11 +162,9 @@ def _course(curve: Sequence[tuple[int, float | None]]) -> dict[str, Any]:
 
 def course_drawing(curve: Sequence[tuple[int, float | None]]) -> str:
     """The confidence in the ranking by the number of judgments, as SVG."""
-    from audiosim.results.plots import Line, draw_curves, page_axes
-
     judged, confidence = zip(*curve, strict=True)
     line = Line("confidence", judged, [math.nan if of is None else of for of in confidence])
-    return inline_svg(draw_curves([line], "judgments", "confidence", page_axes(height=3)), "confidence by judgments")
+    return inline_svg(draw_curves([line], "judgments", "confidence"), "confidence by judgments")
 
 
 def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
@@ -195,15 +192,13 @@ def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
 
 
 def _measured(measure: str, one: Evaluation, parts: Parts) -> dict[str, Any]:
-    from audiosim.results.plots import page_axes
-
     rows = one.rows()
     keys = ["system", "mean", "low", "high", "new_low", "new_high"]
     heads = ["System", measure, "Low", "High", "New query: low", "High"]
     if one.satisfied is not None:
         keys += ["satisfied", "success"]
         heads += ["Satisfied users", "Success"]
-    drawing = inline_svg(one.plot(page_axes(len(rows))), f"{measure} of each system")
+    drawing = inline_svg(one.plot(), f"{measure} of each system")
     return {
         "name": measure,
         "words": _in_words(one.scores.measure),
@@ -217,17 +212,14 @@ def _measured(measure: str, one: Evaluation, parts: Parts) -> dict[str, Any]:
 
 def _spread(measure: str, one: Evaluation) -> dict[str, Any]:
     """Spread of the scores of each system over the queries: quartiles around the median."""
-    from audiosim.results.plots import draw_intervals, page_axes
-
     systems, (low, middle, high) = one.scores.systems, np.quantile(one.scores.values, [0.25, 0.5, 0.75], axis=1)
     rows = [
         {"system": system, "low": start, "median": median, "high": end}
         for system, start, median, end in zip(systems, low.tolist(), middle.tolist(), high.tolist(), strict=True)
     ]
-    axes = draw_intervals(systems, low, middle, high, measure, page_axes(len(systems)))
     heads = ("System", "First quartile", "Median", "Third quartile")
     return {
-        "drawing": inline_svg(axes, f"{measure} over the queries"),
+        "drawing": inline_svg(draw_intervals(systems, low, middle, high, measure), f"{measure} over the queries"),
         "grid": grid(("system", "low", "median", "high"), heads, rows, _spell),
     }
 
@@ -247,8 +239,6 @@ def _triangle(
     systems: Sequence[str], cells: Mapping[tuple[str, str], tuple[float, bool]], said: str
 ) -> dict[str, Any] | None:
     """All pairs of systems, the better one's row and the worse one's column, each with a number; some are marked."""
-    from audiosim.results.plots import draw_triangle, page_axes
-
     if len(systems) < 2:
         return None
     values, marked = np.full((len(systems),) * 2, np.nan), np.zeros((len(systems),) * 2, dtype=bool)
@@ -260,13 +250,11 @@ def _triangle(
         + [(_short(values[place, b]), bool(marked[place, b])) for b in range(place + 1, len(systems))]
         for place in range(len(systems) - 1)
     ]
-    drawing = inline_svg(draw_triangle(systems, values, marked, page_axes(len(systems))), said.split(":")[0])
+    drawing = inline_svg(draw_triangle(systems, values, marked), said.split(":")[0])
     return {"systems": list(systems), "rows": rows, "drawing": drawing, "said": said}
 
 
 def _stability(measure: str, one: Evaluation) -> dict[str, Any] | None:
-    from audiosim.results.plots import page_axes
-
     if len(one.scores.systems) < 2:
         return None
     study = crossed(one.scores.values)
@@ -281,9 +269,8 @@ def _stability(measure: str, one: Evaluation) -> dict[str, Any] | None:
         "Generalizability (E rho², of the ranking) and dependability (Phi, of the scores) by the number of queries, "
         f"with 95 % intervals. Queries for .95: {shown}."
     )
-    axes = Reliability(one.scores.measure, study).plot(page_axes())
     return {
-        "drawing": inline_svg(axes, f"stability of {measure} by queries"),
+        "drawing": inline_svg(Reliability(one.scores.measure, study).plot(), f"stability of {measure} by queries"),
         "grid": grid(("queries", "relative", "absolute"), ("Queries", "E rho²", "Phi"), rows, _spell),
         "said": said,
     }

@@ -43,6 +43,7 @@ from audiosim.ranking.separation import verdicts_of_pool, with_next
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.evaluation_page import course_drawing
 from audiosim.report.rendering import inline_svg, render
+from audiosim.results.plots import draw_intervals, draw_tenths
 from audiosim.results.value import Row
 from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.remaining import drawn_grades
@@ -661,15 +662,13 @@ def _by_aspect(record: Publication) -> list[dict[str, Any]]:
 
 def _figures(record: Publication, value: Mapping[str, Any], calibrated: bool) -> dict[str, str]:
     """The figures of the page, by subject."""
-    from audiosim.results.plots import draw_tenths, page_axes
-
     figures = {"scores": _intervals(value["systems"], "score", value["measure"])}
     if record.satisfied is not None:
         new = ("satisfied_least", "satisfied_most")
         figures["satisfied"] = _intervals(value["systems"], "satisfied", "P(Sat)", new)
     if calibrated:
-        axes = draw_tenths(record.ranking.check.chances, "place in the predictive distribution", page_axes(height=3))
-        figures["calibration"] = inline_svg(axes, "judgments in each tenth of their predictive distributions")
+        tenths = draw_tenths(record.ranking.check.chances, "place in the predictive distribution")
+        figures["calibration"] = inline_svg(tenths, "judgments in each tenth of their predictive distributions")
     if len(record.curve) > 1:
         figures["curve"] = course_drawing(record.curve)
     return figures
@@ -681,12 +680,10 @@ def _intervals(rows: Sequence[Mapping[str, Any]], name: str, across: str, outer:
     name   column to draw; its ends are in `name_low` and `name_high`
     outer  columns of a second, thinner interval
     """
-    from audiosim.results.plots import draw_intervals, page_axes
-
     low, middle, high = ([row[key] for row in rows] for key in (f"{name}_low", name, f"{name}_high"))
     wider = None if outer is None else ([row[outer[0]] for row in rows], [row[outer[1]] for row in rows])
     labels = [str(row["system"]) for row in rows]
-    return inline_svg(draw_intervals(labels, low, middle, high, across, page_axes(len(rows)), wider), across)
+    return inline_svg(draw_intervals(labels, low, middle, high, across, wider), across)
 
 
 def _method(record: Publication) -> list[str]:

@@ -1,6 +1,6 @@
-"""Pages that need no other file: Jinja templates, tables of text, and matplotlib figures as inline SVG.
+"""Pages that need no other file: Jinja templates, tables of text, and charts as inline SVG.
 
-Jinja and matplotlib are imported only when a page is written.
+Jinja and Altair are imported only when a page is written.
 """
 
 import io
@@ -8,9 +8,7 @@ import json
 import os
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache
 from importlib.metadata import version
@@ -21,37 +19,29 @@ from urllib.parse import quote
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Pair
 from audiosim.ordinal.model import Source
-from audiosim.results.hover_plots import VERSION, hover_spec
-from audiosim.results.value import need
-from audiosim.results.vega_layers import kept_layers
 from audiosim.sound.map import SoundMap
 
 if TYPE_CHECKING:
+    from altair import LayerChart
     from jinja2 import Environment
     from markupsafe import Markup
-    from matplotlib.axes import Axes
 
 
-# Colours of the page for those of a drawing, light or dark like the reader's screen.
+# Colours of the page for those of a chart, light or dark like the reader's screen.
 COLOURS = {
-    "#000000": "var(--ink)",
-    "#1d2530": "var(--ink)",
+    "black": "var(--ink)",
+    "#000": "var(--ink)",
+    "#888": "var(--soft)",
+    "#ddd": "var(--line)",
+    "white": "var(--panel)",
     "#5b6675": "var(--soft)",
     "#b0b0b0": "var(--soft)",
     "#0b6e8a": "var(--accent)",
     "#c2571a": "var(--second)",
     "#6a4c93": "var(--third)",
 }
-HOVERING: ContextVar[bool] = ContextVar("hovering", default=False)
-# Scripts replace each drawing by the same drawing with hover; without scripts, and in print, it stays.
-HOVER_SCRIPT = """
-for (const place of document.querySelectorAll(".hoverable")) {
-  const spec = JSON.parse(place.nextElementSibling.textContent), live = document.createElement("div");
-  live.className = "live";
-  place.after(live);
-  window.vegaEmbed(live, spec, { actions: false, renderer: "svg" }).then(() => { place.classList.add("replaced"); });
-}
-"""
+ON_PAGES = {"background": "transparent", "view": {"stroke": None}, "axis": {"titleFontWeight": "normal"}}
+MARK = re.compile(r'<(\w+) aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="[^"]*" ([^>]*)/>')
 Origin = Mapping[str, str]  # origin of a page: its last lines
 
 
@@ -89,28 +79,7 @@ def render(template: str, title: str, origin: Origin | None = None, **context: A
     origin    date, data and versions, shown at the end; None: none
     context   variables of the template
     """
-    script = _hover_script() if HOVERING.get() else None
-    return _environment().get_template(template).render(title=title, origin=origin or {}, script=script, **context)
-
-
-@contextmanager
-def with_hover() -> Iterator[None]:
-    """Pages made within show the numbers of each mark under the pointer, which takes a megabyte each."""
-    need("hover", "a report with hover")
-    before = HOVERING.set(True)
-    try:
-        yield
-    finally:
-        HOVERING.reset(before)
-
-
-def _hover_script() -> "Markup":
-    import vl_convert
-    from markupsafe import Markup
-
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VERSION)
-    script = f"{bundle}\n{HOVER_SCRIPT}"
-    return Markup(script.replace("</script", r"<\/script"))  # noqa: S704  Vega's own
+    return _environment().get_template(template).render(title=title, origin=origin or {}, **context)
 
 
 def origin_of(written: date, source: Source, **more: str) -> Origin:
@@ -132,39 +101,22 @@ def written_on(written: date) -> Origin:
     return {"Written": f"{written.isoformat()} by audiosim {version('audiosim')}"}
 
 
-def inline_svg(axes: "Axes", title: str) -> "Markup":
-    """The figure of some axes as inline SVG, in the page's colours and fonts; the same numbers give the same SVG.
+def inline_svg(chart: "LayerChart", title: str) -> "Markup":
+    """A chart as inline SVG, in the page's colours and fonts, each mark with its numbers under the pointer.
 
     title  title for screen readers
+
+    It needs no script; the same numbers give the same SVG.
     """
-    import matplotlib
     from markupsafe import Markup, escape
-    from matplotlib.figure import Figure
 
-    figure = axes.figure
-    assert isinstance(figure, Figure), "axes of a page must not be in a part of a figure"
     text = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with matplotlib.rc_context({"svg.hashsalt": title, "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", transparent=True, metadata=nothing)
-    drawn = text.getvalue()
-    drawn = re.sub(r"<style.*?</style>| xmlns(:xlink)?=\"[^\"]*\"", "", drawn[drawn.index("<svg") :])
-    used = set(re.findall(r"#(\w+)[\")]", drawn))
-    drawn = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", drawn)
-    drawn = re.sub(r" font-family: [^;\"]*;", "", drawn.replace("xlink:href", "href")).replace("\n", " ")
-    drawn = re.sub("#[0-9a-f]{6}", lambda colour: COLOURS.get(colour[0], colour[0]), drawn)
-    found = Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))  # noqa: S704  matplotlib escapes labels
-    return _hovering(axes, found) if HOVERING.get() and kept_layers(axes) else found
-
-
-def _hovering(axes: "Axes", drawn: "Markup") -> "Markup":
-    """A drawing with its data for hover, in the page's colours."""
-    from markupsafe import Markup
-
-    spec = json.dumps(hover_spec(axes, kept_layers(axes))).replace("<", r"\u003c")
-    spec = re.sub("#[0-9a-f]{6}", lambda colour: COLOURS.get(colour[0], colour[0]), spec)
-    data = f'<script type="application/json">{spec}</script>'
-    return Markup(f'<div class="hoverable">{drawn}</div>{data}')  # noqa: S704  no < is left in it
+    chart.properties(config=ON_PAGES).save(text, format="svg")
+    drawn = re.sub(r'<text [^>]*opacity="0">[^<]*</text>| xmlns(:xlink)?="[^"]*"', "", text.getvalue())
+    drawn = MARK.sub(r"<\1 \3><title>\2</title></\1>", drawn)
+    drawn = re.sub(r' (aria-[a-z]+|role|class|version|font-family|pointer-events|opacity="1)="[^"]*"', "", drawn)
+    drawn = re.sub('"(#[0-9a-f]{3,6}|black|white)"', lambda colour: f'"{COLOURS.get(colour[1], colour[1])}"', drawn)
+    return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))  # noqa: S704  Vega escapes
 
 
 @cache

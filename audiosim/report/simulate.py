@@ -10,9 +10,10 @@ from rich.text import Text
 from audiosim.report.rank import dots
 from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
 from audiosim.report.screen import PlainTable
+from audiosim.results.plots import Line, Series, draw_calibration, draw_curves
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
     from rich.console import RenderableType
 
 
@@ -201,13 +202,11 @@ def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = 
     )
 
 
-def draw_bins(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
+def draw_bins(curve: Sequence[Mapping[str, Any]]) -> "LayerChart":
     """Stated confidence and the share of correctly ordered pairs, by bins of confidence at some moments.
 
     curve  rows of `Followed.to_dict`
     """
-    from audiosim.results.plots import Series, draw_calibration
-
     series, ends = [], [0.5]
     for row in curve:
         held = [one for one in row["bins"] if one["claims"]]
@@ -215,16 +214,14 @@ def draw_bins(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) ->
         series.append(Series(_simulation_page_count(row), stated, accuracy, claims))
         ends += stated + accuracy
     low = math.floor(10 * min(ends)) / 10
-    return draw_calibration(series, "stated confidence", "share of pairs ordered rightly", axes, low, "judged")
+    return draw_calibration(series, "stated confidence", "share of pairs ordered rightly", low, "judged")
 
 
-def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
+def draw_course(curve: Sequence[Mapping[str, Any]]) -> "LayerChart":
     """Stated and true confidence by the number of judgments, each with the band of its standard error.
 
     curve  rows of `Followed.to_dict`
     """
-    from audiosim.results.plots import Line, draw_curves
-
     judged, lines = [row["judged"] for row in curve], []
     for key, name in (("stated", "stated"), ("accuracy", "true")):
         values, errors = ([row[column] for row in curve] for column in (key, f"{key}_error"))
@@ -232,17 +229,15 @@ def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) 
         if errors[0] is not None:
             ends = [[min(1.0, a + side * b) for a, b in zip(values, errors, strict=True)] for side in (-1, 1)]
         lines.append(Line(name, judged, values, *ends))
-    return draw_curves(lines, "judgments", "confidence, stated and true", axes)
+    return draw_curves(lines, "judgments", "confidence, stated and true")
 
 
 def _drawings(curve: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Both plots; for a single moment only the first."""
-    from audiosim.results.plots import SQUARE, page_axes, square_axes
-
-    bins = inline_svg(draw_bins(_some(curve), square_axes()), "share of pairs ordered rightly by stated confidence")
+    bins = inline_svg(draw_bins(_some(curve)), "share of pairs ordered rightly by stated confidence")
     if len(curve) < 2:
         return {"bins": bins}
-    return {"bins": bins, "course": inline_svg(draw_course(curve, page_axes(height=SQUARE)), "confidence by judgments")}
+    return {"bins": bins, "course": inline_svg(draw_course(curve), "confidence by judgments")}
 
 
 def _some(curve: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
 from audiosim.report.screen import PlainTable
+from audiosim.results.plots import Series, draw_bars, draw_calibration
 from audiosim.training.findings import Findings, Training
 from audiosim.training.fit import Effect, Step
 from audiosim.training.scores import PredictionScore
@@ -176,8 +177,6 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
 
     origin  origin of the page: date and versions
     """
-    from audiosim.results.plots import page_axes
-
     findings = trained.findings
     return render(
         "training.html",
@@ -198,7 +197,7 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         coverage=_coverage(findings),
         effects=_effects(findings),
         effects_grid=grid(EFFECTS, EFFECT_HEADS, trained.rows(), spell),
-        coefficients=inline_svg(trained.plot(page_axes(len(findings.coefficients))), "Coefficients"),
+        coefficients=inline_svg(trained.plot(), "Coefficients"),
         coefficients_grid=grid(COEFFICIENTS, COEFFICIENT_HEADS, trained.rows(), spell),
         robust_mean=ROBUST_MEAN,
         eliminated=_grid(STEPS, STEP_HEADS, findings.eliminated),
@@ -213,45 +212,33 @@ def _grid(keys: tuple[str, ...], heads: tuple[str, ...], rows: Any) -> Grid | No
 
 
 def _components(trained: Training) -> dict[str, Any] | None:
-    from audiosim.results.plots import draw_bars, page_axes
-
     rows = component_table(trained.findings)
     if not rows:
         return None
     errors = [np.nan if row["standard_error"] is None else row["standard_error"] for row in rows]
     across = "share of the standard deviation of a grade"
-    axes = draw_bars(
-        [row["component"] for row in rows], [row["size"] for row in rows], across, page_axes(len(rows)), errors
-    )
+    bars = draw_bars([row["component"] for row in rows], [row["size"] for row in rows], across, errors)
     return {
-        "drawing": inline_svg(axes, "Sizes of the components"),
+        "drawing": inline_svg(bars, "Sizes of the components"),
         "grid": grid(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
         "mean": f"{COMPONENTS_MEAN} {trend(trained)}",
     }
 
 
 def _calibration(findings: Findings) -> str:
-    from audiosim.results.plots import Series, draw_calibration, square_axes
-
     expected, actual, rows = zip(*((one.expected, one.actual, one.rows) for one in findings.calibration), strict=True)
-    axes = draw_calibration([Series("", expected, actual, rows)], "expected grade", "mean actual grade", square_axes())
-    return inline_svg(axes, "mean actual grade by expected grade")
+    drawn = draw_calibration([Series("", expected, actual, rows)], "expected grade", "mean actual grade")
+    return inline_svg(drawn, "mean actual grade by expected grade")
 
 
 def _coverage(findings: Findings) -> str:
-    from audiosim.results.plots import Series, draw_calibration, square_axes
-
     nominal, actual = zip(*findings.coverage, strict=True)
     titles = "probability of the set", "share of true levels in it"
-    return inline_svg(
-        draw_calibration([Series("", nominal, actual)], *titles, square_axes()), " by ".join(reversed(titles))
-    )
+    return inline_svg(draw_calibration([Series("", nominal, actual)], *titles), " by ".join(reversed(titles)))
 
 
 def _effects(findings: Findings) -> str:
-    from audiosim.results.plots import draw_bars, page_axes
-
     names, values = [row.term for row in findings.effects], [row.type_two for row in findings.effects]
     across = "likelihood-ratio χ², type II"
     shown = [f"{value:,.1f}" for value in values]
-    return inline_svg(draw_bars(names, values, across, page_axes(len(names)), shown=shown), across)
+    return inline_svg(draw_bars(names, values, across, shown=shown), across)

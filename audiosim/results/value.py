@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 # Packages of each extra, by import name; `all` includes sound, plots and frames.
 EXTRAS = {
     "sound": ("librosa", "mutagen"),  # librosa brings numba; without it, arrays replace compiled loops
-    "plots": ("matplotlib",),
+    "plots": ("altair", "vl_convert"),
     "frames": ("pandas",),
-    "hover": ("matplotlib", "altair", "vl_convert"),
     "all": ("sklearn",),
     "maps": ("umap",),
 }

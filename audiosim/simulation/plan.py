@@ -26,6 +26,7 @@ from audiosim.ranking.expected import rank
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.reach import mean_reach
 from audiosim.ranking.stopping import as_stopping_rule
+from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result, Row, Value
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS, Forecast, drawn_grades, forecast
@@ -34,7 +35,7 @@ from audiosim.stats.normal.multivariate import Moments
 from audiosim.workers import Workers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 # Gain of further judging for two statements: about the present judges, and about listeners at large.
@@ -231,13 +232,11 @@ class Effort(Forecast, Result):
             f"{len(self.unsettled)} pairs of systems still open then"
         )
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Share of campaigns finished after each number of further judgments; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves
-
+    def plot(self) -> "LayerChart":
+        """Share of campaigns finished after each number of further judgments."""
         steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
         line = Line(self.stopping_rule, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])
-        return draw_curves([line], "further judgments", "share of campaigns done", axes)
+        return draw_curves([line], "further judgments", "share of campaigns done")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
 from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.ranking import Ranking, spelled_confidence
+from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import equalised
 from audiosim.stats.ranks import spearman
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +82,14 @@ class Replay(Result):
         """Its moments: one row per judgment, the first before any."""
         return [asdict(moment) for moment in self.curve]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Stated confidence and true accuracy after each judgment; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves
-
+    def plot(self) -> "LayerChart":
+        """Stated confidence and true accuracy after each judgment."""
         judged, confidences = ([getattr(moment, name) for moment in self.curve] for name in ("judged", "confidence"))
         lines = [
             Line("confidence, stated", judged, [np.nan if of is None else of for of in confidences]),
             Line("accuracy, true", judged, [moment.accuracy for moment in self.curve]),
         ]
-        return draw_curves(lines, "judgments", "share of pairs of systems", axes)
+        return draw_curves(lines, "judgments", "share of pairs of systems")
 
     def to_dict(self) -> dict[str, Any]:
         """The replay as plain values, ready for JSON."""

@@ -21,6 +21,7 @@ from audiosim.joint.prior import kinship_to
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
+from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row
 from audiosim.simulation.replay import replay
 from audiosim.simulation.trials import draw_parts
@@ -32,7 +33,7 @@ from audiosim.training.train import train
 from audiosim.workers import each_in_turn
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 BOOTSTRAPS = 2000
 BATCH = 20
@@ -98,13 +99,11 @@ class EvidenceWorth(Result):
             "evidence": self.rows(),
         }
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Increase of the error without each piece, with 95 % intervals; new axes if None."""
-        from audiosim.results.plots import draw_intervals
-
+    def plot(self) -> "LayerChart":
+        """Increase of the error without each piece, with 95 % intervals."""
         names = [f"{one.evidence}, {one.judged:.0%} judged" for one in self.pieces]
         low, middle, high = np.transpose([(one.rmse_low, one.rmse, one.rmse_high) for one in self.pieces])
-        return draw_intervals(names, low, middle, high, "increase of the error of grades without it", axes)
+        return draw_intervals(names, low, middle, high, "increase of the error of grades without it")
 
 
 class _Case(NamedTuple):

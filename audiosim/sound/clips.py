@@ -1,24 +1,33 @@
 """A recording as a picture."""
 
-from io import BytesIO
+import struct
+import zlib
+from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lazy_loader
+import numpy as np
 
 from audiosim.errors import SoundError
 from audiosim.results.value import need
 from audiosim.sound import decode
 from audiosim.sound.channel import SoundLimits
 from audiosim.sound.decode import read
+from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import altair as alt
+else:
+    alt = lazy_loader.load("altair")
 
 
 RANGE_DB = 80.0  # dB below the loudest; fainter levels are drawn alike, as in the descriptions
 HOP = 512  # samples from one frame to the next
 FRAMES = 1300  # most frames of a small picture: four for each of its columns, and all those of 30 s
+TICKS_HZ = (0, 512, 1024, 2048, 4096, 8192, 16384)
+# Red, green and blue from the faintest to the loudest level, evenly spaced.
+COLOURS = ((0, 0, 4), (64, 15, 116), (136, 34, 106), (203, 65, 73), (249, 140, 10), (252, 255, 164))
 NEEDED = ("plots,sound", "a picture of a recording")
 
 
@@ -31,40 +40,54 @@ def picture_of(path: str | Path) -> bytes:
 def picture_of_signal(signal: decode.Signal) -> bytes:
     """JPEG file with a picture of sound; a long recording is drawn by evenly spaced frames."""
     need(*NEEDED)
-    from matplotlib.figure import Figure
+    import vl_convert
 
-    figure = Figure(figsize=(4.8, 2.2), dpi=80, layout="constrained")
-    axes = figure.subplots()
-    _draw(signal, axes, max(HOP, len(signal.samples) // FRAMES))
-    axes.locator_params(axis="x", nbins=5)  # labels of times in minutes are wide
-    file = BytesIO()
-    figure.savefig(file, format="jpg", pil_kwargs={"quality": 70})
-    return file.getvalue()
+    chart = _drawn(signal, max(HOP, len(signal.samples) // FRAMES), 320, 130)
+    picture: bytes = vl_convert.vegalite_to_jpeg(chart.to_dict(), quality=70)
+    return picture
 
 
-def plot_recording(path: str | Path, axes: "Axes | None" = None) -> "Axes":
-    """The mel spectrogram of a sound file, in dB below its loudest: frequency over time, drawn by librosa.display.
+def plot_recording(path: str | Path) -> "alt.LayerChart":
+    """The mel spectrogram of a sound file, in dB below its loudest: frequency over time.
 
     path  a file that `extract` can read; otherwise a SoundError gives the reason
-    axes  axes to draw on; None: new ones
     """
     need(*NEEDED)
-    from audiosim.results.plots import new_axes
-
-    axes = new_axes() if axes is None else axes
-    _draw(decode.read(path), axes, HOP)
-    axes.set_title(Path(path).name)
-    return axes
+    return _drawn(decode.read(path), HOP, 520, 260).properties(title=Path(path).name)
 
 
-def _draw(signal: decode.Signal, axes: "Axes", hop: int) -> None:
+def _drawn(signal: decode.Signal, hop: int, width: int, height: int) -> "alt.LayerChart":
+    """The spectrogram as an image between axes; its bands are evenly spaced in mel."""
     import librosa
 
     power = librosa.feature.melspectrogram(y=signal.samples, sr=signal.rate_hz, hop_length=hop)
     levels = librosa.power_to_db(power, ref=power.max(), top_db=RANGE_DB)
-    image = librosa.display.specshow(levels, sr=signal.rate_hz, hop_length=hop, x_axis="time", y_axis="mel", ax=axes)
-    axes.figure.colorbar(image, ax=axes, format="%+.0f dB")
-    axes.set(xlabel="time in the recording", ylabel="frequency in Hz")
+    seconds, highest = len(signal.samples) / signal.rate_hz, float(librosa.hz_to_mel(signal.rate_hz / 2))
+    ticks = {round(float(librosa.hz_to_mel(hz)), 3): f"{hz:,}" for hz in TICKS_HZ if hz <= signal.rate_hz / 2}
+    named = alt.Axis(
+        values=list(ticks), labelExpr=f"{list(ticks.values())}[indexof({list(ticks)}, datum.value)]", grid=False
+    )
+    data = alt.Data(values=[{"image": f"data:image/png;base64,{b64encode(_png(1 + levels / RANGE_DB)).decode()}"}])
+    image = alt.Chart(data).mark_image(width=width, height=height, aspect=False, align="left", baseline="top")
+    corners = alt.Chart(alt.Data(values=[{"time": 0.0, "mel": 0.0}, {"time": seconds, "mel": highest}]))
+    axes = corners.mark_point(opacity=0).encode(
+        x=alt.X("time:Q", title="time in the recording, s", scale=alt.Scale(nice=False), axis=alt.Axis(grid=False)),
+        y=alt.Y("mel:Q", title="frequency in Hz", scale=alt.Scale(nice=False), axis=named),
+    )
+    placed = image.encode(url="image:N", x=alt.value(0), y=alt.value(0))
+    return alt.layer(axes, placed).properties(width=width, height=height)
+
+
+def _png(shares: Array) -> bytes:
+    """PNG file of values in [0, 1], (bands, frames), the lowest band at the bottom."""
+    places = np.linspace(0, 1, len(COLOURS))
+    colours = np.stack([np.interp(shares[::-1], places, channel) for channel in zip(*COLOURS, strict=True)], axis=-1)
+    rows = np.pad(colours.astype(np.uint8).reshape(len(shares), -1), ((0, 0), (1, 0)))  # each after its filter, none
+    parts = {b"IHDR": struct.pack(">2I5B", shares.shape[1], len(shares), 8, 2, 0, 0, 0)}
+    parts |= {b"IDAT": zlib.compress(rows.tobytes(), 9), b"IEND": b""}
+    chunks = [(len(content), name + content) for name, content in parts.items()]
+    sealed = (struct.pack(">I", size) + chunk + struct.pack(">I", zlib.crc32(chunk)) for size, chunk in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(sealed)
 
 
 # Sound without metadata: a recording as FLAC, with no tags, no pictures and no name.

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 
 from audiosim.errors import InputError
+from audiosim.results.plots import draw_map
 from audiosim.results.value import Result, need
 from audiosim.sound.descriptions import Description, Searched, descriptions_of
 from audiosim.sound.search import drawn_references
 from audiosim.stats.arrays import Array, Integers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 MapBy = Literal["pca", "umap"]
 FEWEST = 3  # fewest recordings of a map
@@ -55,12 +56,10 @@ class SoundMap(Result):
             for name, (x, y), group in zip(self.names, self.coordinates, self.groups, strict=True)
         ]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The map: a colour for each of the largest groups, rings around queries; new axes if None."""
-        from audiosim.results.plots import draw_map
-
+    def plot(self) -> "LayerChart":
+        """The map: a colour for each of the largest groups, rings around queries."""
         asked = set(self.queries.values())
-        return draw_map(self.coordinates, self.shown_groups, [name in asked for name in self.names], axes)
+        return draw_map(self.coordinates, self.names, self.shown_groups, [name in asked for name in self.names])
 
     @property
     def shown_groups(self) -> list[str]:

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, betaln, digamma, ndtr, ndtri, polygamma
 
 from audiosim.errors import InputError
+from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 class Distribution(Protocol):
@@ -379,12 +380,10 @@ class DistributionFits(Result):
         """One row per system: mean omega of each distribution."""
         return [dict(zip(FITS, row, strict=True)) for row in self.omega.tolist()]
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the mean distance of each distribution; on new axes if None."""
-        from audiosim.results.plots import draw_bars
-
+    def plot(self) -> "LayerChart":
+        """Plot the mean distance of each distribution."""
         means = self.means()
-        return draw_bars(list(means), list(means.values()), f"mean omega, fitted to {self.size} queries", axes)
+        return draw_bars(list(means), list(means.values()), f"mean omega, fitted to {self.size} queries")
 
 
 def fit_distributions(

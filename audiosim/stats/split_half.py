@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from audiosim.errors import InputError
+from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result, Row, plain, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.score_matrix import check_scores, paired_differences
 from audiosim.stats.tests import SAMPLES, TESTS, p_values
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 # The 32 significance levels of Urbano (2013), section 5.4.
 ALPHAS = (
@@ -57,16 +58,12 @@ class SplitHalf(Result):
     def __repr__(self) -> str:
         return f"{self.test} test on halves of the queries: {self.comparisons:,} comparisons, {len(self.alphas)} levels"
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Rates of success, lack of power and conflict by the level of significance; new axes if None."""
-        from audiosim.results.plots import Line, draw_curves
-
-        table = self.to_frame()
+    def plot(self) -> "LayerChart":
+        """Rates of success, lack of power and conflict by the level of significance."""
+        rows = self.rows()
         kinds = {"success": "success", "lack_of_power": "lack of power", "global_conflict": "conflict"}
-        lines = [Line(name, table["alpha"], table[column]) for column, name in kinds.items()]
-        axes = draw_curves(lines, f"level of significance, {self.test} test", "share of significant pairs", axes)
-        axes.set_xscale("log")
-        return axes
+        lines = [Line(name, self.alphas, [row[column] for row in rows]) for column, name in kinds.items()]
+        return draw_curves(lines, f"level of significance, {self.test} test", "share of significant pairs", log=True)
 
     @property
     def relative_error(self) -> float | None:

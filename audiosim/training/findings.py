@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from audiosim.ordinal.model import Model, model_fields
+from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, Value
 from audiosim.stats.arrays import Array
 from audiosim.stats.ordinal import OrdinalFit, variance
@@ -25,7 +26,7 @@ from audiosim.training.validate import USUAL, ModelValidation
 from audiosim.training.validate_joint import PRIOR, IntervalCoverage
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from altair import LayerChart
 
 
 class Coefficient(NamedTuple):
@@ -138,17 +139,13 @@ class Training(Result):
             f"{self.model.name}: {len(self.model.terms)} terms, fitted to {found.rows:,} of {found.judged:,} judgments"
         )
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The coefficients with two standard errors on either side; new axes if None."""
-        from audiosim.results.plots import draw_intervals
-
+    def plot(self) -> "LayerChart":
+        """The coefficients with two standard errors on either side."""
         rows = self.findings.coefficients
         middle = np.array([row.coefficient for row in rows])
         reach = 2 * np.array([row.robust_standard_error or row.standard_error for row in rows])
         names = [row.term for row in rows]
-        axes = draw_intervals(names, middle - reach, middle, middle + reach, "coefficient", axes)
-        axes.axvline(0, color="0.4", linestyle="--")
-        return axes
+        return draw_intervals(names, middle - reach, middle, middle + reach, "coefficient", beside=0.0)
 
 
 def coefficient_rows(sample: Sample, found: OrdinalFit) -> tuple[tuple[Coefficient, ...], tuple[Coefficient, ...]]:

@@ -14,7 +14,7 @@ from service.access.access import check_allowed
 from service.access.callers import Caller, DeniedError, scopes_of
 from service.app import create_app
 
-Image = pytest.importorskip("PIL.Image", reason="matplotlib is not installed")
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 pytest.importorskip("librosa", reason="librosa is not installed")
 
 RATE_HZ = 22_050
