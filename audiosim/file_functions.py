@@ -4,7 +4,6 @@ Arguments have the commands' names and order; each function also returns the con
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -182,22 +181,10 @@ def _write_record(
 ) -> None:
     """Write the bundle to publish, with the campaign's log if the judgments come from one."""
     from audiosim.campaign.reader import log_in, log_lines, published
-    from audiosim.report.publication import (
-        bundle,
-        collection_checksums,
-        model_checksum,
-        record_of,
-        verdicts_by_aspect,
-        write_bundle,
-    )
+    from audiosim.report.publication import publication_files, write_bundle
 
-    pool = build_pool(collection, measure.cutoff)
-    estimator = make_estimator(pool, model)
-    record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
-    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, model), distribution)
-    record = replace(record, aspects=aspects)
-    sums = {} if folder is None else collection_checksums(Path(folder))
-    if record.model is not None:
-        sums |= model_checksum(model, estimator.name)
     log = None if url is None else log_lines(published(log_in(url, collection)))
-    write_bundle(bundle(record, date.today(), sums, log), output)
+    files = publication_files(
+        collection, measure, model, date.today(), threshold=success, distribution=distribution, folder=folder, log=log
+    )
+    write_bundle(files, output)

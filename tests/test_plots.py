@@ -154,7 +154,7 @@ def test_a_report_has_hover_with_scripts_forbidden_and_asks_no_other_host(small_
         page.on("request", lambda request: asked.append(request.url))
         page.goto(page_file.as_uri())
         said = page.locator("svg title").first.text_content()
-        page.locator("svg :has(> title)").first.hover()
+        page.locator("svg path:has(> title)").first.hover()
         assert page.locator("svg").first.bounding_box()["width"] <= 360
         browser.close()
     best = audiosim.estimate(small_demo, "mjud")[0]

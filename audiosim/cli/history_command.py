@@ -1,6 +1,6 @@
 """The command that shows a ranking at several times."""
 
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -76,6 +76,6 @@ def _check_plot(path: Path) -> None:
 
 
 def _save_plot(found: RankingHistory, path: Path) -> None:
-    drawn = BytesIO()
+    drawn = StringIO() if path.suffix == ".svg" else BytesIO()
     found.plot().save(drawn, format=path.suffix[1:], scale_factor=2)
     write_texts({path: drawn.getvalue()})

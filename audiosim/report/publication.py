@@ -539,6 +539,40 @@ REFERENCES = (
 )
 
 
+def publication_files(
+    collection: Collection,
+    measure: Measure,
+    model: str | None,
+    written: date,
+    *,
+    estimator: RelevanceEstimator | None = None,
+    threshold: float = 0.5,
+    distribution: DifferenceDistribution = "t",
+    folder: str | Path | None = None,
+    log: Iterable[str] | None = None,
+    imprint: Imprint = NOBODY,
+) -> dict[str, bytes]:
+    """The files of a bundle about a collection, by name: its record, also by each aspect, and its sources' checksums.
+
+    model      as for `estimate`
+    written    date of the report
+    estimator  made of the model already; None: made here
+    folder     folder of the collection; None: without checksums of its files
+    log        lines of a campaign's log, as JSON; None without a campaign
+    """
+
+    def start(pool: Pool) -> RelevanceEstimator:
+        return make_estimator(pool, model)
+
+    estimator = start(build_pool(collection, measure.cutoff)) if estimator is None else estimator
+    record = record_of(collection, measure, estimator, threshold=threshold, distribution=distribution)
+    record = replace(record, aspects=verdicts_by_aspect(collection, measure, start, distribution))
+    sums = {} if folder is None else collection_checksums(folder)
+    if record.model is not None:
+        sums |= model_checksum(model, estimator.name)
+    return bundle(record, written, sums, log, imprint)
+
+
 def bundle(
     record: Publication,
     written: date,

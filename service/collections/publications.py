@@ -19,9 +19,8 @@ from audiosim.collection.aspects import MEAN
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
-from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import Measure
-from audiosim.report.publication import NOBODY, Imprint, record_of, verdicts_by_aspect
+from audiosim.report.publication import NOBODY, Imprint, publication_files, zipped
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.access.tokens import TIMEOUT_S
 from audiosim.service.collections.served import ServedCollection
@@ -44,27 +43,23 @@ def bundle_of(
     success  share of satisfied users above which a result list is a success
     named    False: people have the names person-1, person-2 and so on, and their notes are left out
     """
-    from audiosim.report.publication import (  # importing Matplotlib would slow down the start
-        bundle,
-        collection_checksums,
-        model_checksum,
-        zipped,
-    )
-
     one.campaign.refresh()
     number, judgments = one.campaign.snapshot()
     records = [record for record in published(one.campaign.log()) if record.number <= number]
     names = {} if named else _drawn(judgments, records)
     collection = judged_collection(one, judgments, names)
-    distribution = one.campaign.selection.distribution
-    estimator = one.predictor(None, measure.cutoff).estimator.knowing(collection.comparisons).plain
-    record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
-    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, one.model), distribution)
-    sums = {} if one.folder is None else collection_checksums(one.folder)
-    if record.model is not None:
-        sums |= model_checksum(one.model, estimator.name)
-    log = log_lines(record._replace(event=anonymous_event(record.event, names)) for record in records)
-    files = bundle(replace(record, aspects=aspects), utc_now().date(), sums, log, imprint)
+    files = publication_files(
+        collection,
+        measure,
+        one.model,
+        utc_now().date(),
+        estimator=one.predictor(None, measure.cutoff).estimator.knowing(collection.comparisons).plain,
+        threshold=success,
+        distribution=one.campaign.selection.distribution,
+        folder=one.folder,
+        log=log_lines(record._replace(event=anonymous_event(record.event, names)) for record in records),
+        imprint=imprint,
+    )
     return len(judgments), zipped(files, f"{one.collection.identifier}-record")
 
 
