@@ -14,7 +14,6 @@ from audiosim.report.rank import history_view
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_texts
 
-DOTS = 150  # per inch
 PLOTTED = {".png", ".svg", ".pdf"}
 
 
@@ -78,4 +77,5 @@ def _check_plot(path: Path) -> None:
 def _save_plot(found: RankingHistory, path: Path) -> None:
     drawn = StringIO() if path.suffix == ".svg" else BytesIO()
     found.plot().save(drawn, format=path.suffix[1:], scale_factor=2)
-    write_texts({path: drawn.getvalue()})
+    content = drawn.getvalue()
+    write_texts({path: content.encode() if isinstance(content, str) else content})
