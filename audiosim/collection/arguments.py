@@ -11,6 +11,7 @@ from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import check_judgments
 from audiosim.collection.kinds import read_judgments
+from audiosim.collection.settings import NO_SCALE
 from audiosim.collection.values import Judgment, JudgmentSequence, Scale, as_scale
 from audiosim.errors import InputError
 from audiosim.tables.memory import is_frame
@@ -37,26 +38,26 @@ def as_collection(
     if not isinstance(collection, Collection):
         said: list[str] = []
         if isinstance(judgments, str | Path):
-            scale, judgments = _from_file(judgments, None if scale is None else as_scale(scale), said.append)
+            scale, judgments = _from(judgments, None if scale is None else as_scale(scale), said.append)
         made = Collection.from_frames(collection, judgments, scale=scale)
         return replace(made, guesses=(*said, *made.guesses))
     if judgments is None:
         return collection
-    given = collection.scale if collection.aspects is None else collection.aspects.scale
-    if isinstance(judgments, str | Path):
-        read = _from_file(judgments, given)[1]
-        check_judgments(collection.runs, read, judgments)
-        return _judged(collection, read)
+    # A scale that was only assumed, as there were no judgments, is guessed from those that come now.
+    assumed = NO_SCALE in collection.guesses
+    given = None if assumed else collection.scale if collection.aspects is None else collection.aspects.scale
     said = []
-    _, judged = read_judgments(judgments, given, said.append)
-    check_judgments(collection.runs, judged, "judgments")
+    found, judged = _from(judgments, given, said.append)
+    check_judgments(collection.runs, judged, judgments if isinstance(judgments, str | Path) else "judgments")
+    if assumed and judged and found is not None:
+        guesses = tuple(one for one in collection.guesses if one != NO_SCALE)
+        collection = replace(collection, scale=found, guesses=guesses)
     return _judged(replace(collection, guesses=(*collection.guesses, *said)), judged)
 
 
-def _from_file(
-    judgments: str | Path, scale: Scale | None, say: Say = lambda _: None
-) -> tuple[Scale | None, JudgmentSequence]:
-    return (scale, ()) if str(judgments) == "none" else read_judgments(judgments, scale, say)
+def _from(judgments: object, scale: Scale | None, say: Say) -> tuple[Scale | None, JudgmentSequence]:
+    none = isinstance(judgments, str | Path) and str(judgments) == "none"
+    return (scale, ()) if none else read_judgments(judgments, scale, say)
 
 
 def _judged(collection: Collection, judgments: Sequence[Judgment]) -> Collection:

@@ -305,6 +305,7 @@ def inspect(collection: Collection) -> Inspection:
     artists = [collection.artist(name) for name in collection.documents]
     problems = (
         *run_problems(facts, queries, cutoff),
+        *(one.line for one in collection.readings if one.doubtful),
         *spelling_problems(runs, results, collection.documents.keys()),
         *filled_problems(collection.judgments, collection.scale),
         *shifted_problems(collection.query_documents, _genres(collection), runs, cutoff),

@@ -206,11 +206,18 @@ def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Read
     """The reading, with a suggestion for a misspelt name; an error if nothing matches."""
     there = set(known)
     missing = sorted(name for name in wanted if name not in there)
-    meant = _meant_in(missing, there, str.casefold)
+    meant = _meant_in(missing, there.difference(wanted), plain_identifier)
     if not met:
         meant = meant or _meant_in(missing, there, _stem) or _meant_in(missing[:1], there, None)
         raise InputError(f"{line}, expected some{meant}")
     return Reading(line + meant, bool(meant))
+
+
+def _by_form(names: Iterable[str], folded: Callable[[str], str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(folded(name), []).append(name)
+    return found
 
 
 def _stem(name: str) -> str:
@@ -222,9 +229,17 @@ def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], s
     if folded is None:
         pairs = ((name, nearest_name(name, known)) for name in missing)
     else:
-        names = {folded(other): other for other in known} if missing else {}
-        pairs = ((name, names.get(folded(name))) for name in missing)
-    return next((f"; did you mean {name} for {other}?" for name, other in pairs if other), "")
+        names, unknown = _by_form(known, folded), _by_form(missing, folded)
+        # A form that several names have tells them apart by what it leaves out, such as folders of numbered files.
+        pairs = (
+            (some[0], names[form][0]) for form, some in unknown.items() if len(some) == len(names.get(form, ())) == 1
+        )
+    return next((_question(name, other) for name, other in pairs if other), "")
+
+
+def _question(name: str, other: str) -> str:
+    same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other)
+    return f"; did you mean {name} for {other}{', which is in another Unicode form' if same else ''}?"
 
 
 # Facts about runs, and mistakes in them that occur in well-formed files.
@@ -389,8 +404,8 @@ def _many(documents: Sized) -> float:
 
 
 def plain_identifier(name: str) -> str:
-    """An identifier without folder, suffix of sound files and case, in one Unicode form."""
-    base = unicodedata.normalize("NFKC", name).strip().replace("\\", "/").rpartition("/")[2].casefold()
+    """An identifier without folder, suffix of sound files, quotes and case, in one Unicode form."""
+    base = unicodedata.normalize("NFKC", name).strip(" \t\"'").replace("\\", "/").rpartition("/")[2].casefold()
     return next((base.removesuffix(suffix) for suffix in SOUND_SUFFIXES if base.endswith(suffix)), base)
 
 

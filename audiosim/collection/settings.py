@@ -16,6 +16,7 @@ READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
 KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "set_aside", "sounds")
 DEEPEST = 1_000_000
 DEEPEST_GUESS = 10
+NO_SCALE = "scale not given, no judgments: taken as fine, 0 to 100"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ def left_open(settings: Settings, judged: bool, deepest: int) -> tuple[str, ...]
     """One sentence per setting missing in collection.toml, except the name and a scale evident from grades."""
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
     guesses = {
-        "scale not given, no judgments: taken as fine, 0 to 100": settings.scale is None and not judged,
+        NO_SCALE: settings.scale is None and not judged,
         f"cutoff of the collection not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
     }
     return tuple(sentence for sentence, open_ in guesses.items() if open_)
