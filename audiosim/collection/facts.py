@@ -48,7 +48,8 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
 
     source  file of the judgments, or a word for judgments in memory
     """
-    for one in judgments:
+    for place in range(len(judgments)):  # by place, because most of millions need not become objects
+        one = judgments[place]
         if any(one.document in run.rankings.get(one.query, ()) for run in runs):
             return
     Matching(runs).judgments(Path(source), judgments)

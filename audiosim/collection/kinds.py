@@ -542,7 +542,7 @@ def runs_of(table: Table, say: Say) -> list[Found]:
     if score is not None and rank is not None:
         _say_peculiar(table, system, line, keys, score, rank, order, say)
     codes = _best_first(line, codes, -rank if score is None and rank is not None else score, document.names)
-    ends = np.searchsorted(line, np.arange(len(keys) + 1))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(line, minlength=len(keys)))])
     first = _first_rows(system.codes, len(system.names))
     return [
         Found(table, int(first[code]), system.names[code], _coded(query, document, codes, ends, keys, code))
@@ -861,6 +861,8 @@ def _armed(table: Table) -> Table:
 
 def _worded(table: Table) -> Table:
     """The table with Evalutron's words as numbers of the column `broad`."""
+    if all(isinstance(table.columns.get(name, np.empty(0)), np.ndarray) for name in ("grade", "broad")):
+        return table
     cells = {name: table.cells(name) for name in ("grade", "broad")}
     words = {name: [_word(cell) for cell in some] for name, some in cells.items()}
     if not any(word is not None for some in words.values() for word in some):
@@ -961,7 +963,9 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
     lines = range(len(table)) if table.lines is None else table.lines
     said = {name: table.texts(name) for name in ("assessor", "time", ASPECT) if name in table.columns}
     keys = query.codes.astype(np.int64) * max(len(document.names), 1) + document.codes
-    if not any(cell for some in said.values() for cell in some) and len(np.unique(keys)) == len(keys):
+    keys.sort()
+    once = not np.any(keys[1:] == keys[:-1])
+    if once and not any(cell for some in said.values() for cell in some):
         coded_ = CodedJudgments(query.names, document.names, query.codes, document.codes, grades)
         return Judged(scale, coded_, lines)
     columns = (said.get(name, [""] * len(table)) for name in ("assessor", "time", ASPECT))

@@ -500,7 +500,10 @@ class CodedJudgments(Sequence[Judgment]):
     def __getitem__(self, place: slice) -> tuple[Judgment, ...]: ...
 
     def __getitem__(self, place: int | slice) -> Judgment | tuple[Judgment, ...]:
-        return self._objects[place]
+        if isinstance(place, slice):
+            return self._objects[place]
+        names = self.queries[self.query[place]], self.documents[self.document[place]]
+        return Judgment(*names, float(self.grades[place]))
 
     def __len__(self) -> int:
         return len(self.grades)
