@@ -3,8 +3,8 @@
 Arguments have the command's names and order.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,17 +20,19 @@ from audiosim.results.value import Result
 from audiosim.sound.describe import frames_of_index
 from audiosim.sound.embedding import GAUSSIANS
 from audiosim.sound.embeddings import EMBEDDING_POINT, find_embedding
+from audiosim.workers import Workers
 
 if TYPE_CHECKING:
     from altair import LayerChart
     from numpy.typing import NDArray
 
     from audiosim.sound.describe import Failure
-    from audiosim.sound.index import AudioIndex, Neighbour
-    from audiosim.sound.search import Divergence
+    from audiosim.sound.descriptions import Divergence
+    from audiosim.sound.index import AudioIndex
+    from audiosim.sound.recordings import RecordingTable
+    from audiosim.sound.search import Neighbour
 
 Paths = str | Path | Sequence[str | Path]
-Near = Mapping[str, tuple["Neighbour", ...]]
 By = str | Sequence[str] | Mapping[str, float]
 
 
@@ -125,72 +127,42 @@ def neighbours(
     """
     if like and (queries or not_same_artist):
         raise InputError("queries and not_same_artist are about recordings of the index, not about `like`")
-    shards, how = _several(indexes), {"divergence": divergence, "proximity": mutual_proximity, "scheduler": scheduler}
+    from audiosim.sound.descriptions import ByGaussians, Searched, descriptions_of
+    from audiosim.sound.search import neighbours_by
+
+    shards, weights = _several(indexes), _weights(by)
     sounds = _described_like(shards[0], _several(like)) if like else None
-    artists, own = _artists_of(not_same_artist), _queries_of(queries)
-    asked = None if own is None else own.values()
-    plain = scheduler is not None or divergence != "js" or not mutual_proximity
-    near, weights = None, _weights(by)
-    if not plain:
-        near = _near_by(shards, weights, judged, count, asked, artists, sounds)
-    elif judged is not None or (weights is not None and [*weights] != [GAUSSIANS]):
+    alone = scheduler is not None or divergence != "js" or not mutual_proximity
+    if alone and (judged is not None or [*(weights or [GAUSSIANS])] != [GAUSSIANS]):
         raise InputError(
             "several descriptions are compared in this process, by Jensen-Shannon and mutual proximity: expected "
             "neither a scheduler nor another divergence, or gaussians alone"
         )
-    if near is None:
-        near = _near_by_gaussians(shards, count, asked, artists, sounds, how)
-    found = near if own is None else {name: near[of] for name, of in own.items()}
-    result = NearestRecordings(system, found, () if sounds is None else sounds.failed)
+    searched = Searched.load(shards, map if scheduler is None else Workers(scheduler=scheduler).map)
+    if sounds is not None:
+        names = [] if alone else [name for name in searched.pieces if weights is None or name in weights]
+        searched = replace(searched, asked=sounds, asked_vectors=_vectors_like(searched.shards, sounds, names))
+    descriptions = (ByGaussians(searched, divergence),) if alone else descriptions_of(searched, weights)
+    weighed: Any = None if weights is None else [weights[one.name] for one in descriptions]
+    if judged is not None and len(descriptions) > 1:
+        weighed = _learned(searched.shards, [one.name for one in descriptions], judged)
+    artists, own = _artists_of(not_same_artist), _queries_of(queries)
+    asked = None if own is None else own.values()
+    found = neighbours_by(searched, descriptions, asked, count, artists, weighed, proximity=mutual_proximity)
+    near = found if own is None else {name: found[of] for name, of in own.items()}
+    result = NearestRecordings(system, near, () if sounds is None else sounds.failed)
     if output is not None:
         result.save(output)
     return result
 
 
-def _near_by_gaussians(
-    shards: Sequence[str | Path],
-    count: int,
-    asked: Iterable[str] | None,
-    artists: Mapping[str, str | None] | None,
-    sounds: "AudioIndex | None",
-    how: Mapping[str, Any],
-) -> Near:
-    from audiosim.sound.descriptions import neighbours_in, neighbours_like
-
-    if sounds is not None:
-        return neighbours_like(shards, sounds, count, **how)
-    return neighbours_in(shards, asked, count, artists, **how)
-
-
-def _near_by(
-    shards: Sequence[str | Path],
-    by: Mapping[str, float] | None,
-    judged: object,
-    count: int,
-    asked: Iterable[str] | None,
-    artists: Mapping[str, str | None] | None,
-    sounds: "AudioIndex | None",
-) -> Near | None:
-    """Neighbours by several descriptions; None if only Gaussians count, which another, faster search handles."""
-    from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
+def _learned(shards: "tuple[RecordingTable, ...]", names: Sequence[str], judged: object) -> "NDArray[np.float64]":
+    """Weights of descriptions, from the judgments of a collection."""
+    from audiosim.sound.descriptions import Searched, descriptions_of
     from audiosim.sound.neighbours import learned_weights
 
-    searched = Searched.load(shards)
-    if not searched.pieces and by is None:
-        return None
-    if sounds is not None:
-        names = [name for name in searched.pieces if by is None or name in by]
-        searched = Searched(searched.shards, sounds, _vectors_like(searched.shards, sounds, names))
-    descriptions = descriptions_of(searched, by)
-    if [one.name for one in descriptions] == [GAUSSIANS]:
-        return None
-    weights: Any = [1.0 if by is None else by[one.name] for one in descriptions]
-    if judged is not None:
-        collection = as_collection(judged)
-        within = Searched(searched.shards)
-        kinds = descriptions_of(within, [one.name for one in descriptions])
-        weights = learned_weights(within, kinds, collection.query_documents, collection.grades())
-    return neighbours_by(searched, descriptions, asked, count, artists, weights)
+    within, collection = Searched(shards), as_collection(judged)
+    return learned_weights(within, descriptions_of(within, names), collection.query_documents, collection.grades())
 
 
 def _weights(by: By | None) -> dict[str, float] | None:
@@ -205,7 +177,7 @@ def _weights(by: By | None) -> dict[str, float] | None:
 
 
 def _vectors_like(
-    shards: "Sequence[AudioIndex]", sounds: "AudioIndex", names: Sequence[str]
+    shards: "Sequence[RecordingTable]", sounds: "AudioIndex", names: Sequence[str]
 ) -> "dict[str, NDArray[np.float64]]":
     """Vectors of query sounds, by those installed embeddings that made the vectors of the index."""
     from audiosim.sound.embedding import embedded_files

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from audiosim.sound.describe import Failure
-    from audiosim.sound.search import Divergence
+    from audiosim.sound.descriptions import Divergence
 
 
 def extract(

@@ -20,12 +20,12 @@ from audiosim.errors import InputError
 from audiosim.results.value import Result, need
 from audiosim.sound import jensen_shannon
 from audiosim.sound.describe import Failure
-from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
+from audiosim.sound.descriptions import Searched, descriptions_of
 from audiosim.sound.embedding import Embedding
 from audiosim.sound.gaussians import Singles, to_rows
 from audiosim.sound.index import AudioIndex, extract
-from audiosim.sound.neighbours import nearest_run
 from audiosim.sound.parameters import Parameters
+from audiosim.sound.search import neighbours_by
 from audiosim.sound.sources import LeftOut, SoundSource, find_sounds
 from audiosim.sound.store import Recording
 from audiosim.sound.tags import Tags, read_tags
@@ -237,8 +237,6 @@ def _baseline(index: AudioIndex, queries: Mapping[str, str], documents: Mapping[
 def _nearest_run(index: AudioIndex, queries: Mapping[str, str], artists: Mapping[str, str | None]) -> Run:
     """The baseline system, by all descriptions in the index."""
     searched = Searched((index,))
-    if not searched.pieces:
-        return nearest_run(index, SYSTEM, queries, CUTOFF, artists)
     near = neighbours_by(searched, descriptions_of(searched), dict.fromkeys(queries.values()), CUTOFF, artists)
     return Run(SYSTEM, {query: tuple(one.identifier for one in near[own]) for query, own in queries.items()})
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from audiosim.collection.values import Pair, Run
 from audiosim.errors import InputError
-from audiosim.sound.descriptions import Description, Searched, proximities_by
+from audiosim.sound.descriptions import Description, Divergence, Searched
 from audiosim.sound.index import AudioIndex
-from audiosim.sound.search import Divergence
+from audiosim.sound.search import proximities_by
 from audiosim.stats.arrays import Array
 
 # A baseline system: it retrieves the recordings that sound nearest to the query's own recording.

@@ -1,243 +1,67 @@
-"""The files of an index: memory-mapped, appended to without rewriting, intact after a kill at any moment.
+"""The files of an index: rows mapped into memory and entries in SQLite, both only appended to.
 
-    index.json        its head; see `audiosim.sound.store`
-    gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
-    recordings.jsonl  one line per entry, in the same order
-    entries.u64       two numbers per entry: the end of its line; its flags (see `entry_flags`)
-    checks.u32        its checksums; see `audiosim.sound.store`
+    index.json     {"version": 5, "parameters": {...}, "dimensions": [...], "sum": CRC-32 of the parameters, as JSON}
+    gaussians.f32  one row per entry: mean, upper triangle of the covariance row by row, ln det; float32, little endian
+    entries.db     the table `entries`, one line per row; see `TABLE`
 
-All little endian.
+A row is written before its entry is committed, and synced before its entry goes from SQLite's log to the database: a
+kill at any moment leaves a whole index. A changed recording is appended again; a removed one gets an entry with a zero
+row. Both name the entry that they supersede, so an open index does not change while others append to it. Rows and
+entries have checksums, verified when they are read: a flipped bit is found, and so is a row that a power cut has lost.
+The next append removes damaged entries, so that `extract` describes their recordings again.
 
-An entry is written as a row, then its line, then its place in entries.u64. Only entries with all three count; the next
-append removes bytes beyond them, left by a kill. A changed recording is appended again; a removed one gets an entry
-with a zero row. Both refer to the entry that they supersede, so that an index opens without reading any line. A power
-cut may lose the entries since the last close. The next append removes damaged entries, so that `extract` describes
-their recordings again.
+Version 4 of the layout, of release 0.1.0, is read too, and becomes version 5 when it is appended to.
 """
 
 import json
 import os
+import sqlite3
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, overload
+from typing import Any, Self, overload
 from zlib import crc32
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from audiosim.errors import FormatError, InputError
 from audiosim.results.value import cached_property
 from audiosim.sound.gaussians import Singles, width
 from audiosim.sound.parameters import Parameters
-from audiosim.stats.arrays import Booleans, Integers
-
-# Checksums of an index, two per entry: a flipped bit is found when its row or line is first used.
-#
-# checks.u32   two CRC-32 per entry: one of its row, one of its line and its place in entries.u64
-#
-# The checksums are written before their entries. If the file is missing, the next append creates it again.
-
-
-CHECKS = "checks.u32"
-CHECK_BYTES = 8
-
-Checks = NDArray[np.uint32]
-Entries = NDArray[np.uint64]
-
-
-def read_checks(folder: Path, count: int) -> Checks:
-    """(k, 2) checksums of the first k of these entries; k is the number in the file."""
-    path = folder / CHECKS
-    found = np.fromfile(path, "<u4", count=2 * count) if path.exists() else np.empty(0, np.uint32)
-    return found[: len(found) // 2 * 2].reshape(-1, 2)
-
-
-def checks_of(rows: Singles, lines: Sequence[bytes], entries: Entries) -> Checks:
-    """(n, 2) checksums of n entries.
-
-    entries  (n, 2) numbers as in entries.u64
-    """
-    written, places = rows.astype("<f4"), entries.astype("<u8")
-    pairs = [
-        (crc32(row.tobytes()), crc32(place.tobytes(), crc32(line)))
-        for row, line, place in zip(written, lines, places, strict=True)
-    ]
-    return np.array(pairs, dtype="<u4").reshape(-1, 2)
-
-
-def lines_of(text: bytes, entries: Entries) -> list[bytes]:
-    """The line of each entry, with its end.
-
-    text  text of all lines
-    """
-    return [text[start:end] for start, end in pairwise([0, *entries[:, 0].tolist()])]
-
-
-def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[int]:
-    """Entries with a row that differs from the written one; without checksums, entries that are not finite."""
-    asked, count = np.fromiter(places, np.int64), len(checks)
-    known = np.append(checks[:, 0], np.uint32(0))[np.minimum(asked, count)].tolist()  # not of all: an index is long
-    return [
-        place
-        for place, sum_of_row in zip(asked.tolist(), known, strict=True)
-        if not (crc32(rows[place].tobytes()) == sum_of_row if place < count else np.isfinite(rows[place]).all())
-    ]
-
-
-def damaged_lines(lines: Sequence[bytes], entries: Entries, checks: Checks, places: Iterable[int]) -> list[int]:
-    """Entries with a line, or a place in entries.u64, that differs from the written one."""
-    known: list[int] = checks[:, 1].tolist()
-    return [
-        place
-        for place in places
-        if place < len(known) and crc32(entries[place].tobytes(), crc32(lines[place])) != known[place]
-    ]
-
-
-def check_rows(folder: Path, rows: Singles, places: Integers, name: str) -> None:
-    """Raise a FormatError if the row of a valid entry is damaged.
-
-    name  file of the rows
-    """
-    _refuse_damaged(folder, name, damaged_rows(rows, read_checks(folder, len(rows)), places.tolist()))
-
-
-def _refuse_damaged(folder: Path, name: str, damaged: Sequence[int]) -> None:
-    if damaged:
-        many = f"{len(damaged)} rows are damaged, the first" if len(damaged) > 1 else "the row is damaged: it"
-        raise FormatError(
-            folder / name,
-            damaged[0] + 1,
-            f"{many} was changed after it was written; audiosim extract repairs the index",
-        )
-
-
-class RowsOnDisk:
-    """The rows of an index, each checked against its checksum when it is first read; see `RowTable`.
-
-    folder  folder of the index
-    rows    rows of all its entries, a memory map
-    places  valid entries; others may be damaged
-    name    file of the rows
-    """
-
-    def __init__(self, folder: Path, rows: Singles, places: Integers, name: str) -> None:
-        self._folder, self._rows, self._name = folder, rows, name
-        self._checks = read_checks(folder, len(rows))
-        self._checked = np.ones(len(rows), dtype=np.bool_)
-        self._checked[places] = False
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, places: Integers | slice, /) -> Singles:
-        every = np.arange(len(self._rows))[places] if isinstance(places, slice) else np.asarray(places)
-        new = np.unique(every[~self._checked[every]])
-        _refuse_damaged(self._folder, self._name, damaged_rows(self._rows, self._checks, new.tolist()))
-        self._checked[new] = True
-        return self._rows[places]
-
-
-def check_lines(path: Path, text: bytes, entries: Entries, places: Integers) -> None:
-    """Raise a FormatError if the line of a valid entry is damaged.
-
-    path  file of the text
-    """
-    checks = read_checks(path.parent, len(entries))
-    damaged = damaged_lines(lines_of(text, entries), entries, checks, places.tolist())
-    if damaged:
-        raise FormatError(
-            path, damaged[0] + 1, "the line was changed after it was written; audiosim extract repairs the index"
-        )
-
-
-# The second number of an index entry: flags; in its lower bits 0 for a new recording, or 1 + the replaced entry.
-
-
-REMOVES, SILENT, LIMITED = np.uint64(1 << 63), np.uint64(1 << 62), np.uint64(1 << 61)
-REPLACES = np.uint64((1 << 61) - 1)
-
-
-def flags_of(silent: bool, limited: bool) -> np.uint64:
-    """Flags of a recording: silent, and known to be band-limited."""
-    return (SILENT if silent else np.uint64(0)) | (LIMITED if limited else np.uint64(0))
-
-
-def held_entries(kinds: Entries) -> Integers:
-    """The valid entries, each at the place of the first entry of its identifier."""
-    changed = np.flatnonzero(kinds & (REMOVES | REPLACES))
-    holds = np.ones(len(kinds), dtype=bool)
-    first = np.arange(len(kinds))
-    for entry in changed:
-        old = int(kinds[entry] & REPLACES) - 1
-        holds[old], first[entry] = False, first[old]
-        holds[entry] = not kinds[entry] & REMOVES
-    places = np.flatnonzero(holds)
-    return places[np.argsort(first[places], kind="stable")] if len(changed) else places
-
-
-# The head of an index: the version of its layout, the parameters of its frames, the names of their dimensions.
-#
-# {"version": 4, "parameters": {...}, "dimensions": [...]}
-
-
-HEAD = "index.json"
-VERSION = 4
-
-
-def read_head(folder: Path) -> Parameters:
-    """The parameters of the index in a folder."""
-    path = folder / HEAD
-    try:
-        head = json.loads(path.read_text(encoding="utf-8"))
-        version = head["version"]
-        parameters = Parameters.from_json(head["parameters"]) if version == VERSION else None
-        dimensions = head["dimensions"] if parameters else []
-    except OSError:
-        raise InputError(f"{folder}: is not an index, expected a folder with {HEAD}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise FormatError(path, 1, "expected the version and the parameters of an index") from None
-    if parameters is None:
-        raise FormatError(path, 1, f"expected an index of version {VERSION}, found {version!r}; extract it again")
-    if dimensions != list(parameters.dimensions):
-        raise FormatError(path, 1, f"expected the dimensions of its parameters, {', '.join(parameters.dimensions)}")
-    return parameters
-
-
-def _write_head(folder: Path, parameters: Parameters) -> None:
-    known = {"parameters": parameters.to_json(), "dimensions": parameters.dimensions}
-    new = folder / f"{HEAD}.new"
-    new.write_text(json.dumps({"version": VERSION} | known) + "\n", encoding="utf-8")
-    new.replace(folder / HEAD)
-
-
-def prepare_head(folder: Path, parameters: Parameters) -> None:
-    """Make a new index, or check that the one in the folder has the same parameters."""
-    if (folder / HEAD).exists():
-        found = read_head(folder)
-        if found != parameters:
-            raise InputError(f"{folder}: holds frames of other parameters ({found}), expected {parameters}")
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(path.name != f"{HEAD}.new" for path in folder.iterdir()):
-            raise InputError(f"{folder}: is not an index and not empty, expected an index or a new folder")
-        _write_head(folder, parameters)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}), expected an index or a new folder") from None
-
+from audiosim.stats.arrays import Array, Booleans, Integers
 
 if sys.platform != "win32":
     import fcntl
 
-ROWS, LINES, ENTRIES = "gaussians.f32", "recordings.jsonl", "entries.u64"
-
-ENTRY_BYTES = 16
+HEAD, ROWS, ENTRIES = "index.json", "gaussians.f32", "entries.db"
+VERSION, RELEASED = 5, 4
+OLD_LINES, OLD_ENTRIES, OLD_SUMS = OLD_FILES = "recordings.jsonl", "entries.u64", "checks.u32"
+OLD_REMOVES, OLD_SILENT, OLD_LIMITED = 1 << 63, 1 << 62, 1 << 61
+SYNCED = 1000  # entries after which rows and entries are synced
+FEW = 1000  # names that are looked up one by one; for more, all are read
+TABLE = """
+CREATE TABLE IF NOT EXISTS entries (
+    place INTEGER PRIMARY KEY,  -- of its row, from 0
+    identifier TEXT, path TEXT, note TEXT,  -- UTF-8; a BLOB if the file's name is not text
+    size_bytes INTEGER, mtime_ns INTEGER, seconds REAL, frames INTEGER, silent INTEGER, limit_hz REAL,
+    replaces INTEGER,  -- place of the entry that this one supersedes
+    removed INTEGER,   -- 1 if its recording is gone
+    row_sum INTEGER,   -- CRC-32 of the row
+    sum INTEGER        -- CRC-32 of the values before it, as an array in MessagePack
+);
+CREATE INDEX IF NOT EXISTS by_identifier ON entries (identifier);
+"""
+INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+SCHEMA = "SELECT type, name, sql FROM sqlite_schema ORDER BY name"
+PLACE, IDENTIFIER, SILENT, LIMIT_HZ, REPLACES, REMOVED, ROW_SUM = 0, 1, 8, 9, 10, 11, 12
+CHANGED = "was changed after it was written; audiosim extract repairs the index"
+Line = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,88 +95,290 @@ class Recording:
         return self.limit_hz is not None
 
 
-_FIELDS = [field.name for field in fields(Recording)]
+def _line(place: int, one: Recording, row_sum: int, replaces: int | None = None, removed: bool = False) -> Line:
+    limit_hz = None if one.limit_hz is None else float(one.limit_hz)
+    numbers = one.size_bytes, one.mtime_ns, float(one.seconds), one.frames, int(one.silent), limit_hz
+    values = (place, *map(_stored, (one.identifier, one.path, one.note)), *numbers, replaces, int(removed), row_sum)
+    return (*values, _sum(values))
+
+
+def _intact(line: Line) -> bool:
+    return bool(_sum(line[:-1]) == line[-1])
+
+
+def _recording(line: Line) -> Recording:
+    _, *texts, size_bytes, mtime_ns, seconds, frames, silent, limit_hz = line[:REPLACES]
+    identifier, path, note = map(_text, texts)
+    return Recording(identifier, path, size_bytes, mtime_ns, seconds, frames, note, bool(silent), limit_hz)
+
+
+def _sum(values: Line) -> int:
+    return crc32(msgspec.msgpack.encode(values))
+
+
+def _stored(text: str) -> str | bytes:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def _text(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
+
+
+def read_head(folder: Path) -> Parameters:
+    """The parameters of the index in a folder."""
+    return _head(folder)[1]
+
+
+def _head(folder: Path) -> tuple[int, Parameters]:
+    """Version of the layout, and parameters of the frames."""
+    path = folder / HEAD
+    try:
+        head = json.loads(path.read_text(encoding="utf-8"))
+        version = head["version"]
+        parameters = Parameters.from_json(head["parameters"]) if version in (VERSION, RELEASED) else None
+        dimensions = head["dimensions"] if parameters else []
+        intact = version == RELEASED or head["sum"] == _sum_of(head["parameters"]) if parameters else True
+    except OSError:
+        raise InputError(f"{folder}: is not an index, expected a folder with {HEAD}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise FormatError(path, 1, "expected the version and the parameters of an index") from None
+    if parameters is None:
+        raise FormatError(path, 1, f"expected an index of version {VERSION}, found {version!r}; extract it again")
+    if not intact:
+        raise FormatError(path, 1, "the parameters were changed after they were written; extract the index again")
+    if dimensions != list(parameters.dimensions):
+        raise FormatError(path, 1, f"expected the dimensions of its parameters, {', '.join(parameters.dimensions)}")
+    return version, parameters
+
+
+def _sum_of(parameters: object) -> int:
+    return crc32(json.dumps(parameters).encode())
+
+
+def _write_head(folder: Path, parameters: Parameters) -> None:
+    said = parameters.to_json()
+    head = {"version": VERSION, "parameters": said, "dimensions": parameters.dimensions, "sum": _sum_of(said)}
+    new = folder / f"{HEAD}.new"
+    new.write_text(json.dumps(head) + "\n", encoding="utf-8")
+    new.replace(folder / HEAD)
+
+
+def _prepare_head(folder: Path, parameters: Parameters) -> None:
+    """Make a new index, or check that the one in the folder has the same parameters."""
+    if (folder / HEAD).exists():
+        found = read_head(folder)
+        if found != parameters:
+            raise InputError(f"{folder}: holds frames of other parameters ({found}), expected {parameters}")
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(path.name != f"{HEAD}.new" for path in folder.iterdir()):
+            raise InputError(f"{folder}: is not an index and not empty, expected an index or a new folder")
+        _write_head(folder, parameters)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror}), expected an index or a new folder") from None
 
 
 class Recordings(Sequence[Recording]):
-    """The recordings of an index on disk; their lines are parsed when the first recording is requested."""
+    """The recordings of an index on disk as it was when it was opened; each is read when it is needed.
 
-    def __init__(self, folder: Path, entries: Entries, places: Integers) -> None:
-        self.folder, self._entries, self._places = folder, entries, places
+    folder      folder of the index
+    parameters  parameters of the frames
+    entries     m, their number, including those that were superseded
+    rows        (m, width) rows of all entries, a memory map
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        version, self.parameters = _head(self.folder)
+        columns = width(self.parameters.dimension)
+        there = _check_complete(self.folder, version, columns)
+        self._memory: sqlite3.Connection | None = None
+        if version == RELEASED or not (self.folder / ENTRIES).exists():
+            self._memory = sqlite3.connect(":memory:", check_same_thread=False)
+            _fill(self._memory, self.folder, version, columns)
+        if self._select(SCHEMA) != _schema():
+            raise _damaged(self.folder, "other tables")
+        ((last,),) = self._select("SELECT max(place) FROM entries")
+        self.entries = min(there, 0 if last is None else last + 1)
+        if self.entries < there:  # rows that a kill left, or entries that damage has hidden
+            ((said,),) = self._select("PRAGMA integrity_check(1)")
+            if said != "ok":
+                raise _damaged(self.folder, said)
+        self.rows = mapped_rows(self.folder, self.entries, columns)
 
     @overload
     def __getitem__(self, place: int) -> Recording: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[Recording]: ...
     def __getitem__(self, place: int | slice) -> Recording | Sequence[Recording]:
-        return self._parsed[place]
+        if isinstance(place, slice):
+            return [_recording(line) for line in self.lines(self.places[place])]
+        return _recording(self.lines(self.places[[place]])[0])
+
+    def __iter__(self) -> Iterator[Recording]:
+        return iter(self[:])
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
+
+    @cached_property
+    def places(self) -> Integers:
+        """(n,) the valid entries, in the order in which their identifiers first appeared."""
+        return held_places(self.entries, self._special)
+
+    @cached_property
+    def numbers(self) -> Integers:
+        """(m,) number of the recording of each entry; -1 if it is not valid."""
+        numbers: Integers = np.full(self.entries, -1)
+        numbers[self.places] = np.arange(len(self))
+        return numbers
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        """Identifiers, read without parsing the rest of the lines, which takes longer."""
-        lines = _parse(self.folder / LINES, self._entries, _NAMED, self._places)
-        return tuple(lines[place].identifier for place in self._places)
+        """All identifiers."""
+        return tuple(_text(line[IDENTIFIER]) for line in self.lines(self.places))
 
     @property
     def silent(self) -> Booleans:
-        """Mask of the silent recordings, read without their lines."""
-        return self._flagged(SILENT)
+        """Mask of the silent recordings, read without the other entries."""
+        return self._mask(SILENT)
 
     @property
     def limited(self) -> Booleans:
-        """Mask of the band-limited recordings, read without their lines."""
-        return self._flagged(LIMITED)
+        """Mask of the band-limited recordings, read without the other entries."""
+        return self._mask(LIMIT_HZ)
 
-    def _flagged(self, flag: np.uint64) -> Booleans:
-        flags: Booleans = (self._entries[self._places, 1] & flag) != 0
-        return flags
+    def find(self, identifiers: Sequence[str]) -> Integers:
+        """(k,) numbers of some recordings; -1 for an identifier that is unknown."""
+        if len(identifiers) > FEW:
+            known = {name: number for number, name in enumerate(self.identifiers)}
+            return np.array([known.get(name, -1) for name in identifiers], dtype=np.int64)
+        last = "SELECT max(place) FROM entries WHERE identifier = ? AND place < ?"
+        found = [self._select(last, _stored(name), self.entries)[0][0] for name in identifiers]
+        self.lines(np.array([place for place in found if place is not None], dtype=np.int64))
+        return np.array([-1 if place is None else self.numbers[place] for place in found], dtype=np.int64)
+
+    def names(self, numbers: Integers) -> list[str]:
+        """The identifiers of some recordings."""
+        return [_text(line[IDENTIFIER]) for line in self.lines(self.places[numbers])]
+
+    def lines(self, places: Integers) -> list[Line]:
+        """Some lines of the table; a FormatError names one that was changed."""
+        if not len(places):
+            return []
+        if 2 * len(places) > int(places.max()) - int(places.min()):
+            found = self._select(
+                "SELECT * FROM entries WHERE place BETWEEN ? AND ?", int(places.min()), int(places.max())
+            )
+        else:
+            asked = json.dumps(np.unique(places).tolist())
+            found = self._select("SELECT * FROM entries WHERE place IN (SELECT value FROM json_each(?))", asked)
+        by_place = {line[PLACE]: line for line in found}
+        lines = [by_place.get(place, ()) for place in places.tolist()]
+        for place, line in zip(places.tolist(), lines, strict=True):
+            if not line or not _intact(line):
+                raise FormatError(self.folder / ENTRIES, place + 1, f"the entry {CHANGED}")
+        return lines
 
     @cached_property
-    def _parsed(self) -> list[Recording]:
-        lines = _parse(self.folder / LINES, self._entries, _RECORDING, self._places)
-        return [lines[place] for place in self._places]
+    def _special(self) -> list[Line]:
+        """Entries that supersede others, or are silent or band-limited; in their order."""
+        query = "SELECT place FROM entries WHERE place < ? AND (replaces NOTNULL OR silent OR limit_hz NOTNULL)"
+        return self.lines(np.unique([place for (place,) in self._select(query, self.entries)]).astype(np.int64))
+
+    def _mask(self, field: int) -> Booleans:
+        mask = np.zeros(self.entries, dtype=bool)
+        mask[[line[PLACE] for line in self._special if line[field]]] = True
+        inside: Booleans = mask[self.places]
+        return inside
+
+    def _select(self, query: str, *values: Any) -> list[Line]:
+        with _named(self.folder):
+            if self._memory is not None:
+                return self._memory.execute(query, values).fetchall()
+            with closing(
+                sqlite3.connect(f"{(self.folder / ENTRIES).absolute().as_uri()}?mode=ro", uri=True)
+            ) as database:
+                return database.execute(query, values).fetchall()
 
 
-class _Named(msgspec.Struct, gc=False):
-    identifier: str
+@cache
+def _schema() -> list[Line]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(TABLE)
+        return database.execute(SCHEMA).fetchall()
 
 
-_RECORDING = msgspec.json.Decoder(Recording)
-_NAMED = msgspec.json.Decoder(_Named)
-Line = TypeVar("Line", Recording, _Named)
+@contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    """Turn an error of SQLite into one line that names the index."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise InputError(f"{folder}: cannot be read or written to: {error}") from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise _damaged(folder, error) from None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stored:
-    """An open index on disk.
+def _damaged(folder: Path, why: object) -> FormatError:
+    return FormatError(folder / ENTRIES, 1, f"is damaged ({why}), expected the entries of an index; extract it again")
 
-    parameters  parameters of the frames
-    rows        (m, width) rows of all entries, a memory map
-    places      (n,) the valid entries, in the order in which their identifiers first appeared
-    recordings  (n)
+
+def mapped_rows(folder: Path, count: int, columns: int) -> Singles:
+    """(m, width) the first rows of an index, a memory map."""
+    if not count:
+        return np.empty((0, columns), np.float32)
+    return np.memmap(folder / ROWS, "<f4", mode="r", shape=(count, columns))
+
+
+def held_places(count: int, lines: Sequence[Line]) -> Integers:
+    """(n,) places of the valid entries among the first, in the order in which their identifiers first appeared.
+
+    lines  entries, in their order; those that supersede none may be missing
+    """
+    holds, first, changed = np.ones(count, dtype=bool), np.arange(count), False
+    for line in lines:
+        place, old = line[PLACE], line[REPLACES]
+        if old is not None and 0 <= old < place:
+            holds[old], first[place], changed = False, first[old], True
+            holds[place] = not line[REMOVED]
+    places = np.flatnonzero(holds)
+    return places[np.argsort(first[places], kind="stable")] if changed else places
+
+
+def damaged_rows(rows: Singles, lines: Sequence[Line]) -> list[int]:
+    """Places of the entries whose row differs from the written one."""
+    return [line[PLACE] for line in lines if crc32(rows[line[PLACE]].tobytes()) != line[ROW_SUM]]
+
+
+class RowsOnDisk:
+    """The rows of an index, each checked against its checksum when it is first read; see `RowTable`.
+
+    recordings  the open index; entries that are not valid may be damaged
     """
 
-    parameters: Parameters
-    rows: Singles
-    places: Integers
-    recordings: Recordings
+    def __init__(self, recordings: Recordings) -> None:
+        self._recordings, self._rows = recordings, recordings.rows
+        self._checked = np.ones(len(self._rows), dtype=np.bool_)
+        self._checked[recordings.places] = False
 
+    def __len__(self) -> int:
+        return len(self._rows)
 
-def load(folder: str | Path) -> Stored:
-    """The index in a folder; the time depends on the number of recordings only through counting the valid entries."""
-    folder = Path(folder)
-    parameters = read_head(folder)
-    columns = width(parameters.dimension)
-    entries = _read_entries(folder, columns)
-    places = held_entries(entries[:, 1])
-    recordings = Recordings(folder, entries, places)
-    if len(entries) == 0:
-        return Stored(parameters, np.empty((0, columns), np.float32), places, recordings)
-    rows: Singles = np.memmap(folder / ROWS, "<f4", mode="r", shape=(len(entries), columns))
-    return Stored(parameters, rows, places, recordings)
+    def __getitem__(self, places: Integers | slice, /) -> Singles:
+        every = np.arange(len(self._rows))[places] if isinstance(places, slice) else np.asarray(places)
+        new = np.unique(every[~self._checked[every]])
+        damaged = damaged_rows(self._rows, self._recordings.lines(new))
+        if damaged:
+            many = f"{len(damaged)} rows are damaged, the first" if len(damaged) > 1 else "the row is damaged: it"
+            raise FormatError(self._recordings.folder / ROWS, damaged[0] + 1, f"{many} {CHANGED}")
+        self._checked[new] = True
+        return self._rows[places]
 
 
 class Appender:
@@ -361,51 +387,41 @@ class Appender:
     def __init__(self, folder: str | Path, parameters: Parameters) -> None:
         self.folder = Path(folder)
         self._columns = width(parameters.dimension)
-        prepare_head(self.folder, parameters)
-        _read_entries(self.folder, self._columns)  # raises an error before a new file could replace a lost one
-        names = (ENTRIES, LINES, ROWS, CHECKS)
-        self._entries, self._lines, self._rows, self._checks = ((self.folder / name).open("ab") for name in names)
+        _prepare_head(self.folder, parameters)
+        _check_complete(self.folder, _head(self.folder)[0], self._columns)  # before a new file could replace a lost one
+        self._rows = (self.folder / ROWS).open("ab")
         try:
             self._lock()
-            entries = _read_entries(self.folder, self._columns)
-            places, damaged = self._sorted_out(entries)
-            recordings = _parse(self.folder / LINES, entries, _RECORDING, places)
+            with _named(self.folder):
+                self._database = _database(self.folder, self._columns)
+            self._open()
         except BaseException:
-            self.close()
+            self._rows.close()
             raise
-        self._count, self._end = len(entries), int(entries[-1, 0]) if len(entries) else 0
-        self._places = {recordings[place].identifier: int(place) for place in places}
-        self._known = {identifier: recordings[place] for identifier, place in self._places.items()}
-        self._take_out(damaged)
 
-    def _sorted_out(self, entries: Entries) -> tuple[Integers, list[int]]:
-        """The valid intact entries, and the damaged ones; all get a checksum."""
-        count, holding = len(entries), held_entries(entries[:, 1])
-        self._rows.truncate(count * self._columns * 4)
-        self._lines.truncate(int(entries[-1, 0]) if count else 0)
-        self._entries.truncate(count * ENTRY_BYTES)
-        checks, lines = read_checks(self.folder, count), lines_of((self.folder / LINES).read_bytes(), entries)
-        self._checks.truncate(len(checks) * CHECK_BYTES)
-        rows = np.fromfile(self.folder / ROWS, "<f4").reshape(count, self._columns)
-        damaged = {*damaged_rows(rows, checks, holding), *damaged_lines(lines, entries, checks, holding)}
-        new = slice(len(checks), count)
-        self._checks.write(checks_of(rows[new], lines[new], entries[new]).tobytes())
-        return np.array([place for place in holding if place not in damaged], dtype=np.int64), sorted(damaged)
-
-    def _take_out(self, damaged: Sequence[int]) -> None:
-        """Mark damaged entries as invalid."""
-        for place in damaged:
-            line = json.dumps({"identifier": "", "removed": True})
-            self._write(np.zeros((1, self._columns), np.float32), [line], [np.uint64(1 + int(place)) | REMOVES])
+    def _open(self) -> None:
+        """Read the valid entries, and take out the damaged ones."""
+        with _named(self.folder):
+            lines = self._database.execute("SELECT * FROM entries ORDER BY place").fetchall()
+        self._count = self._synced = lines[-1][PLACE] + 1 if lines else 0
+        self._rows.truncate(self._count * self._columns * 4)  # or zeros in place of rows that a power cut lost
+        rows = mapped_rows(self.folder, self._count, self._columns)
+        by_place = {line[PLACE]: line for line in lines}
+        held = [by_place[place] for place in held_places(self._count, lines).tolist() if place in by_place]
+        good = {line[PLACE] for line in held if _intact(line)}.difference(damaged_rows(rows, held))
+        known = [(line[PLACE], _recording(line)) for line in held if line[PLACE] in good]
+        self._known = {one.identifier: (place, one) for place, one in known}
+        gone = sorted({line[PLACE] for line in held}.difference(place for place, _ in self._known.values()))
+        self._write(np.zeros((len(gone), self._columns)), [(Recording(""), place, True) for place in gone])
 
     @property
     def recordings(self) -> tuple[Recording, ...]:
         """The valid recordings."""
-        return tuple(self._known.values())
+        return tuple(one for _, one in self._known.values())
 
     def holds(self, recording: Recording) -> bool:
         """True if the same file is in the index already, by identifier, size and time of change."""
-        known = self._known.get(recording.identifier)
+        _, known = self._known.get(recording.identifier, (0, None))
         return known is not None and (known.size_bytes, known.mtime_ns) == (recording.size_bytes, recording.mtime_ns)
 
     def append(self, recording: Recording, row: Singles) -> None:
@@ -416,56 +432,55 @@ class Appender:
         """Add many recordings at once, like `append`."""
         if rows.shape != (len(recordings), self._columns) or not np.isfinite(rows).all():
             raise InputError(f"a row must be {self._columns} finite numbers, got {rows.shape[1:]}")
-        kinds = []
-        for recording in recordings:
-            flags = flags_of(recording.silent, recording.limited)
-            kinds.append(self._replaced(recording.identifier) | flags)
-            self._places[recording.identifier] = self._count + len(kinds) - 1
-            self._known[recording.identifier] = recording
-        self._write(
-            rows, [json.dumps({name: getattr(recording, name) for name in _FIELDS}) for recording in recordings], kinds
-        )
+        changes = []
+        for place, one in enumerate(recordings, start=self._count):
+            replaced, _ = self._known.get(one.identifier, (None, None))
+            changes.append((one, replaced, False))
+            self._known[one.identifier] = place, one
+        self._write(rows, changes)
 
     def remove(self, identifier: str) -> None:
         """Remove a recording; it stays removed after a kill."""
-        if identifier not in self._places:
-            raise InputError(f"no recording is called {identifier!r} in this index of {len(self._places)}")
-        kind = self._replaced(identifier) | REMOVES
-        del self._places[identifier], self._known[identifier]
-        line = json.dumps({"identifier": identifier, "removed": True})
-        self._write(np.zeros((1, self._columns), np.float32), [line], [kind])
+        if identifier not in self._known:
+            raise InputError(f"no recording is called {identifier!r} in this index of {len(self._known)}")
+        place, _ = self._known.pop(identifier)
+        self._write(np.zeros((1, self._columns)), [(Recording(identifier), place, True)])
 
     def close(self) -> None:
-        """Sync to disk: the rows before their lines, and these before their entries."""
-        for file in (self._rows, self._lines, self._checks, self._entries):
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
+        """Sync to disk: the rows before their entries."""
+        self._sync()
+        with suppress(sqlite3.OperationalError):  # another process reads it; it then stays as it is
+            self._database.execute("PRAGMA journal_mode = DELETE")
+        self._database.close()
+        self._rows.close()
 
-    def _replaced(self, identifier: str) -> np.uint64:
-        return np.uint64(1 + self._places[identifier] if identifier in self._places else 0)
+    def _write(self, rows: Singles | Array, changes: Sequence[tuple[Recording, int | None, bool]]) -> None:
+        """Write rows and their entries, each a recording, the place that it supersedes, and whether it is gone."""
+        written = rows.astype("<f4")
+        lines = [
+            _line(place, one, crc32(row.tobytes()), replaces, removed)
+            for place, (row, (one, replaces, removed)) in enumerate(zip(written, changes, strict=True), self._count)
+        ]
+        try:
+            self._rows.write(written.tobytes())
+            self._rows.flush()
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written to: {error.strerror}") from None
+        with _named(self.folder), self._database:
+            self._database.executemany(INSERT, lines)
+        self._count += len(lines)
+        if self._count >= self._synced + SYNCED:
+            self._sync()
 
-    def _write(self, rows: Singles, lines: Sequence[str], kinds: Sequence[np.uint64]) -> None:
-        encoded = [f"{line}\n".encode() for line in lines]
-        ends = self._end + np.cumsum([len(line) for line in encoded], dtype=np.uint64)
-        entries: Entries = np.column_stack([ends, kinds]).astype("<u8")
-        for file, content in (
-            (self._rows, rows.astype("<f4").tobytes()),
-            (self._lines, b"".join(encoded)),
-            (self._checks, checks_of(rows, encoded, entries).tobytes()),
-            (self._entries, entries.tobytes()),
-        ):
-            try:
-                file.write(content)
-                file.flush()
-            except OSError as error:
-                raise InputError(f"{self.folder}: cannot be written to: {error.strerror}") from None
-        self._count, self._end = self._count + len(lines), int(ends[-1]) if len(ends) else self._end
+    def _sync(self) -> None:
+        os.fsync(self._rows.fileno())
+        self._database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._synced = self._count
 
     def _lock(self) -> None:
         if sys.platform != "win32":
             try:
-                fcntl.flock(self._entries, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._rows, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(f"{self.folder}: another process is writing to this index") from None
 
@@ -478,62 +493,65 @@ class Appender:
         self.close()
 
 
-def _read_entries(folder: Path, columns: int) -> Entries:
-    """(m, 2) the entries that have both their row and their line."""
-    sizes = {name: path.stat().st_size for name in (ROWS, LINES, ENTRIES) if (path := folder / name).exists()}
-    if ENTRIES not in sizes and any(sizes.values()):
-        raise InputError(f"{folder}: has lost its {ENTRIES}, expected an index with all its files")
-    count = min(sizes.get(ENTRIES, 0) // ENTRY_BYTES, sizes.get(ROWS, 0) // (columns * 4))
-    if count == 0 or LINES not in sizes:
-        return np.empty((0, 2), np.uint64)
-    entries: Entries = np.memmap(folder / ENTRIES, "<u8", mode="r", shape=(count, 2))
-    fits = entries[:, 0] <= np.uint64(sizes[LINES])
-    whole = entries[: len(fits) if fits.all() else int(np.argmin(fits))]
-    ends, replaced = whole[:, 0], whole[:, 1] & REPLACES
-    # A kill or a power cut can leave entries without lines only at the end.
-    lost = np.flatnonzero(fits[len(whole) :])[:1] + len(whole)
-    rising = ends > np.concatenate([[np.uint64(0)], ends[:-1]])
-    wrong = np.concatenate([np.flatnonzero(~rising | (replaced > np.arange(len(whole)))), lost])
-    if len(wrong):
-        where = f"entry {wrong[0] + 1} is damaged"
-        raise FormatError(
-            folder / ENTRIES, int(wrong[0]) + 1, f"{where}, expected lines in order; extract into a new folder"
-        )
-    return whole
+def _database(folder: Path, columns: int) -> sqlite3.Connection:
+    """The entries of a locked index, for appending; made or converted first if need be."""
+    version, parameters = _head(folder)
+    if version == RELEASED or not (folder / ENTRIES).exists():
+        new = folder / f"{ENTRIES}.new"
+        new.unlink(missing_ok=True)
+        with closing(sqlite3.connect(new)) as database:
+            _fill(database, folder, version, columns)
+        new.replace(folder / ENTRIES)
+        _write_head(folder, parameters)
+    for name in OLD_FILES:
+        (folder / name).unlink(missing_ok=True)
+    database = sqlite3.connect(folder / ENTRIES)
+    database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0")
+    return database
 
 
-def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]", places: Integers) -> list[Line]:
-    """The lines of all entries; lines of superseded entries may hold anything.
+def _check_complete(folder: Path, version: int, columns: int) -> int:
+    """The number of rows of an index, none of whose files may be missing."""
+    names = (ROWS, OLD_ENTRIES, OLD_LINES) if version == RELEASED else (ROWS, ENTRIES)
+    sizes = {name: (folder / name).stat().st_size if (folder / name).exists() else None for name in names}
+    lost = next((name for name, size in sizes.items() if size is None), None)
+    if lost and any(sizes.values()):
+        raise InputError(f"{folder}: has lost its {lost}, expected an index with all its files")
+    return (sizes[ROWS] or 0) // (4 * columns)
 
-    places  the valid entries
+
+def _fill(database: sqlite3.Connection, folder: Path, version: int, columns: int) -> None:
+    """Make the table; with the entries of version 4, if the folder has them."""
+    database.executescript(TABLE)
+    if version == RELEASED and (folder / OLD_ENTRIES).exists():
+        with database:
+            database.executemany(INSERT, _old_lines(folder, columns))
+
+
+def _old_lines(folder: Path, columns: int) -> Iterator[Line]:
+    """The entries of version 4, as far as they are whole; a damaged one has a wrong checksum.
+
+    recordings.jsonl  one line per entry
+    entries.u64       two numbers per entry: the end of its line; its flags, and 1 + the place that it supersedes, or 0
+    checks.u32        two CRC-32 per entry: of its row; of its line and its numbers
     """
-    if len(entries) == 0:
-        return []
-    with path.open("rb") as file:
-        text = file.read(int(entries[-1, 0]))
-    check_lines(path, text, entries, places)
-    try:
-        lines = decoder.decode_lines(text)
-    except msgspec.MsgspecError:
-        # Names that are not text, or foreign lines: a parser that can read both takes them one by one.
-        ends: list[int] = entries[:, 0].tolist()
-        bounds, held = enumerate(pairwise([0, *ends]), start=1), set((places + 1).tolist())
-        nothing = b'{"identifier": ""}'
-        lines = [
-            _parse_line(path, number, text[start:end] if number in held else nothing, decoder)
-            for number, (start, end) in bounds
-        ]
-    if len(lines) != len(entries):
-        raise FormatError(path, len(lines) + 1, f"expected a line for each of {len(entries)} entries")
-    return lines
-
-
-def _parse_line(path: Path, number: int, line: bytes, decoder: "msgspec.json.Decoder[Line]") -> Line:
-    try:
-        return msgspec.convert(json.loads(line, parse_constant=_refuse), decoder.type)
-    except (ValueError, msgspec.ValidationError):
-        raise FormatError(path, number, "expected a JSON object with the fields of a recording") from None
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(constant)
+    entries = np.fromfile(folder / OLD_ENTRIES, "<u8")[: (folder / OLD_ENTRIES).stat().st_size // 16 * 2].reshape(-1, 2)
+    text, sums = (folder / OLD_LINES).read_bytes(), np.empty((0, 2), "<u4")
+    if (folder / OLD_SUMS).exists():
+        sums = np.fromfile(folder / OLD_SUMS, "<u4")
+        sums = sums[: len(sums) // 2 * 2].reshape(-1, 2)
+    count = min(len(entries), (folder / ROWS).stat().st_size // (4 * columns))
+    rows = mapped_rows(folder, count, columns)
+    for place, (start, end) in enumerate(pairwise([0, *entries[:count, 0].tolist()])):
+        line, flags = text[start:end], int(entries[place, 1])
+        intact, row_sum = start < end <= len(text), crc32(rows[place].tobytes())
+        if place < len(sums):
+            row_sum, line_sum = sums[place].tolist()
+            intact = intact and crc32(entries[place].tobytes(), crc32(line)) == line_sum
+        try:
+            one = msgspec.convert(json.loads(line) | {"silent": bool(flags & OLD_SILENT)}, Recording)
+        except (ValueError, TypeError, msgspec.ValidationError):
+            one, intact = Recording(""), False
+        replaces = flags % OLD_SILENT % OLD_LIMITED - 1
+        entry = _line(place, one, row_sum, replaces if 0 <= replaces < place else None, bool(flags & OLD_REMOVES))
+        yield entry if intact else (*entry[:-1], entry[-1] ^ 1)

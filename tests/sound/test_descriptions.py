@@ -6,12 +6,13 @@ import soundfile
 
 from audiosim.collection.evidence import Evidence, read_vectors
 from audiosim.errors import InputError
-from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by
+from audiosim.sound.descriptions import Searched, descriptions_of
 from audiosim.sound.embedding import keep_vectors
 from audiosim.sound.gaussians import Gaussian, to_rows
 from audiosim.sound.index import AudioIndex, extract
 from audiosim.sound.jensen_shannon import jensen_shannon_divergence
 from audiosim.sound.parameters import PLAIN, Parameters
+from audiosim.sound.search import neighbours_by
 from audiosim.sound.store import Recording
 from audiosim.sound_search import neighbours
 

@@ -16,11 +16,12 @@ import soundfile
 from audiosim.collection.evidence import read_vectors
 from audiosim.errors import InputError
 from audiosim.sound.decode import read
-from audiosim.sound.descriptions import Searched, descriptions_of, neighbours_by, split
+from audiosim.sound.descriptions import Searched, descriptions_of
 from audiosim.sound.embedding import Embedding
 from audiosim.sound.embeddings import check_embedding
 from audiosim.sound.folder import collect
-from audiosim.sound.index import extract
+from audiosim.sound.index import extract, split
+from audiosim.sound.search import neighbours_by
 from audiosim.sound.vectors import embed_index
 from audiosim.sound_functions import embed
 from audiosim.sound_search import neighbours

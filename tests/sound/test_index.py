@@ -15,12 +15,12 @@ from audiosim.collection.values import Run
 from audiosim.errors import FormatError, InputError
 from audiosim.sound import packed as packing
 from audiosim.sound import search
-from audiosim.sound import search as search_module
 from audiosim.sound.describe import Failure
 from audiosim.sound.gaussians import Gaussian
-from audiosim.sound.index import AudioIndex, Neighbour, extract
+from audiosim.sound.index import AudioIndex, extract
 from audiosim.sound.neighbours import nearest_run
 from audiosim.sound.parameters import Parameters
+from audiosim.sound.search import Neighbour
 from audiosim.sound.store import Appender, Recording
 
 LINE = Parameters(coefficients=1)
@@ -76,7 +76,7 @@ def test_the_number_of_workers_changes_nothing(index, album, tmp_path):
     assert same(extract(album, n_jobs=2), index)
     extract(album, into=tmp_path / "one")
     extract(album, n_jobs=2, into=tmp_path / "two")
-    for name in ("index.json", "gaussians.f32", "recordings.jsonl", "entries.u64"):
+    for name in ("index.json", "gaussians.f32", "entries.db"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
@@ -493,8 +493,8 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
 @pytest.mark.slow
 def test_of_a_large_index_the_rows_that_a_search_reads_are_checked_and_no_others(monkeypatch, tmp_path):
     monkeypatch.setattr(packing, "LARGE", 10)
-    monkeypatch.setattr(search_module, "SAMPLE", 20)  # references, and the size up to which all recordings are ranked
-    monkeypatch.setattr(search_module, "SHORTLIST", 8)
+    monkeypatch.setattr(search, "SAMPLE", 20)  # references, and the size up to which all recordings are ranked
+    monkeypatch.setattr(search, "SHORTLIST", 8)
     whole = drawn(200)
     whole.save(tmp_path / "index")
     expected = AudioIndex.load(tmp_path / "index").neighbours(["r0"], 2)  # packs the index, which reads every row

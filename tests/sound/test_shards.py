@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.sound import descriptions as shards_module
 from audiosim.sound import proximity as proximity_module
 from audiosim.sound import search
-from audiosim.sound.descriptions import gather, search_shards, split
+from audiosim.sound.descriptions import ByGaussians, Searched
 from audiosim.sound.gaussians import Gaussian
-from audiosim.sound.index import AudioIndex
+from audiosim.sound.index import AudioIndex, split
 from audiosim.sound.parameters import Parameters
+from audiosim.sound.search import neighbours_by
+from audiosim.sound_search import neighbours
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,11 @@ def whole(tmp_path_factory):
     return AudioIndex.load(tmp_path_factory.getbasetemp() / "whole0/index")
 
 
+def in_shards(folders, k, ids=None, artists=None, divergence="js", proximity=True, **how):
+    searched = Searched.load(folders, **how)
+    return neighbours_by(searched, [ByGaussians(searched, divergence)], ids, k, artists, proximity=proximity)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("proximity", [True, False])
 @pytest.mark.parametrize("divergence", ["kl", "js"])
@@ -34,7 +40,7 @@ def test_shards_answer_as_one_index_does(whole, tmp_path, divergence, proximity,
     shards = split(whole.folder, tmp_path, count)
     assert sum(len(AudioIndex.load(shard)) for shard in shards) == 50
     assert_same(
-        search_shards(shards, whole, 5, divergence=divergence, proximity=proximity),
+        in_shards(shards, 5, divergence=divergence, proximity=proximity),
         whole.neighbours(None, 5, divergence=divergence, proximity=proximity),
     )
 
@@ -49,9 +55,8 @@ def assert_same(found, expected):
 
 def test_many_in_shards_answer_as_one_index_too(tmp_path, monkeypatch):
     """With more recordings than references of mutual proximity, all shards draw the same references as one index."""
-    for module in (search, shards_module):
-        monkeypatch.setattr(module, "SAMPLE", 30)
-        monkeypatch.setattr(module, "SHORTLIST", 20)
+    monkeypatch.setattr(search, "SAMPLE", 30)
+    monkeypatch.setattr(search, "SHORTLIST", 20)
     monkeypatch.setattr(proximity_module, "LEAST", 5)
     rng = np.random.default_rng(2)
     roots = rng.standard_normal((90, 3, 8))
@@ -64,41 +69,38 @@ def test_many_in_shards_answer_as_one_index_too(tmp_path, monkeypatch):
     index.save(tmp_path / "index")
     artists = {f"r{i}": f"a{i % 20}" if i % 3 else None for i in range(90)}
     shards = split(tmp_path / "index", tmp_path / "shards", 4)
-    asked = gather(shards, ["r70", "r4", "r11"])
-    assert asked.ids == ("r4", "r11", "r70")
+    asked = ["r70", "r4", "r11"]
     for options in ({"divergence": "js"}, {"divergence": "js", "proximity": False}, {"divergence": "kl"}):
-        expected = index.neighbours(asked.ids, 3, artists, **options)
-        assert_same(search_shards(shards, asked, 3, artists, **options), expected)
+        expected = index.neighbours(asked, 3, artists, **options)
+        assert_same(in_shards(shards, 3, asked, artists, **options), expected)
 
 
 def test_what_is_asked_for_is_in_one_shard(whole, tmp_path):
     shards = split(whole.folder, tmp_path, 2)
-    assert gather(shards, None).ids == whole.ids
+    assert Searched.load(shards).ids == whole.ids
     with pytest.raises(InputError, match=r"^no recording is called 'x' in these 2 shards of 50$"):
-        gather(shards, ["r1", "x"])
+        in_shards(shards, 1, ["r1", "x"])
     with pytest.raises(InputError, match=r"^'r0' is in two shards, .*/0000\.index and .*index$"):
-        gather([shards[0], whole.folder], ["r1"])
+        in_shards([shards[0], whole.folder], 1, ["r1"])
     with pytest.raises(InputError, match=r"^there is no shard to search: expected at least one index$"):
-        gather([], None)
+        in_shards([], 1)
+    with pytest.raises(InputError, match=r"^k must be at least 1, got 0$"):
+        in_shards([whole.folder], 0)
+    with pytest.raises(InputError, match=r"^there must be at least one shard, got 0$"):
+        split(whole.folder, tmp_path, 0)
 
 
 @pytest.mark.slow
-def test_shards_are_searched_on_a_cluster(whole, tmp_path):
+def test_shards_are_searched_on_a_cluster(whole, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(search, "SAMPLE", 30)  # in more recordings than this, the shards are searched for shortlists
+    monkeypatch.setattr(search, "SHORTLIST", 20)
     shards = split(whole.folder, tmp_path, 4)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0", protocol="tcp://"
+        n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0", protocol="tcp://"
     ) as cluster:
-        assert search_shards(shards, whole, 3, scheduler=cluster.scheduler_address) == search_shards(shards, whole, 3)
-
-
-def test_no_shard_and_no_count_are_refused(whole, tmp_path):
-    with pytest.raises(InputError, match=r"^there is no shard to search: expected at least one index$"):
-        search_shards([], whole, 1)
-    with pytest.raises(InputError, match=r"^k must be at least 1, got 0$"):
-        search_shards([whole.folder], whole, 0)
-    with pytest.raises(InputError, match=r"^there must be at least one shard, got 0$"):
-        split(whole.folder, tmp_path, 0)
+        there = neighbours(shards, 3, scheduler=cluster.scheduler_address)
+    assert there.found == neighbours(shards, 3).found == whole.neighbours(None, 3)
 
 
 @pytest.mark.slow
