@@ -11,6 +11,8 @@ from zlib import crc32
 
 # Sizes from this on mean "not known when the header was written" (ffmpeg and sox writing to a pipe).
 UNKNOWN_SIZE = 0x7FFF0000
+SLACK_BYTES = 4096  # an MP3's number of bytes may include a tag that was replaced by a smaller one
+MPEG = ("MP3", "MPEG")  # libsndfile's names of MP3
 REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))  # the bits of each byte
 BOUNDS = {b"RIFF": ("little", b"data"), b"FORM": ("big", b"SSND")}
 
@@ -39,15 +41,15 @@ def completeness(path: Path, container: str) -> Completeness:
     WAV and AIFF give the size of their sound in bytes. Ogg numbers its pages and marks the last: pages
     that are missing or whose checksum fails are counted as lost, but a missing end has no known length.
     MP3 gives its length in a Xing, Info or VBRI frame, if at all; FLAC in its header: those two are
-    compared with the decoder's output. WAV of 2 GiB and over, and other containers, are taken
-    as they are: truncation is not detected in these.
+    compared with the decoder's output. An MP3 with all its bytes is damaged, not cut. WAV of 2 GiB and over, and other
+    containers, are taken as they are: truncation is not detected in these.
     """
     with path.open("rb") as file:
         if container in {"WAV", "WAVEX", "AIFF"}:
             return _chunks(file)
         if container == "OGG":
             return _pages(file)
-        if container in {"MP3", "MPEG"}:
+        if container in MPEG:
             return _first_frame(file)
     return Completeness()
 
@@ -126,13 +128,23 @@ def _checksum(page: bytes) -> bytes:
 
 
 def _first_frame(file: BinaryIO) -> Completeness:
-    """Find the frame that gives the length of an MP3, behind its ID3 tag."""
+    """Find the frame with the length of an MP3, behind its ID3 tag, and compare its number of bytes with the file's.
+
+    If all are there, what cannot be decoded is damaged here and there. Xing and Info have flags, the number of frames
+    if flag 1 is set, and that of bytes if flag 2 is set; VBRI has that of bytes ten bytes behind its name.
+    """
     head = file.read(10)
     start = 0
     if head[:3] == b"ID3":
         start = 10 + sum((byte & 0x7F) << shift for byte, shift in zip(head[6:10], (21, 14, 7, 0), strict=True))
     file.seek(start)
     frame = file.read(2048)
-    if any(tag in frame for tag in (b"Xing", b"Info", b"VBRI")):
-        return Completeness()
-    return Completeness(doubt="this MP3 has no frame that gives its length")
+    for tag in (b"Xing", b"Info", b"VBRI"):
+        place = frame.find(tag)
+        if place >= 0:
+            flags = frame[place + 7] if len(frame) > place + 7 else 0
+            at = place + 10 if tag == b"VBRI" else place + 8 + 4 * (flags & 1)
+            stated = int.from_bytes(frame[at : at + 4], "big") if tag == b"VBRI" or flags & 2 else 0
+            whole = 0 < stated <= file.seek(0, 2) - start + SLACK_BYTES
+            return Completeness(harm="damaged", scattered=True) if whole else Completeness()
+    return Completeness(doubt="this MP3 has no frame that gives its length", harm="damaged", scattered=True)

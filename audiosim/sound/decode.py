@@ -11,7 +11,6 @@ import lazy_loader
 import numpy as np
 
 from audiosim.errors import InputError, SoundError
-from audiosim.sound import by_ffmpeg
 from audiosim.sound import formats as more_formats
 from audiosim.sound.channel import (
     LOUDEST,
@@ -26,7 +25,7 @@ from audiosim.sound.channel import (
     Samples,
     SoundLimits,
 )
-from audiosim.sound.completeness import Completeness, completeness
+from audiosim.sound.completeness import MPEG, Completeness, completeness
 
 if TYPE_CHECKING:
     from soundfile import SoundFile
@@ -42,11 +41,12 @@ FORMATS = "WAV, FLAC, Ogg, MP3 or AIFF"
 SHORTEST_S = 1.0
 ENOUGH = 0.9  # share of a truncated recording that must be there: the missing part may differ from the rest
 ENOUGH_SCATTERED = 0.25  # the same for a recording that is damaged here and there
-MP3_SLACK = 0.01  # relative error of an MP3's length, which is an estimate without a length header
+SLACK = 0.01  # relative error of an MP3's length, which is an estimate without a length header
 CLIPPED = 0.001  # share of samples at full scale from which a recording counts as clipped
 QUIET = 0.001  # peak below which a recording is noted as quiet: -60 dB, where 16 bits leave 5
 SILENT = 1e-4  # peak without the mean below which a recording counts as silent: -80 dB, three steps of 16 bits
 BLOCK = 2**18  # frames read at a time; soundfile seeks after each block, which makes MP3 decoding start again
+NO_LENGTH = "its header does not give its length"
 CHEAPER_ELSEWHERE = "OPUS"  # libsndfile takes three times as long for this format as FFmpeg's decoder
 UNKNOWN_LENGTH = 2**62  # libsndfile reports 2 ** 63 - 1 if the header gives no length
 
@@ -188,8 +188,8 @@ def read(
 ) -> Signal:
     """The sound of a file: the mean of its channels, resampled to one rate.
 
-    path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF; M4A, WMA and such by PyAV
-             (audiosim[formats]), or else by the ffmpeg command if it is installed
+    path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF by libsndfile; by PyAV (audiosim[formats]) M4A, WMA and such,
+             and whatever libsndfile does not play
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   limits on the sound in a file
     decoders decoders for other kinds of file, by suffix; libsndfile opens all others
@@ -197,7 +197,7 @@ def read(
     A SoundError gives the reason to refuse a file: it cannot be read or decoded, holds more than the limits allow,
     holds samples that are NaN or infinite, lasts under 1 s, is cut off before 90 % of its stated length, or is so
     damaged that less than 25 % can be decoded. Decoding continues after damage, by libsndfile in MP3 and Ogg, by PyAV
-    and ffmpeg in the other formats. Files are accepted with a note if they are truncated or damaged, with the remaining
+    in all formats. Files are accepted with a note if they are truncated or damaged, with the remaining
     share if it is known; clipped; quiet; silent or constant (see `Signal.silent`).
     """
     return Reader(rate_hz, limits, tuple(decoders))(path)
@@ -241,12 +241,15 @@ def _handed_on(decoded: Decoded, start: Callable[[int], S]) -> Conveyed[S]:
 
 
 def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[int], S]) -> Conveyed[S]:
-    """Everything that libsndfile can decode of a file; another decoder is used if it decodes more or is faster."""
+    """Everything that libsndfile can decode of a file; or PyAV, if it decodes more, or is faster."""
 
     def check(frames: int, channels: int, rate_hz: int) -> None:
         problem = limits.problem(frames, channels, rate_hz, size_bytes)
         if problem:
             raise SoundError(f"{path}: {problem}")
+
+    def by_pyav(known: bool) -> Conveyed[S] | str:
+        return more_formats.decode_other(path, check, start, known) if more_formats.installed() else ""
 
     try:
         with soundfile.SoundFile(path) as file:
@@ -255,20 +258,47 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
             check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
             known = completeness(path, file.format)
             whole = known.present == 1 and not known.doubt
-            if file.subtype == CHEAPER_ELSEWHERE and whole and more_formats.installed():
-                found = more_formats.decode_other(path, check, start)
-                if isinstance(found, Conveyed):
-                    return found
+            if file.subtype == CHEAPER_ELSEWHERE and whole and isinstance(found := by_pyav(False), Conveyed):
+                return found
             heard = _by_libsndfile(file, start, lambda frames: check(frames, file.channels, file.samplerate))
             heard = replace(heard, known=_completeness(known, file, heard))
-            return _elsewhere(path, heard, check, start) if heard.gave_up else heard
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
-        reason = _reason(error)
-    decoders = () if _is_text_or_database(path) else OTHERS
-    other = next((decode(path, check, start) for installed, decode in decoders if installed()), reason)
-    if isinstance(other, Conveyed):
-        return other
-    raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
+        other = "" if _is_text_or_database(path) else by_pyav(False)
+        # FFmpeg finds frames of sound in noise: a file that libsndfile should know must be worth describing.
+        if isinstance(other, Conveyed) and not (path.name.lower().endswith(SUFFIXES) and _problem(other)):
+            return other
+        raise SoundError(f"{path}: cannot be decoded ({_reason(error)}), expected {FORMATS}{_remedy(path)}") from None
+    guessed = known.doubt if file.format in MPEG else ""
+    if heard.gave_up or heard.known.present < 1 or guessed or _problem(heard):
+        other = by_pyav(True)
+        if isinstance(other, Conveyed) and _better(other := _with_known(other, known, heard.frames), heard):
+            return other
+    return heard
+
+
+def _with_known(other: Conveyed[S], container: Completeness, frames: int) -> Conveyed[S]:
+    """Sound of PyAV with what the container says of its completeness, as PyAV goes by a WAV's size.
+
+    frames  number of them that libsndfile decodes
+    """
+    known = other.known
+    if container.scattered or container.present < known.present:
+        present = min(known.present, container.present)
+        known = replace(known, present=present, scattered=container.scattered, harm=container.harm)
+    doubt = known.doubt or container.doubt or ("" if frames else NO_LENGTH)
+    return replace(other, known=replace(known, doubt=doubt))
+
+
+def _better(other: Conveyed[S], heard: Conveyed[S]) -> bool:
+    """True if PyAV's sound is to be preferred to that of libsndfile, which stopped early or gives too little.
+
+    libsndfile stops at the first damaged frame of a FLAC and at a hole in an MP3, reads an MP3 that does not give its
+    length up to a length that it guesses, rejects some intact Opus files as malformed, such as those written by ffmpeg
+    (libsndfile issue 888), and finds nothing in a WAV whose recorder died before it wrote the length.
+    """
+    if _problem(other) or _problem(heard):
+        return not _problem(other)
+    return other.frames / other.rate_hz > (1 + SLACK) * heard.frames / heard.rate_hz
 
 
 def _is_text_or_database(path: Path) -> bool:
@@ -284,25 +314,7 @@ def _is_text_or_database(path: Path) -> bool:
     return all(letter.isprintable() or letter.isspace() for letter in words)
 
 
-OTHERS = (  # decoders for files that libsndfile refuses, in order of preference
-    (more_formats.installed, more_formats.decode_other),
-    (by_ffmpeg.ffmpeg_installed, by_ffmpeg.decode_by_ffmpeg),
-)
-
-
 LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
-
-
-def _elsewhere(
-    path: Path, heard: Conveyed[S], check: Callable[[int, int, int], None], start: Callable[[int], S]
-) -> Conveyed[S]:
-    """The sound of a file that libsndfile gives up on, by another decoder if that gives more.
-
-    libsndfile stops at the first damaged frame of a FLAC, and rejects some intact Opus files, such as those written by
-    ffmpeg, as malformed: see libsndfile issue 888.
-    """
-    found = next((decode(path, check, start, True) for installed, decode in OTHERS if installed()), "")
-    return found if isinstance(found, Conveyed) and found.known.present > heard.known.present else heard
 
 
 def _reason(error: Exception) -> str:
@@ -315,7 +327,7 @@ def _remedy(path: Path) -> str:
     """Advice on reading a file with a suffix of one of the other formats."""
     if not path.name.lower().endswith(more_formats.SUFFIXES):
         return ""
-    if any(installed() for installed, _ in OTHERS):
+    if more_formats.installed():
         return ", or an undamaged file of another format"
     return f"; audiosim[formats] reads {path.suffix.lower()} files: pip install 'audiosim[formats]'"
 
@@ -347,9 +359,9 @@ def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
 def _completeness(known: Completeness, file: "SoundFile", heard: Conveyed[S]) -> Completeness:
     """Completeness by the container and by the decoder's output."""
     if file.frames >= UNKNOWN_LENGTH:
-        return replace(known, doubt=known.doubt or "its header does not give its length")
+        return replace(known, doubt=known.doubt or NO_LENGTH)
     present = min(1.0, heard.frames / file.frames) if file.frames else 1.0
-    if file.format == "MP3" and not heard.gave_up and present > 1 - MP3_SLACK:
+    if file.format in MPEG and not heard.gave_up and present > 1 - SLACK:
         present = 1.0
     return replace(known, present=min(known.present, present))
 
@@ -379,7 +391,9 @@ def _notes(heard: Conveyed[S]) -> tuple[str, ...]:
         notes.append(f"may be truncated: {known.doubt}")
     if heard.at_full_scale >= CLIPPED:
         notes.append(f"clipped: {100 * heard.at_full_scale:.1f} % of samples at full scale")
-    if heard.lowest == heard.highest:
+    if heard.peak >= QUIET and peak < SILENT:
+        notes.append("silent: its channels are of opposite phase and cancel each other in their mean")
+    elif heard.lowest == heard.highest:
         notes.append(f"silent: every sample is {heard.lowest:.4g} in the mean of the channels")
     elif peak < QUIET:
         notes.append(f"quiet: its peak is at {20 * np.log10(peak):.0f} dB of full scale")

@@ -1,4 +1,4 @@
-"""Formats that libsndfile reads slowly or not at all, by PyAV: AAC, ALAC, WMA, WebM, Matroska, WavPack, Opus, ...
+"""Sound that libsndfile plays slowly or not at all, by PyAV: AAC, ALAC, WMA, WebM, Matroska, WavPack, damaged FLAC, ...
 
 Packets that a decoder refuses are skipped, as by ffmpeg: damage loses the damaged packets, not the rest.
 """
@@ -27,9 +27,12 @@ SUFFIXES = (
     ".3gp", ".aac", ".ac3", ".amr", ".ape", ".asf", ".caf", ".dsf", ".m4a", ".m4b", ".mka", ".mp2", ".mp4", ".mpc",
     ".spx", ".tak", ".tta", ".webm", ".wma", ".wv",
 )  # fmt: skip
-# Formats that name other files or addresses, such as playlists, and formats that libsndfile has refused are excluded.
-CONTAINERS = "aac,ac3,amr,ape,asf,caf,dsf,eac3,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpc,mpc8,ogg,tak,tta,wv"
-KNOWN = "flac,mp3,wav,aiff"  # formats that libsndfile reads; it gives up if a file is damaged
+# Formats that name other files or addresses, such as playlists, are excluded.
+CONTAINERS = (
+    "aac,ac3,aiff,amr,ape,asf,caf,dsf,eac3,flac,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpc,mpc8,ogg,tak,tta,w64,"
+    "wav,wv"
+)
+FILE_ALONE = {"protocol_whitelist": "file", "format_whitelist": CONTAINERS}
 SLACK = 0.02  # tolerance of a length, which containers round and coders pad
 TOGETHER = 2**17  # frames of sound handed on at a time: packets hold a thousand or so
 MOST_BAD = 10_000  # bad packets in a row: far more than in any file worth describing
@@ -48,12 +51,11 @@ def decode_other(
 
     check  gets frames, channels and rate in Hz as they become known, and may stop decoding
     start  makes a sink for sound of a given rate
-    known  True if libsndfile recognises the file as one of its own formats
+    known  True if libsndfile recognises the file as one of its own formats, whose lengths are exact
     """
-    formats = f"{CONTAINERS},{KNOWN}" if known else CONTAINERS
     try:
-        with av.open(str(path), options={"protocol_whitelist": "file", "format_whitelist": formats}) as container:
-            if not container.streams.audio:
+        with av.open(str(path), options=FILE_ALONE) as container:
+            if not (container.streams.audio and container.streams.audio[0].rate):
                 return "it has no stream of sound"
             return _heard(container, container.streams.audio[0], check, start, 0.0 if known else SLACK)
     except av.error.FFmpegError as error:

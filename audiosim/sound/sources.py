@@ -125,8 +125,7 @@ def find_sounds(
                    a documents.tsv, recognised by its suffix, gives the documents with a path, relative to its folder;
                    any other file gives itself; a URL, with `://`, gives the file or folder that fsspec finds there
     more           suffixes of sound files, besides those that audiosim opens itself
-    keep_suffixes  True to keep the suffix of a file with the same name as an earlier one; if False, two files of the
-                   same name are an error
+    keep_suffixes  True to keep the suffix of a file with the same name as an earlier one; if False, it is left out
 
     A recording is named after its document, or else by its path below the folder without suffix, or its stem. Below a
     folder, a link to a file inside it counts as a file. A LeftOut is returned for a link to a file outside, a link to a
@@ -140,10 +139,9 @@ def find_sounds(
     for identifier, source in (sound for start in paths for sound in _sounds(start, suffixes)):
         if keep_suffixes and found.get(identifier, source) != source:
             identifier += PurePath(_place(source)).suffix
-        if found.setdefault(identifier, source) != source:
-            raise InputError(
-                f"two files would be called {identifier!r}: {_place(found[identifier])} and {_place(source)}"
-            )
+        if (other := found.setdefault(identifier, source)) != source:
+            reason = f"would be called {identifier!r}, as {_place(other)}; expected one file of each name"
+            found[f"{_place(source)}/"] = LeftOut(_place(source), reason)
     if not found:
         where = ", ".join(str(path) for path in paths) or "no path"
         raise InputError(f"no sound found in {where}, expected files that end in {', '.join(opened)}")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import lazy_loader
 
 from audiosim.results.value import need
+from audiosim.sound.formats import FILE_ALONE, av
 
 mutagen = lazy_loader.load("mutagen")
 
@@ -36,8 +37,17 @@ def read_tags(path: str | Path) -> Tags:
         tags: Mapping[str, Any] = {} if file is None or file.tags is None else dict(file.tags.items())
     except Exception:  # damaged tags count as missing; the decoder reports damaged sound
         return Tags()
-    named = {str(name).lower(): value for name, value in tags.items()}
+    named = {str(name).lower(): value for name, value in (tags or _by_pyav(path)).items()}
     return Tags(**{field: _first(named, names) for field, names in NAMES.items()})
+
+
+def _by_pyav(path: str | Path) -> Mapping[str, Any]:
+    """Tags that mutagen does not read, such as those of a RIFF's INFO; none without PyAV."""
+    try:
+        with av.open(str(path), options=FILE_ALONE, metadata_errors="replace") as container:
+            return dict(container.metadata)
+    except Exception:  # as above
+        return {}
 
 
 def _first(tags: Mapping[str, Any], names: tuple[str, ...]) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import struct
 
 import mutagen.flac
 import mutagen.mp3
@@ -73,6 +74,20 @@ def test_tags_of_mp4_are_read(source, tmp_path):
         for packet in (*stream.encode(frame), *stream.encode(None)):
             container.mux(packet)
     assert read_tags(tmp_path / "x.m4a") == Tags("Zoë", "Chanson", "Une", "Deux")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_tags_of_riff_are_read(source, tmp_path, encoding):
+    pytest.importorskip("av")
+    texts = {b"IART": "Zoë", b"IGNR": "Chanson", b"IPRD": "Une", b"INAM": "Deux"}
+    said = b"INFO"
+    for name, text in texts.items():
+        content = text.encode(encoding) + b"\0"
+        said += name + struct.pack("<I", len(content)) + content + b"\0" * (len(content) % 2)
+    wave = (source / "tagless.wav").read_bytes() + b"LIST" + struct.pack("<I", len(said)) + said
+    (tmp_path / "x.wav").write_bytes(wave[:4] + struct.pack("<I", len(wave) - 8) + wave[8:])
+    artist = "Zoë" if encoding == "utf-8" else "Zo\ufffd"
+    assert read_tags(tmp_path / "x.wav") == Tags(artist, "Chanson", "Une", "Deux")
 
 
 def test_the_collection_is_one_that_all_commands_read(made):

@@ -62,11 +62,13 @@ def test_the_same_file_twice_is_one_recording(album):
     assert list(find_sounds([album / "six.wav", album / "six.wav"])) == ["six"]
 
 
-def test_two_files_of_one_name_are_refused(tmp_path):
-    for name in ("x.ogg", "x.wav"):
+def test_a_second_file_of_one_name_is_left_out_and_the_rest_is_found(tmp_path):
+    for name in ("x.ogg", "x.wav", "y.wav"):
         (tmp_path / name).touch()
-    with pytest.raises(InputError, match=r"^two files would be called 'x': .*x\.ogg and .*x\.wav$"):
-        find_sounds(tmp_path)
+    found = find_sounds(tmp_path)
+    reason = f"would be called 'x', as {tmp_path}/x.ogg; expected one file of each name"
+    assert list(found.values()) == [tmp_path / "x.ogg", LeftOut(f"{tmp_path}/x.wav", reason), tmp_path / "y.wav"]
+    assert list(found)[::2] == ["x", "y"]
 
 
 def test_a_second_file_of_one_name_may_keep_its_suffix(tmp_path):
