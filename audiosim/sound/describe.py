@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import lazy_loader
 import numpy as np
+from numpy.typing import NDArray
 
 from audiosim import workers
 from audiosim.errors import InputError, SoundError
@@ -52,7 +53,14 @@ class Failure(NamedTuple):
     error: str
 
 
-One = Callable[[Recording], Described | Failure]
+class Embedded(NamedTuple):
+    """A recording and its vector, in single precision."""
+
+    recording: Recording
+    vector: NDArray[np.float32]
+
+
+Done = TypeVar("Done", Described, Embedded)
 Outcomes = Generator[Described | Failure, None, None]
 
 
@@ -105,13 +113,30 @@ def describe_all(
     portable = read if isinstance(read, Reader) else joblib.wrap_non_picklable_objects(read)
     parameters = parameters.portable(joblib.wrap_non_picklable_objects)
     one = partial(describe_file, parameters=parameters, read=portable)
+    if scheduler is None:
+        filter_banks(parameters)  # computed once here, so that the workers do not each import librosa
+    return each_file(one, recordings, n_jobs, scheduler, partial(prepare_for, parameters), limit_s)
+
+
+def each_file(
+    one: Callable[[Recording], Done | Failure],
+    recordings: Iterable[Recording],
+    n_jobs: int | None,
+    scheduler: str | None,
+    prepare: Callable[[], object],
+    limit_s: float = LIMIT_S,
+) -> Generator[Done | Failure, None, None]:
+    """What is done with each file in worker processes or on a cluster, in order; see `describe_all`.
+
+    prepare  called by each worker process before its first file
+    """
+    import joblib
+
     limit = partial(_limit_s, limit_s)
     if scheduler is not None:
         return workers.spread_on_cluster(
             partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost
         )
-    filter_banks(parameters)  # computed once here, so that the workers do not each import librosa
-    prepare = partial(prepare_for, parameters)
     return workers.spread(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
 
 
@@ -134,20 +159,20 @@ def prepare_for(parameters: Parameters) -> None:
         frames(Signal(sweep, parameters.rate_hz), parameters)
 
 
-def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:
+def _in_turn(one: Callable[[Recording], Described | Failure], recordings: Iterable[Recording]) -> Outcomes:
     # One thread as in the workers: with more, sums come in another order and rows differ in their last bits.
     with threadpoolctl.threadpool_limits(1):
         yield from map(one, recordings)
 
 
-def _elsewhere(one: One, folder: str, recording: Recording) -> Described | Failure:
-    """Describe a file by its path relative to a folder, which may differ from the worker's current one."""
+def _elsewhere(one: Callable[[Recording], Done | Failure], folder: str, recording: Recording) -> Done | Failure:
+    """Work on a file by its path relative to a folder, which may differ from the worker's current one."""
     if is_url(recording.path):
         return one(recording)
     outcome = one(replace(recording, path=str(Path(folder, recording.path))))
     if isinstance(outcome, Failure):
         return Failure(recording.path, outcome.error)
-    return Described(replace(outcome.recording, path=recording.path), outcome.row)
+    return outcome._replace(recording=replace(outcome.recording, path=recording.path))
 
 
 def _limit_s(limit_s: float, recording: Recording) -> float:

@@ -1,38 +1,27 @@
 """Vectors beside the recordings of an index, by an embedding: changed files are read again, and a kill loses little."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audiosim import workers
 from audiosim.collection.evidence import Evidence, read_pieces
 from audiosim.errors import InputError, SoundError
 from audiosim.results.value import need
 from audiosim.sound import decode
 from audiosim.sound.channel import Decoder
 from audiosim.sound.decode import Reader
-from audiosim.sound.describe import LIMIT_S, LIMIT_S_PER_BYTE, Failure, opened_sound
+from audiosim.sound.describe import Embedded, Failure, each_file, opened_sound
 from audiosim.sound.embedding import Embedding, embedded_files, keep_embedded, vectors_path
 from audiosim.sound.index import AudioIndex, ShowProgress
-from audiosim.sound.sources import is_url
 from audiosim.sound.store import Recording
 from audiosim.stats.arrays import Array
 from audiosim.text import one_line
 
 SAVED, SAVED_SHARE = 200, 0.05  # new vectors, and their share of the existing ones, after which the file is written
-
-
-class Embedded(NamedTuple):
-    """A recording and its vector, in single precision."""
-
-    recording: Recording
-    vector: NDArray[np.float32]
 
 
 def embed_index(
@@ -121,12 +110,7 @@ def embed_all(
 
     portable = replace(embedding, function=joblib.wrap_non_picklable_objects(embedding.function))
     work = partial(embed_file, embedding=portable, read=read)
-    if scheduler is not None:
-        elsewhere = partial(_elsewhere, work, str(Path.cwd()))
-        yield from workers.spread_on_cluster(elsewhere, recordings, scheduler, _limit_s, _lost)
-        return
-    count = joblib.effective_n_jobs(n_jobs)
-    yield from workers.spread(work, recordings, count, _limit_s, _lost, partial(_prepare, portable))
+    yield from each_file(work, recordings, n_jobs, scheduler, partial(_prepare, portable))
 
 
 def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embedded | Failure:
@@ -166,26 +150,6 @@ def _prepare(embedding: Embedding) -> None:
         embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
     except Exception:  # each file will report the error
         return
-
-
-def _elsewhere(
-    work: Callable[[Recording], Embedded | Failure], folder: str, recording: Recording
-) -> Embedded | Failure:
-    """Embed a file by its path relative to a folder, which may differ from the worker's current one."""
-    if is_url(recording.path):
-        return work(recording)
-    outcome = work(replace(recording, path=str(Path(folder, recording.path))))
-    if isinstance(outcome, Failure):
-        return Failure(recording.path, outcome.error)
-    return Embedded(recording, outcome.vector)
-
-
-def _limit_s(recording: Recording) -> float:
-    return LIMIT_S + LIMIT_S_PER_BYTE * recording.size_bytes
-
-
-def _lost(recording: Recording, why: str) -> Failure:
-    return Failure(recording.path, f"describing it {why}")
 
 
 def _unwatched(done: int, failed: int, total: int) -> None:
