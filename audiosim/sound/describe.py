@@ -126,7 +126,7 @@ def each_file(
     prepare: Callable[[], object],
     limit_s: float = LIMIT_S,
 ) -> Generator[Done | Failure, None, None]:
-    """What is done with each file in worker processes or on a cluster, in order; see `describe_all`.
+    """The outcome of work on each file in worker processes or on a cluster, in order; see `describe_all`.
 
     prepare  called by each worker process before its first file
     """
