@@ -191,3 +191,50 @@ def test_no_number_in_a_file_takes_memory_or_ends_in_a_traceback(tmp_path):
     *faults, taken = done.stdout.splitlines() or ["", "[]"]
     assert faults == [], done.stderr[-2000:]
     assert [*FILES.keys() - json.loads(taken)] == [], done.stderr[-2000:]  # with a 1 the files are in order
+
+
+SOUNDS = """
+import resource
+import sys
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from audiosim.errors import AudiosimError
+from audiosim.sound.decode import read
+
+ROOM, HEADER = 2**28, 96  # bytes
+place, noise = Path(sys.argv[1]), np.random.default_rng(0).uniform(-0.5, 0.5, 8800)
+for kind in ("WAV", "W64", "AIFF", "AU", "CAF", "FLAC"):
+    soundfile.write(path := place / f"clip.{kind.lower()}", noise, 8000, format=kind, subtype="PCM_16")
+    read(path)
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + ROOM,) * 2)
+refused = 0
+for path in sorted(place.iterdir()):
+    right = path.read_bytes()
+    for start in range(0, min(HEADER, len(right)), 2):
+        for wrong in (b"\\xff" * 4, b"\\x7f" + b"\\xff" * 3, b"\\xff" * 3 + b"\\x7f", b"\\xff" * 8):
+            path.write_bytes(right[:start] + wrong + right[start + len(wrong) :])
+            try:
+                read(path)
+            except AudiosimError as error:
+                refused += 1
+                if len(str(error).splitlines()) != 1:
+                    print(path.name, start, wrong, error)
+            except BaseException as error:
+                print(path.name, start, wrong, repr(error)[:300])
+print(refused)
+"""
+
+
+def test_no_number_in_the_header_of_a_sound_takes_memory_or_ends_in_a_traceback(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SOUNDS, tmp_path], cwd=Path(__file__).parents[1], capture_output=True, text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    *faults, refused = done.stdout.splitlines()
+    assert faults == []
+    assert int(refused) > 100

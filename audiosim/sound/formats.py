@@ -57,7 +57,10 @@ def decode_other(
         with av.open(str(path), options=FILE_ALONE) as container:
             if not (container.streams.audio and container.streams.audio[0].rate):
                 return "it has no stream of sound"
-            return _heard(container, container.streams.audio[0], check, start, 0.0 if known else SLACK)
+            stream = container.streams.audio[0]
+            if stream.codec_context is None or stream.codec_context.format is None:
+                return "the coding of its sound is unknown"
+            return _heard(container, stream, check, start, 0.0 if known else SLACK)
     except av.error.FFmpegError as error:
         return str(getattr(error, "strerror", None) or error)
 
