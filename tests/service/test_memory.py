@@ -1,9 +1,12 @@
-"""Freed memory is kept for the next answer."""
+"""Freed memory is kept for the next answer; what is kept for a state is kept once, and for one state."""
 
 import gc
 import subprocess
 import sys
+import threading
+import time
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from audiosim import estimate
 from audiosim.collection.values import Judgment
 from audiosim.ranking.verdicts import Verdicts
+from audiosim.simulation import Design, synthetic_collection
 from service.collections.campaigns import Judging
 from service.collections.outlook import Outlook
 from service.collections.served import ServedCollection
@@ -116,3 +120,41 @@ def test_what_was_computed_about_a_state_goes_when_people_judge_on(small):
         assert [ref() for ref in gone] == [None] * len(gone)
     finally:
         gc.enable()
+
+
+def megabytes_of_arrays():
+    """Memory of all arrays that objects refer to, each once."""
+    seen = {}
+    for part in gc.get_referents(*gc.get_objects()):
+        if type(part) is np.ndarray:
+            while isinstance(part.base, np.ndarray):
+                part = part.base
+            seen[id(part)] = part.nbytes
+    return sum(seen.values()) / 1e6
+
+
+@pytest.mark.slow
+def test_with_many_assessors_arrays_of_one_state_stay_and_none_of_forecasts_and_courses():
+    whole = synthetic_collection(np.random.default_rng(0), Design(12, 6, 24, 5, 100))
+    one = ServedCollection(replace(whole, judgments=()), "joint", Judging())
+    one.judging.errands.start()
+    outlook, places, known = Outlook(one), np.random.default_rng(1).permutation(len(whole.judgments)), []
+    before = megabytes_of_arrays()
+    for number, place in enumerate(places[:150].tolist()):
+        judged = whole.judgments[place]
+        one.campaign.tell(Judgment(*judged.pair, judged.grade, f"a{number % 75}"))
+    verdict_fields(one.verdicts()[1])
+    outlook.course()  # somebody looks at it, and at what remains
+    state = megabytes_of_arrays() - before
+    assert 10 < state < 60
+    work = [threading.Thread(target=lambda: outlook.remaining.worked_out(seconds=0.5))]
+    work.append(threading.Thread(target=lambda: outlook.go_on(lambda: True)))
+    for thread in work:
+        thread.start()
+    while any(thread.is_alive() for thread in work):
+        known.append(megabytes_of_arrays() - before)
+        time.sleep(1)
+    one.judging.errands.stop()
+    assert max(known) < state + 5
+    assert outlook.course().moments  # it was computed
+    assert outlook.remaining.at_hand() is not None
