@@ -76,6 +76,7 @@ def begin_judging(window: Page) -> None:
     window.get_by_role("textbox").first.fill("Dan")
     window.keyboard.press("Enter")
     window.get_by_role("button", name="Skip the training").click()
+    window.get_by_role("button", name="Pause").wait_for()
     for key in ("c", "q", "1", *["ArrowRight"] * 4):
         window.wait_for_timeout(HEAR_MS)
         window.keyboard.press(key)

@@ -813,3 +813,13 @@ def test_nothing_on_the_page_names_systems_scores_or_clips(browse, http):
     (pair,) = [(one["query"], one["document"]) for one in answers(http, "Ann")]
     for secret in [*described["systems"], described["measure"], "ranking", "confidence", *map(json.dumps, pair)]:
         assert secret.lower().strip('"') not in text, secret
+
+
+def test_a_closed_campaign_says_so_before_it_asks_for_a_name(browse, http):
+    http.post("/v1/collections/demo/close", json={"reason": "enough"})
+    page = browse("/judge/demo")
+    expect(page.locator("#held-title")).to_have_text("Judging has ended")
+    expect(page.locator("#held-who")).to_contain_text(": “enough”")
+    expect(page.locator("#name")).to_be_hidden()
+    http.post("/v1/collections/demo/resume", json={})
+    expect(page.locator("#name")).to_be_visible()

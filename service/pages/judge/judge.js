@@ -58,7 +58,7 @@ async function begin() {
   switchThemes(byId("theme"));
   if (unable) return trouble(unable).then(() => location.reload());
   if (unfit) return refuse(unfit);
-  const { assessor, leave } = await enter(collection, () => shutOut({ root: ROOT, answers: new Map(), outbox: { waiting: 0 } }));
+  const { assessor, leave } = await enter(collection, () => shutOut({ root: ROOT, answers: new Map(), outbox: { waiting: 0 } }, ["closed"]));
   const described = await asked("");
   byId("title").textContent = byId("title").title = described.name;
   document.title = `${t("Judging")} · ${apart(described.name)} · audiosim`;
@@ -78,9 +78,9 @@ async function begin() {
 }
 
 /** Show that the campaign is paused or closed before people are asked anything. */
-async function shutOut(work) {
+async function shutOut(work, states = ["closed", "paused"]) {
   const now = await get(`${ROOT}/status`, { tries: 1 }).catch(() => null);
-  if (now && now.status !== "open") await untilOpen(work);
+  if (states.includes(now?.status)) await untilOpen(work);
 }
 
 async function asked(what) {

@@ -8,7 +8,7 @@ import { apart, count, exhausted, named, percent, target, whole } from "../text.
 
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const WHO = {
-  organiser: { about: "You are an organiser: follow each campaign, or judge yourself.", organises: true, judges: true },
+  organiser: { about: "You are an organiser: follow campaigns, or judge some pairs.", organises: true, judges: true },
   assessor: { about: "Choose a collection. You continue where you stopped.", organises: false, judges: true },
   client: { about: "This token is for programs: use it to get predictions and rankings.", organises: false, judges: false },
 };
@@ -31,7 +31,7 @@ function refused(error) {
 
 async function showAll(caller) {
   const may = WHO[caller.role];
-  byId("who").replaceChildren(...(caller.open ? ["Everybody on this machine"] : [element("span", {}, named(caller.name), `, ${caller.role}`)]));
+  byId("who").replaceChildren(...(caller.open ? ["No sign-in (this machine only)"] : [element("span", {}, named(caller.name), `, ${caller.role}`)]));
   byId("who").hidden = false;
   byId("leave").hidden = caller.open;
   const collections = caller.collection ? [await get(`/v1/collections/${encodeURIComponent(caller.collection)}`)] : await get("/v1/collections");
