@@ -46,7 +46,7 @@ test-lowest: $(VENV)/lowest/installed
 
 $(VENV)/lowest/installed: pyproject.toml .ci/lowest.py | $(VENV)/bin/python
 	$(PYTHON) -m venv $(VENV)/lowest
-	$(PYTHON) .ci/lowest.py all frames plots sound formats postgres scale > $(VENV)/lowest/constraints.txt
+	$(PYTHON) .ci/lowest.py all frames plots formats postgres scale > $(VENV)/lowest/constraints.txt
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest/constraints.txt -e ".[test]"
 	touch $@
 

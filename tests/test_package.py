@@ -212,22 +212,16 @@ def together(core, tmp_path_factory):
 
 
 PLOTS = "needs altair and vl-convert-python: pip install 'audiosim[plots]'"
-SOUND = "describing sound needs librosa and mutagen: pip install 'audiosim[sound]'"
 NEEDS = {
     "report COLLECTION": f"a report {PLOTS}",
-    "demo demo": "the demo needs altair, vl-convert-python, librosa and mutagen: pip install 'audiosim[plots,sound]'",
-    "extract COLLECTION/sounds -o new.index": SOUND,
-    "extract COLLECTION/sounds -o new.index --frames chroma": SOUND,
-    "init COLLECTION/sounds -o new": SOUND,
+    "demo demo": f"the demo {PLOTS}",
     "train COLLECTION -o new.json --report new.html": f"--report {PLOTS}",
     "simulate COLLECTION --repeat 2 --at 0,10 --report new.html": f"--report {PLOTS}",
 }
 IN_PYTHON = {
     "audiosim.estimate(sys.argv[1]).to_frame()": "to_frame needs pandas: pip install 'audiosim[frames]'",
     "audiosim.estimate(sys.argv[1]).plot()": f"a plot {PLOTS}",
-    "audiosim.OrdinalRegression": "OrdinalRegression needs scikit-learn: pip install 'audiosim[all]'",
-    "audiosim.plot_recording('a.wav')": "a picture of a recording needs altair, vl-convert-python, "
-    "librosa and mutagen: pip install 'audiosim[plots,sound]'",
+    "audiosim.plot_recording('a.wav')": f"a picture of a recording {PLOTS}",
 }
 
 

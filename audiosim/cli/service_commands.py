@@ -52,7 +52,7 @@ def demo(
     """
     from audiosim.simulation.demo import run_demo
 
-    need("sound" if serve else "plots,sound", "the demo")
+    need("plots", "the demo")
     shown = console(stderr=form is not Format.table)
     if serve:
         _serve_demo(folder, port, lambda step: shown.print(step, style="dim"))

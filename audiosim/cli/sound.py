@@ -13,7 +13,6 @@ from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError
 from audiosim.report.rank import extraction_view, music_folder_view, rows_view
 from audiosim.report.screen import progress
-from audiosim.results.value import need
 from audiosim.text import printable
 
 if TYPE_CHECKING:
@@ -113,7 +112,6 @@ def extract(
     from audiosim.sound.index import extract as extract_sounds
     from audiosim.sound_functions import embed
 
-    need("sound", "describing sound")
     chosen = [find_embedding(name).name for name in embeddings or ()]
     start = time.monotonic()
     with progress("extracting") as show:

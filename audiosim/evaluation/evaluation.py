@@ -295,6 +295,6 @@ def _people(
     except InputError:
         return None, None
     shares = mapping.probability(values)
-    distributions = [Empirical(np.sort(row)) for row in values]
+    distributions = [Empirical(row) for row in values]
     intervals = tuple(mean_interval(row, bounded=True) for row in shares)
     return intervals, np.array([probability_of_success(one, mapping, threshold) for one in distributions])

@@ -18,19 +18,13 @@ if TYPE_CHECKING:
 # Optional packages: checks for those that a feature needs, and what to install.
 
 
-# Packages of each extra, by import name; `all` includes sound, plots and frames.
+# Packages of each extra, by import name.
 EXTRAS = {
-    "sound": ("librosa", "mutagen"),  # librosa brings numba; without it, arrays replace compiled loops
     "plots": ("altair", "vl_convert"),
     "frames": ("pandas",),
-    "all": ("sklearn",),
     "maps": ("umap",),
 }
-CALLED = {
-    "sklearn": "scikit-learn",
-    "vl_convert": "vl-convert-python",
-    "umap": "umap-learn",
-}  # packages installed under another name
+CALLED = {"vl_convert": "vl-convert-python", "umap": "umap-learn"}  # packages installed under another name
 
 
 def has_package(name: str) -> bool:

@@ -28,7 +28,7 @@ FRAMES = 1300  # most frames of a small picture: four for each of its columns, a
 TICKS_HZ = (0, 512, 1024, 2048, 4096, 8192, 16384)
 # Red, green and blue from the faintest to the loudest level, evenly spaced.
 COLOURS = ((0, 0, 4), (64, 15, 116), (136, 34, 106), (203, 65, 73), (249, 140, 10), (252, 255, 164))
-NEEDED = ("plots,sound", "a picture of a recording")
+NEEDED = ("plots", "a picture of a recording")
 
 
 def picture_of(path: str | Path) -> bytes:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from audiosim import workers
 from audiosim.errors import InputError, SoundError
-from audiosim.results.value import need
 from audiosim.sound import decode
 from audiosim.sound.decode import STANDARD_READER, Reader, Signal
 from audiosim.sound.filters import filter_banks
@@ -145,7 +144,6 @@ def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Cre
 
     Arguments as for `describe_all`.
     """
-    need("sound", "describing sound")
     one = partial(describe_file, parameters=parameters, read=read)
     return workers.Crew(one, partial(_limit_s, limit_s), _lost, partial(prepare_for, parameters))
 
@@ -327,7 +325,6 @@ def find_frames(text: str) -> Parameters:
 
 
 def _of_librosa(name: str) -> Descriptor:
-    need("sound", f"the descriptor {name}")
     module, _, function = LIBROSA[name].partition(".")
     return Descriptor.of(getattr(import_module(f"librosa.{module}"), function), name)
 

@@ -17,7 +17,7 @@ from audiosim.collection.settings import Settings, read_settings, settings_lines
 from audiosim.collection.values import FINE, Document, Run
 from audiosim.collection.written import document_lines, query_lines, run_lines
 from audiosim.errors import InputError
-from audiosim.results.value import Result, need
+from audiosim.results.value import Result
 from audiosim.sound import jensen_shannon
 from audiosim.sound.describe import Failure
 from audiosim.sound.descriptions import Searched, descriptions_of
@@ -193,7 +193,6 @@ def collect(
     query's own if there are no others.
     Identifiers are the paths below the folder, with `_` for characters that runs or addresses do not allow.
     """
-    need("sound", "describing sound")
     if queries < 1:
         raise InputError(f"at least one query must be drawn, got {queries}")
     if not Path(folder).is_dir():

@@ -10,7 +10,6 @@ import numpy as np
 
 from audiosim.collection.arrivals import ARRIVALS
 from audiosim.errors import InputError
-from audiosim.results.value import need
 from audiosim.sound.channel import Decoder
 from audiosim.sound.decode import STANDARD_READER, Reader
 from audiosim.sound.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
@@ -153,7 +152,6 @@ def extract(
     work survives an interruption, and repeating the call continues from there; the result is the whole index, including
     recordings of earlier calls.
     """
-    need("sound", "describing sound")
     suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
     if decoders:
         read = Reader(decoders=tuple(decoders))

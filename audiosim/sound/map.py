@@ -148,11 +148,9 @@ def _shares(description: Description, heard: Integers) -> Array:
 
 def _components(shares: Array) -> Array:
     """(n, 2) first two principal components; the largest weight of each is positive, so that no map is mirrored."""
-    centred = shares - shares.mean(axis=0)
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    first = directions[:, ::-1][:, :2]
-    largest = np.abs(first).argmax(axis=0)
-    return np.asarray(centred @ (first * np.sign(first[largest, [0, 1]])))
+    from sklearn.decomposition import PCA
+
+    return np.asarray(PCA(2, svd_solver="full").fit_transform(shares))
 
 
 def _neighbourhoods(shares: Array) -> Array:

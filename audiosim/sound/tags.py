@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import lazy_loader
 
-from audiosim.results.value import need
 from audiosim.sound.formats import FILE_ALONE, av
 
 mutagen = lazy_loader.load("mutagen")
@@ -31,7 +30,6 @@ class Tags(NamedTuple):
 
 def read_tags(path: str | Path) -> Tags:
     """The tags of a sound file; empty if it has none that can be read."""
-    need("sound", "reading tags")
     try:
         file = mutagen.File(path)
         tags: Mapping[str, Any] = {} if file is None or file.tags is None else dict(file.tags.items())

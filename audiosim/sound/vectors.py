@@ -10,7 +10,6 @@ import numpy as np
 
 from audiosim.collection.evidence import Evidence, read_pieces
 from audiosim.errors import InputError, SoundError
-from audiosim.results.value import need
 from audiosim.sound import decode
 from audiosim.sound.channel import Decoder
 from audiosim.sound.decode import Reader
@@ -44,7 +43,6 @@ def embed_index(
     A recording is described again if its file has changed since its vector was made. Finished vectors survive an
     interruption, except the last 200 or, if that is more, the last twentieth.
     """
-    need("sound", "describing sound")
     embedding.prepare()
     index = AudioIndex.load(folder)
     heard = [recording for recording in index.recordings if not recording.silent]

@@ -1,13 +1,13 @@
-"""Distributions of scores from query to query: normal, truncated normal, beta, empirical."""
+"""Distributions of scores from query to query, fitted and tried on held-out queries: normal, truncated normal, beta,
+empirical. All but the last are SciPy's.
+"""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincinv, betaln, digamma, ndtr, ndtri, polygamma
 
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
@@ -19,189 +19,25 @@ if TYPE_CHECKING:
 
 
 class Distribution(Protocol):
-    """Distribution of the score on a new query."""
+    """Distribution of the score on a new query, such as one of `scipy.stats`."""
 
-    @property
-    def mean(self) -> float: ...
-
-    @property
-    def variance(self) -> float: ...
-
-    def cdf(self, scores: ArrayLike) -> Array:
+    def cdf(self, scores: Array, /) -> Array:
         """P(score <= x) at each x."""
         ...
-
-    def quantile(self, probabilities: ArrayLike) -> Array:
-        """The x with P(score <= x) = p, for each p from 0 to 1."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Normal:
-    """Normal distribution, which gives some probability to scores below 0 and above 1.
-
-    mean       mean of the scores
-    deviation  standard deviation, above 0
-    """
-
-    mean: float
-    deviation: float
-
-    def __post_init__(self) -> None:
-        _check_deviation(self.deviation)
-
-    @property
-    def variance(self) -> float:
-        """Variance of a score."""
-        return self.deviation**2
-
-    def cdf(self, scores: ArrayLike) -> Array:
-        """P(score <= x)."""
-        below: Array = ndtr((np.asarray(scores, dtype=float) - self.mean) / self.deviation)
-        return below
-
-    def quantile(self, probabilities: ArrayLike) -> Array:
-        """The x with P(score <= x) = p."""
-        standard: Array = ndtri(_probabilities(probabilities))
-        return self.mean + self.deviation * standard
-
-
-@dataclass(frozen=True, slots=True)
-class TruncatedNormal:
-    """Normal distribution truncated to an interval.
-
-    location   mean before truncation
-    deviation  standard deviation before truncation, above 0
-    lower      end of the interval
-    upper      end of the interval
-    """
-
-    location: float
-    deviation: float
-    lower: float = 0.0
-    upper: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_deviation(self.deviation)
-        if not self.lower < self.upper:
-            raise InputError(f"lower must be below upper, got {self.lower:g} and {self.upper:g}")
-        if not self._between(self.lower, self.upper) > 0:
-            raise InputError(f"no probability is left between {self.lower:g} and {self.upper:g}")
-
-    @property
-    def mean(self) -> float:
-        """Mean of a score, after the truncation."""
-        return self.location + self.deviation * self._edges(0)
-
-    @property
-    def variance(self) -> float:
-        """Variance of a score, after the truncation."""
-        return self.deviation**2 * (1 + self._edges(1) - self._edges(0) ** 2)
-
-    def cdf(self, scores: ArrayLike) -> Array:
-        """P(score <= x)."""
-        within = np.clip(np.asarray(scores, dtype=float), self.lower, self.upper)
-        return self._between(self.lower, within) / self._between(self.lower, self.upper)
-
-    def quantile(self, probabilities: ArrayLike) -> Array:
-        """The x with P(score <= x) = p."""
-        p = _probabilities(probabilities)
-        start, end = (ndtr(self._sign() * self._standard(edge)) for edge in (self.lower, self.upper))
-        standard = self._sign() * ndtri(start + p * (end - start))
-        return np.clip(self.location + self.deviation * standard, self.lower, self.upper)
-
-    def _standard(self, scores: ArrayLike) -> Array:
-        return (np.asarray(scores, dtype=float) - self.location) / self.deviation
-
-    def _sign(self) -> float:
-        """-1 if the interval lies in the upper tail: the tail is mirrored, as differences near 1 lose their digits."""
-        return -1.0 if self.lower > self.location else 1.0
-
-    def _between(self, start: ArrayLike, end: ArrayLike) -> Array:
-        sign = self._sign()
-        between: Array = sign * (ndtr(sign * self._standard(end)) - ndtr(sign * self._standard(start)))
-        return between
-
-    def _edges(self, power: int) -> float:
-        """(a^k phi(a) - b^k phi(b)) / (Phi(b) - Phi(a)) of the standardised ends a and b."""
-        ends = self._standard(np.array([self.lower, self.upper]))
-        a, b = ends**power * np.exp(-(ends**2) / 2) / math.sqrt(2 * math.pi)
-        return float((a - b) / self._between(self.lower, self.upper))
-
-
-@dataclass(frozen=True, slots=True)
-class Beta:
-    """Beta distribution on [0, 1], density proportional to x^(alpha - 1) (1 - x)^(beta - 1).
-
-    alpha  above 0
-    beta   above 0
-    """
-
-    alpha: float
-    beta: float
-
-    def __post_init__(self) -> None:
-        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            if not 0 < value < math.inf:
-                raise InputError(f"{name} must be finite and above 0, got {value:g}")
-
-    @property
-    def mean(self) -> float:
-        """Mean of a score."""
-        return self.alpha / (self.alpha + self.beta)
-
-    @property
-    def variance(self) -> float:
-        """Variance of a score."""
-        return self.mean * (1 - self.mean) / (self.alpha + self.beta + 1)
-
-    def cdf(self, scores: ArrayLike) -> Array:
-        """P(score <= x)."""
-        below: Array = betainc(self.alpha, self.beta, np.clip(np.asarray(scores, dtype=float), 0, 1))
-        return below
-
-    def quantile(self, probabilities: ArrayLike) -> Array:
-        """The x with P(score <= x) = p."""
-        found: Array = betaincinv(self.alpha, self.beta, _probabilities(probabilities))
-        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Empirical:
-    """Empirical distribution: the scores themselves, all equally likely.
-
-    scores  (n,) rising
-    """
+    """Empirical distribution: the scores (n,) themselves, all equally likely."""
 
     scores: Array
 
     def __post_init__(self) -> None:
-        check_sample(self.scores, 1)
-        if np.any(np.diff(self.scores) < 0):
-            raise InputError("the scores of an empirical distribution must be in rising order")
+        object.__setattr__(self, "scores", np.sort(check_sample(self.scores, 1)))
 
-    @property
-    def mean(self) -> float:
-        """Mean of a score."""
-        return float(self.scores.mean())
-
-    @property
-    def variance(self) -> float:
-        """Variance of a score, with divisor n: the sample is the whole distribution."""
-        return float(self.scores.var())
-
-    def cdf(self, scores: ArrayLike) -> Array:
+    def cdf(self, scores: Array, /) -> Array:
         """P(score <= x), a step at each score."""
-        return np.searchsorted(self.scores, np.asarray(scores, dtype=float), side="right") / len(self.scores)
-
-    def quantile(self, probabilities: ArrayLike) -> Array:
-        """Quantiles interpolated linearly between scores; score i is the (i - 1) / (n - 1) quantile.
-
-        As in Urbano (2013), section 4.2.1; it is therefore not the exact inverse of the step function `cdf`. Hyndman &
-        Fan (1996), doi:10.2307/2684934, type 7.
-        """
-        found: Array = np.quantile(self.scores, _probabilities(probabilities))
-        return found
+        return np.searchsorted(self.scores, scores, side="right") / len(self.scores)
 
 
 def check_sample(scores: ArrayLike, least: int) -> Array:
@@ -215,119 +51,55 @@ def check_sample(scores: ArrayLike, least: int) -> Array:
     return sample
 
 
-def _probabilities(probabilities: ArrayLike) -> Array:
-    values = np.asarray(probabilities, dtype=float)
-    wrong = ~((values >= 0) & (values <= 1))
-    if wrong.any():
-        raise InputError(f"probabilities must be from 0 to 1, got {values[wrong].flat[0]:g}")
-    return values
-
-
-def _check_deviation(deviation: float) -> None:
-    if not 0 < deviation < math.inf:
-        raise InputError(f"deviation must be finite and above 0, got {deviation:g}")
-
-
-# Distributions fitted to scores, by moments and by likelihood, and the goodness of their fit.
-
-
-STEPS = 200  # most steps of Newton's method, which needs about ten
-
-
-def fit_normal(scores: ArrayLike) -> Normal:
+def fit_normal(scores: ArrayLike) -> Distribution:
     """The normal distribution with the mean and standard deviation (divisor n - 1) of scores (n,)."""
+    from scipy.stats import norm  # imported here, as most uses need not pay for its start-up time
+
     sample = _varied(scores)
-    return Normal(float(sample.mean()), float(sample.std(ddof=1)))
+    return norm(sample.mean(), sample.std(ddof=1))
 
 
-def fit_truncated_normal(scores: ArrayLike) -> TruncatedNormal:
+def fit_truncated_normal(scores: ArrayLike) -> Distribution:
     """The normal distribution of `fit_normal`, truncated to [0, 1].
 
     scores  (n,) scores from 0 to 1
 
     As in Urbano (2013), section 4.2.1. Truncation moves mean and variance, so they differ slightly from the scores'.
     """
+    from scipy.stats import truncnorm
+
     sample = _within_unit(_varied(scores))
-    return TruncatedNormal(float(sample.mean()), float(sample.std(ddof=1)))
+    mean, deviation = sample.mean(), sample.std(ddof=1)
+    return truncnorm(-mean / deviation, (1 - mean) / deviation, mean, deviation)
 
 
-def fit_beta(scores: ArrayLike) -> Beta:
+def fit_beta(scores: ArrayLike) -> Distribution:
     """Beta distribution with the mean m and variance v (divisor n - 1) of the scores.
 
         alpha = m (m (1 - m) / v - 1),  beta = (1 - m) (m (1 - m) / v - 1),  where v < m (1 - m)
 
     scores  (n,) scores from 0 to 1
 
-    If v >= m (1 - m), where nearly all scores are 0 or 1, `fit_beta_likelihood` is used. Urbano (2013), section 4.2.1.
+    If v >= m (1 - m), where nearly all scores are 0 or 1, the distribution is that of greatest likelihood. This is
+    unbounded at scores of 0 and 1; if there are any, all are first moved inwards, to (x (n - 1) + 1/2) / n. Urbano
+    (2013), section 4.2.1; Smithson & Verkuilen (2006), doi:10.1037/1082-989X.11.1.54.
     """
+    from scipy.stats import beta
+
     sample = _within_unit(_varied(scores))
-    mean, variance = float(sample.mean()), float(sample.var(ddof=1))
+    mean, variance = sample.mean(), sample.var(ddof=1)
     if variance >= mean * (1 - mean):
-        return fit_beta_likelihood(sample)
-    return _of_moments(mean, variance)
-
-
-def fit_beta_likelihood(scores: ArrayLike) -> Beta:
-    """Beta distribution of greatest likelihood, by Newton's method.
-
-    scores  (n,) scores from 0 to 1
-
-    The likelihood is unbounded at scores of 0 and 1. If there are any, all scores are first moved inwards, to
-    (x (n - 1) + 1/2) / n. Smithson & Verkuilen (2006), doi:10.1037/1082-989X.11.1.54.
-    """
-    sample = _within_unit(_varied(scores))
-    if sample.min() == 0 or sample.max() == 1:
-        sample = (sample * (len(sample) - 1) + 0.5) / len(sample)
-    logs = np.array([np.log(sample).mean(), np.log1p(-sample).mean()])
-    start = _of_moments(float(sample.mean()), float(sample.var()))
-    shapes = np.array([start.alpha, start.beta])
-    for _ in range(STEPS):
-        gradient, hessian = beta_gradient(shapes, logs), _beta_hessian(shapes)
-        step = -np.linalg.solve(hessian, gradient)
-        if np.all(np.abs(step) <= 1e-13 * shapes):
-            break
-        while (
-            np.any(shapes + step <= 0) or beta_likelihood(shapes + step, logs) < beta_likelihood(shapes, logs) - 1e-12
-        ):
-            step /= 2
-        shapes = shapes + step
-    return Beta(*shapes.tolist())
-
-
-def fit_empirical(scores: ArrayLike) -> Empirical:
-    """The empirical distribution of scores (n,)."""
-    return Empirical(np.sort(check_sample(scores, 1)))
-
-
-def beta_likelihood(shapes: Array, logs: Array) -> float:
-    """Mean log-likelihood of scores under a Beta distribution.
-
-    shapes  (2,) alpha and beta
-    logs    (2,) the means of log x and of log(1 - x)
-    """
-    return float((shapes - 1) @ logs - betaln(*shapes))
-
-
-def beta_gradient(shapes: Array, logs: Array) -> Array:
-    """(2,) derivatives of `beta_likelihood` by alpha and beta."""
-    gradient: Array = logs - digamma(shapes) + digamma(shapes.sum())
-    return gradient
+        if sample.min() == 0 or sample.max() == 1:
+            sample = (sample * (len(sample) - 1) + 0.5) / len(sample)
+        return beta(*beta.fit(sample, floc=0, fscale=1))
+    common = mean * (1 - mean) / variance - 1
+    return beta(mean * common, (1 - mean) * common)
 
 
 def omega_squared(distribution: Distribution, scores: ArrayLike) -> float:
     """Sum over scores (n,) of the squared distance between a distribution and their empirical one, equation 4.7."""
     sample = np.sort(check_sample(scores, 1))
     return float(np.sum((Empirical(sample).cdf(sample) - distribution.cdf(sample)) ** 2))
-
-
-def _of_moments(mean: float, variance: float) -> Beta:
-    common = mean * (1 - mean) / variance - 1
-    return Beta(mean * common, (1 - mean) * common)
-
-
-def _beta_hessian(shapes: Array) -> Array:
-    hessian: Array = polygamma(1, shapes.sum()) - np.diag(polygamma(1, shapes))
-    return hessian
 
 
 def _varied(scores: ArrayLike) -> Array:
@@ -347,11 +119,11 @@ def _within_unit(sample: Array) -> Array:
 # Held-out fit of score distributions: fitted to some queries, tested on the others, over many random splits.
 
 
-FITS: Mapping[str, Callable[[ArrayLike], Distribution]] = {
+FITS: Mapping[str, Callable[[Array], Distribution]] = {
     "normal": fit_normal,
     "truncated normal": fit_truncated_normal,
     "beta": fit_beta,
-    "empirical": fit_empirical,
+    "empirical": Empirical,
 }
 
 

@@ -12,7 +12,6 @@ from scipy.special import chdtrc, ndtr, ndtri
 from audiosim.errors import InputError
 from audiosim.results.value import frame_of
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.stats.inference.middle_ranks import middle_ranks
 from audiosim.stats.inference.ties import equalised, nearness
 from audiosim.stats.score_matrix import Differences, check_scores, pair_names
 
@@ -109,6 +108,8 @@ def tukey_test(friedman: Friedman, confidence: float = 0.95) -> RankComparison:
     The variance is that of the ranks within queries, not an estimated error. The result for two systems therefore
     depends on the other systems that took part. Tukey-Kramer on ranks, as in Matlab's multcompare.
     """
+    from scipy.stats import studentized_range  # imported here, as most uses need not pay for its start-up time
+
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
     systems = len(friedman.mean_ranks)
@@ -116,50 +117,22 @@ def tukey_test(friedman: Friedman, confidence: float = 0.95) -> RankComparison:
     difference = friedman.mean_ranks[first] - friedman.mean_ranks[second]
     error = np.sqrt(friedman.variance / friedman.queries)
     ranges = np.abs(difference) / error if error > 0 else np.zeros(len(difference))
-    reach = studentised_range_quantile(confidence, systems) * error
-    p_value = studentised_range_tail(ranges, systems)
+    reach = float(studentized_range.ppf(confidence, systems, np.inf)) * error
+    p_value = studentized_range.sf(ranges, systems, np.inf)
     return RankComparison(confidence, first, second, difference, difference - reach, difference + reach, p_value)
-
-
-def studentised_range_tail(values: Array, count: int) -> Array:
-    """(m,) P(range of independent standard normal values > value).
-
-        count * integral of phi(z) (Phi(z)^(count - 1) - (Phi(z) - Phi(z - value))^(count - 1)) dz
-
-    values  (m,) 0 or more
-    count   number of normal values, at least 2
-
-    This is the studentised range with infinite degrees of freedom. The integral is computed by the trapezoid rule,
-    whose error falls exponentially for this integrand.
-    """
-    z = np.arange(-9.0, 40.0, 0.05)
-    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    below = ndtr(z)
-    tails = np.empty(len(values))
-    # The difference of powers by expm1 and log1p: for small tails the two powers agree in nearly all their digits.
-    for place, value in enumerate(values.tolist()):
-        beyond = np.minimum(ndtr(z - value) / below, 1 - 1e-16)
-        tails[place] = -np.sum(density * below ** (count - 1) * np.expm1((count - 1) * np.log1p(-beyond)))
-    return np.where(values == 0, 1.0, np.clip(0.05 * count * tails, 0.0, 1.0))
-
-
-def studentised_range_quantile(probability: float, count: int) -> float:
-    """Quantile of the range of `count` independent standard normal values."""
-    from scipy.optimize import brentq  # imported here, as most uses need not pay for its start-up time
-
-    excess = lambda value: float(studentised_range_tail(np.array([value]), count)[0]) - (1 - probability)  # noqa: E731
-    return float(brentq(excess, 0.0, 60.0, xtol=1e-12))
 
 
 def _ranks(matrix: Array) -> Array:
     """(s, q) ranks of the systems within each query, ties sharing the middle rank."""
+    from scipy.stats import rankdata
+
     near = nearness(matrix)
     order = np.argsort(matrix, axis=0, kind="stable")
     rising = np.take_along_axis(matrix, order, axis=0)
     steps = np.concatenate([np.zeros((1, matrix.shape[1])), np.diff(rising, axis=0) > near])
     groups = np.empty_like(matrix)
     np.put_along_axis(groups, order, np.cumsum(steps, axis=0), axis=0)
-    ranks: Array = middle_ranks(groups, axis=0)
+    ranks: Array = rankdata(groups, axis=0)
     return ranks
 
 
@@ -208,9 +181,11 @@ def spearman(expected: Array, true: Array) -> float:
 
     1 for a single system; 0 if either ranking has all systems tied.
     """
+    from scipy.stats import rankdata
+
     if len(true) < 2:
         return 1.0
-    ranks = middle_ranks(np.stack([equalised(expected), equalised(true)]), axis=1) - (len(true) + 1) / 2
+    ranks = rankdata(np.stack([equalised(expected), equalised(true)]), axis=1) - (len(true) + 1) / 2
     spread = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
     return float(ranks[0] @ ranks[1]) / spread if spread > 0 else 0.0
 

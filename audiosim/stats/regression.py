@@ -6,21 +6,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from audiosim.errors import InputError
-from audiosim.results.value import need
 from audiosim.stats import ordinal
 from audiosim.stats.arrays import Array
 from audiosim.stats.ordinal import OrdinalFit, UnidentifiedError, fit_ordinal
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils import Tags
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-except ImportError:
-    need("all", "OrdinalRegression")
-    raise
 
 FALLBACK_RIDGE = 1e-3  # small beside any information; used where there is no single maximum, and creates one
 

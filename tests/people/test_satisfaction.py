@@ -23,7 +23,7 @@ from audiosim.measures.satisfaction import (
     user_scores,
 )
 from audiosim.ordinal.model import checksum, model_names
-from audiosim.stats.distributions import Empirical, Normal
+from audiosim.stats.distributions import Empirical
 
 SHIPPED = package_files.folder("models") / "satisfaction" / "published.json"
 SCRIPT = Path(__file__).resolve().parents[2] / "models" / "make_satisfaction.py"
@@ -211,7 +211,7 @@ def test_a_score_exactly_at_the_threshold_is_no_success():
 
 
 def test_mass_outside_zero_to_one_counts_at_the_nearer_end():
-    wide = Normal(0.5, 10.0)
+    wide = stats.norm(0.5, 10.0)
     straight = SatisfactionMapping((0.0, 1.0, 0.0, 0.0), "made up")
     assert success(wide, straight, 0.5) == pytest.approx(0.5)
     assert success(wide, FALLING_THEN_RISING, 0.05) == pytest.approx(1)
@@ -219,9 +219,9 @@ def test_mass_outside_zero_to_one_counts_at_the_nearer_end():
 
 @pytest.mark.parametrize(("level", "expected"), [(0.4, 0.0), (0.5, 0.0), (0.6, 1.0)])
 def test_a_constant_mapping_succeeds_always_or_never(level, expected):
-    assert success(Normal(0.5, 0.2), SatisfactionMapping((level, 0.0, 0.0, 0.0), "made up")) == expected
+    assert success(stats.norm(0.5, 0.2), SatisfactionMapping((level, 0.0, 0.0, 0.0), "made up")) == expected
 
 
 def test_a_threshold_is_a_share():
     with pytest.raises(InputError, match="a share of the users, from 0 to 1, got 50"):
-        success(Normal(0.5, 0.2), FALLING_THEN_RISING, 50)
+        success(stats.norm(0.5, 0.2), FALLING_THEN_RISING, 50)
