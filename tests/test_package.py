@@ -74,7 +74,7 @@ def test_the_constraints_pin_every_dependency_and_name_no_place():
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in pins.splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    listed = [*extras["all"], *extras["sound"], *extras["plots"], *extras["frames"]]
+    listed = [*extras["all"], *extras["plots"], *extras["frames"]]
     wanted = [*project["dependencies"], *listed, *extras["postgres"], *extras["scale"], *extras["test"]]
     names = {re.split(r"[\[>]", requirement)[0].strip().lower().replace("_", "-") for requirement in wanted}
     assert names - {"audiosim"} <= pinned
@@ -164,7 +164,7 @@ def whole(wheel):
 
 
 BYTECODE = 1.15  # its bytes per byte of Python, as pip makes it, measured on the core
-MOST_MB = 350
+MOST_MB = 600
 
 
 @pytest.mark.slow
