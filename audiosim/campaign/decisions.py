@@ -156,7 +156,6 @@ def last_choice(records: Iterable[Record]) -> tuple[int, str]:
 
 TASK_TEXTS = ("question", "instructions", "consent", "language")
 TITLE, LANGUAGES, QUERY = "title", "languages", "query"
-CHANGEABLE = (TITLE, *TASK_TEXTS, LANGUAGES)
 LONGEST_TITLE = 200
 
 
@@ -202,7 +201,7 @@ def texts_of(collection: Collection) -> dict[str, str]:
 def reworded(collection: Collection, texts: Mapping[str, str]) -> Collection:
     """The collection with other texts.
 
-    texts  texts of the task, by name in CHANGEABLE; or the `prompt` of a `query`
+    texts  texts of the task, by name: the title, a text of the task or its languages; or the `prompt` of a `query`
     """
     if QUERY in texts:
         return _with_prompt(collection, texts[QUERY], texts.get(PROMPT, ""))

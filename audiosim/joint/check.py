@@ -70,16 +70,14 @@ class Prequential:
 class Grouping:
     """Groups of judgments that may err together.
 
-    kind      query, genre or system
-    names     g
-    member    (k, g) True where a judgment belongs to a group
-    disjoint  True if each judgment belongs to at most one group
+    kind    query, genre or system
+    names   g
+    member  (k, g) True where a judgment belongs to a group
     """
 
     kind: str
     names: tuple[str, ...]
     member: Booleans
-    disjoint: bool
 
 
 def groupings(pool: Pool, order: Integers) -> tuple[Grouping, ...]:
@@ -93,10 +91,10 @@ def groupings(pool: Pool, order: Integers) -> tuple[Grouping, ...]:
         first = order[np.argmax(code[:, None] == there, axis=0)].tolist()
         pairs = [pool.pairs[place] for place in first]
         names = tuple(pair.query if kind == "query" else f"that of {pair.document}" for pair in pairs)
-        found.append(Grouping(kind, names, code[:, None] == there, True))
+        found.append(Grouping(kind, names, code[:, None] == there))
     of_system = np.asarray(pool.retrieved[:, order].toarray()).T > 0
     there = np.flatnonzero(of_system.any(axis=0))
-    found.append(Grouping("system", tuple(pool.systems[i] for i in there.tolist()), of_system[:, there], False))
+    found.append(Grouping("system", tuple(pool.systems[i] for i in there.tolist()), of_system[:, there]))
     return tuple(grouping for grouping in found if len(grouping.names) > 1)
 
 

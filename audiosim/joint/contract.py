@@ -7,6 +7,8 @@ regardless of earlier requests. A pair's own judgment does not change its own pr
 nor earlier answers are modified.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,17 @@ from audiosim.stats.arrays import Array
 from audiosim.text import one_line
 
 ROUNDING = 1e-9  # tolerance of a probability, which an estimator may compute in another order
+
+
+@contextmanager
+def foreign(what: str, where: str = "") -> Iterator[None]:
+    """Run a plugin's code: any exception but our own is an InputError that says what raised it, and where."""
+    try:
+        yield
+    except AudiosimError:  # its message explains the error
+        raise
+    except Exception as error:
+        raise InputError(f"{what} raises {one_line(error)}{where}") from error
 
 
 def check_estimator(factory: EstimatorFactory, text: str, pool: Pool, rng: np.random.Generator) -> None:
@@ -47,12 +60,8 @@ def check_estimator(factory: EstimatorFactory, text: str, pool: Pool, rng: np.ra
 
 
 def _make(factory: EstimatorFactory, text: str, pool: Pool) -> RelevanceEstimator:
-    try:
+    with foreign("the factory of an estimator"):
         made = factory(pool, text)
-    except AudiosimError:  # its message explains the error in the text or the pool
-        raise
-    except Exception as error:
-        raise InputError(f"the factory of an estimator raises {one_line(error)}") from error
     name, predict = getattr(made, "name", None), getattr(made, "predict", None)
     if not isinstance(name, str) or not name or not callable(predict):
         raise InputError(
@@ -80,13 +89,10 @@ class _Checked:
         """
         given = grades.copy()
         try:
-            belief: object = self.estimator.predict(given)
+            with foreign("predict", f", with {state}"):
+                belief: object = self.estimator.predict(given)
         except InputError as error:
-            raise InputError(f"{self.name}: {error}") from None
-        except AudiosimError:
-            raise
-        except Exception as error:
-            raise InputError(f"{self.name}: predict raises {one_line(error)}, with {state}") from error
+            raise InputError(f"{self.name}: {error}") from error.__cause__
         if not np.array_equal(given, grades, equal_nan=True):
             raise InputError(f"{self.name}: predict changes the grades passed to it")
         if not isinstance(belief, Belief):

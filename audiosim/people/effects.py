@@ -25,9 +25,6 @@ from audiosim.stats.arrays import Array, Integers
 # Effect of each assessor on a ranking: the ranking with and without their judgments.
 
 
-MOST_EFFECTS = 30  # most people left out one by one, starting with the most active: each case is learned anew
-
-
 @dataclass(frozen=True, eq=False)
 class JudgeEffect(Result):
     """Effect of one person's judgments on a ranking.

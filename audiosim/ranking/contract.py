@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from audiosim.collection.values import BINARY, BROAD, FINE, Judgment, Scale
-from audiosim.errors import AudiosimError, InputError
+from audiosim.errors import InputError
+from audiosim.joint.contract import foreign
 from audiosim.joint.estimators import uniform
 from audiosim.measures.lists import discounted, gain_of, share_of
 from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue, as_defined, score
@@ -113,12 +114,8 @@ class _Checked:
     def score(self, grades: Array, judged: Array) -> Array:
         """Score by the measure, if it is well-formed."""
         given = grades.copy(), judged.copy()
-        try:
+        with foreign(f"{self._label}: score", f", for grades {grades.shape} and judged {judged.shape}"):
             found: object = as_defined(self.measure, self.scale, *given)
-        except Exception as error:
-            raise InputError(
-                f"{self._label}: score raises {one_line(error)}, for grades {grades.shape} and judged {judged.shape}"
-            ) from error
         if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(given, (grades, judged), strict=True)):
             raise InputError(f"{self._label}: score changes the arrays passed to it")
         if not isinstance(found, np.ndarray | np.generic) or not np.issubdtype(found.dtype, np.float64):
@@ -242,10 +239,8 @@ def check_selection_rule(factory: SelectionRuleFactory, expected: ExpectedScores
 def _weights(tried: SelectionRule, expected: ExpectedScores, grades: Array) -> Array:
     belief = uniform(expected.pool).predict(grades)
     ranking = rank(expected, "uniform", expected.scores(belief), int(belief.judged.sum()))
-    try:
+    with foreign(f"selection rule {tried.name}: weights"):
         weights: object = tried.weights(belief, ranking)
-    except Exception as error:
-        raise InputError(f"selection rule {tried.name}: weights raises {one_line(error)}") from error
     if not isinstance(weights, np.ndarray) or weights.shape != grades.shape:
         found = getattr(weights, "shape", type(weights).__name__)
         raise InputError(f"selection rule {tried.name}: weights must be an array of {len(grades)}, got {found}")
@@ -282,25 +277,17 @@ def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores
 
 
 def _parsed(definition: StoppingDefinition, text: str) -> StoppingRule:
-    try:
+    with foreign(f"stopping rule {definition.name}: {text}"):
         rule: object = definition.rule(text)
-    except AudiosimError:
-        raise
-    except Exception as error:
-        raise InputError(f"stopping rule {definition.name}: {text} raises {one_line(error)}") from error
     if not isinstance(rule, StoppingRule):
         raise InputError(f"stopping rule {definition.name} must have level and reached, got {type(rule).__name__}")
     return rule
 
 
 def _asked(tried: StoppingRule, name: str, state: Selection) -> tuple[float, bool]:
-    try:
+    with foreign(f"stopping rule {name}:"):
         level: object = tried.level(state)
         reached: object = tried.reached(state)
-    except AudiosimError:
-        raise
-    except Exception as error:
-        raise InputError(f"stopping rule {name}: raises {one_line(error)}") from error
     if not isinstance(level, float | int | np.floating | np.integer) or not np.isfinite(level):
         raise InputError(f"stopping rule {name}: level must be a finite number, got {level!r}")
     if not isinstance(reached, bool | np.bool_):

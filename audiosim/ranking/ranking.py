@@ -295,11 +295,6 @@ class Ranking(Result):
         return None if self.draws is None else np.sqrt(self.scores.variance / self.draws)
 
     @property
-    def expected_error(self) -> float:
-        """Mean over the systems of the expected absolute error of a score: sqrt(2 / pi) sqrt(Var), for a normal one."""
-        return float(np.sqrt(2 / np.pi) * np.sqrt(self.scores.variance).mean())
-
-    @property
     def basis(self) -> str | int:
         """Basis of the scores: PREDICTED if nothing is judged, else the number of judged pairs."""
         return self.judged or PREDICTED

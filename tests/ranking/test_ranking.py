@@ -142,16 +142,6 @@ def test_intervals_are_cut_where_scores_end():
         assert low == pytest.approx([0.95 - half, 0, 7 - half])
 
 
-@pytest.mark.slow
-def test_the_expected_error_is_that_of_a_half_normal():
-    spread = np.sqrt(np.diagonal(SCORES.covariance))
-    assert ranking_of().expected_error == pytest.approx(stats.halfnorm(scale=spread).mean().mean(), rel=1e-12)
-    integrated = [
-        stats.norm(loc=mean, scale=s).expect(lambda x, m=mean: abs(x - m)) for mean, s in zip(MEAN, spread, strict=True)
-    ]
-    assert ranking_of().expected_error == pytest.approx(np.mean(integrated), rel=1e-7)
-
-
 def test_the_error_of_simulated_scores_is_that_of_a_mean_of_draws():
     assert ranking_of().errors is None
     spread = np.sqrt(np.diagonal(SCORES.covariance))
