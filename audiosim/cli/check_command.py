@@ -25,7 +25,7 @@ def check(
 
     `audiosim check my-demo --judgments my-demo/truth.qrels --format json`
     """
-    collection = options.read_collection(folder, judgments, system_from, same_artist, scale, partial=True)
+    collection = options.CollectionOptions(judgments, system_from, same_artist, scale, partial=True).read(folder)
     found = check_collection(collection, folder=folder)
     options.print_result(form, found.to_dict(), found.rows(), lambda: check_view(found))
     if found.problems:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.cli import options
+from audiosim.cli.flattened import flattened
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
 from audiosim.evaluation.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
@@ -30,10 +31,10 @@ OfUnjudged = Annotated[
 ]
 
 
+@flattened
 def evaluate(
     folder: options.CollectionFolder,
     measures: options.Measures = ["CG"],  # noqa: B006, typer copies it
-    judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: options.Complete = False,
     test: Annotated[
@@ -44,7 +45,6 @@ def evaluate(
         ),
     ] = "t",
     resamples: options.Resamples = SAMPLES,
-    scale: options.ScaleName = None,
     users: Annotated[
         int | None,
         typer.Option(help="Report how many of this number of users are satisfied, each with a random query.", min=1),
@@ -62,9 +62,8 @@ def evaluate(
         ),
     ] = False,
     seed: options.Seed = 0,
-    same_artist: options.FromOwnArtist = None,
-    system_from: options.NamedBy = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     aspect: options.AspectName = None,
     jobs: options.Jobs = None,
     scheduler: options.Scheduler = None,
@@ -84,9 +83,7 @@ def evaluate(
     `audiosim evaluate my-demo --judgments my-demo/truth.qrels --fits`
     """
     options.check_scheduler(scheduler, jobs)
-    collection, measures = _judged(
-        options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect), measures, complete
-    )
+    collection, measures = _judged(reading.load(folder, aspect), measures, complete)
     if fits:
         _print_fits(collection, measures, unjudged, seed, form)
         return
@@ -158,6 +155,7 @@ def _print_fits(
     options.print_result(form, rows, rows, lambda: fits_view(found))
 
 
+@flattened
 def report(
     folder: options.CollectionFolder,
     output: Annotated[
@@ -173,10 +171,8 @@ def report(
     model: options.ModelName = None,
     distribution: options.DistributionName = "t",
     about: options.AboutThisKind = None,
-    judgments: options.JudgmentsFile = None,
-    scale: options.ScaleName = None,
-    same_artist: options.FromOwnArtist = None,
-    system_from: options.NamedBy = None,
+    *,
+    reading: options.CollectionOptions,
     success: Annotated[
         float,
         typer.Option(help="Share of satisfied users above which a result list is a success.", min=0, max=1),
@@ -189,7 +185,6 @@ def report(
         bool,
         typer.Option("--pictures", help="Show the queries' recordings as mel spectrograms, by librosa; for a page."),
     ] = False,
-    partial: options.Partial = False,
     aspect: options.AspectName = None,
 ) -> None:
     """Write a report, as one self-contained page or as a bundle to publish.
@@ -208,19 +203,18 @@ def report(
     from audiosim.file_functions import write_report
 
     subject = options.about_of(about, OF_THIS_KIND)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
+    collection = reading.load(folder, aspect)
     options.say_measures(collection, [as_measure(with_cutoff(text, collection.cutoff)) for text in measures])
-    log = judgments if judgments and "://" in judgments else None
     write_report(
         collection, output, measures, model, distribution=distribution, about=subject, success=success,
-        evidence=evidence, pictures=pictures, folder=folder, log=log,
+        evidence=evidence, pictures=pictures, folder=folder, log=reading.log,
     )  # fmt: skip
 
 
+@flattened
 def reliability(
     folder: options.CollectionFolder,
     measures: options.Measures = ["CG"],  # noqa: B006, typer copies it
-    judgments: options.JudgmentsFile = None,
     unjudged: OfUnjudged = "error",
     complete: options.Complete = False,
     assessors: Annotated[
@@ -248,11 +242,9 @@ def reliability(
         int, typer.Option(help="Number of splits for --split-half.", min=1, max=options.MOST_DRAWS)
     ] = 300,
     resamples: options.Resamples = SAMPLES,
-    scale: options.ScaleName = None,
     seed: options.Seed = 0,
-    same_artist: options.FromOwnArtist = None,
-    system_from: options.NamedBy = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     form: options.As = options.Format.table,
 ) -> None:
     """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
@@ -273,9 +265,7 @@ def reliability(
     given = [name for name, wanted in kinds.items() if wanted]
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
-    collection, measures = _judged(
-        options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
-    )
+    collection, measures = _judged(reading.load(folder), measures, complete)
     if assessors:
         found = {text: assessor_reliability(collection, as_measure(text), seed=seed).to_dict() for text in measures}
         _print_studies(form, found, lambda: assessors_view(found))

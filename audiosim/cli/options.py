@@ -216,58 +216,66 @@ class CollectionOptions:
     scale: ScaleName = None
     partial: Partial = False
 
-    def load(self, folder: Path) -> Collection:
-        """The collection of a folder, as `load_collection` reads it."""
-        return load_collection(folder, self.judgments, self.system_from, self.same_artist, self.scale, self.partial)
+    @property
+    def log(self) -> str | None:
+        """Address of the campaign's database that the judgments come from; None if they come from files."""
+        return self.judgments if self.judgments and "://" in self.judgments else None
 
+    def read(self, folder: Path, aspect: str | None = None) -> Collection:
+        """The collection in a folder, by one of its aspects if given."""
+        own, artificial = (None, self.scale) if is_artificial(self.scale) else (self.scale, None)
+        with usage_of("--scale"):
+            as_read = None if own is None else parse_scale(own)
+        collection = Collection.load(
+            folder,
+            None if self.log else self.judgments,
+            scale=as_read,
+            system_from=self.system_from,
+            same_artist=self.same_artist,
+            partial=self.partial,
+        )
+        if self.log:
+            from audiosim.campaign.reader import with_log
 
-def load_collection(
-    folder: Path,
-    judgments: str | None,
-    system_from: SystemFrom | None = None,
-    same_artist: SameArtist | None = None,
-    scale: str | None = None,
-    partial: bool = False,
-    aspect: str | None = None,
-) -> Collection:
-    """The collection in a folder, with judgments from another source if given.
+            collection = with_log(self.log, collection)
+        if aspect is not None:
+            collection = collection.by_aspect(aspect)
+        return on_scale(collection, artificial)
 
-    Prints doubts and guesses on stderr; on a terminal also a line about each file.
-    """
-    collection = read_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
-    say_read(collection)
-    return collection
+    def load(self, folder: Path, aspect: str | None = None) -> Collection:
+        """The same, with doubts and guesses printed on stderr; on a terminal also a line about each file."""
+        collection = self.read(folder, aspect)
+        say_read(collection)
+        return collection
 
+    def open(
+        self, folder: Path, model: str | None, measure: str | int | None, aspect: str | None
+    ) -> "tuple[Collection, Pool, RelevanceEstimator]":
+        """A collection, its pool, and its estimator, trained on the judgments in the same steps as in a campaign.
 
-def read_collection(
-    folder: Path,
-    judgments: str | None,
-    system_from: SystemFrom | None,
-    same_artist: SameArtist | None,
-    scale: str | None,
-    partial: bool,
-    aspect: str | None = None,
-) -> Collection:
-    """Collection in a folder, as `load_collection` reads it, without messages."""
-    own, artificial = (None, scale) if is_artificial(scale) else (scale, None)
-    database = judgments if judgments and "://" in judgments else None
-    with usage_of("--scale"):
-        as_read = None if own is None else parse_scale(own)
-    collection = Collection.load(
-        folder,
-        None if database else judgments,
-        scale=as_read,
-        system_from=system_from,
-        same_artist=same_artist,
-        partial=partial,
-    )
-    if database:
-        from audiosim.campaign.reader import with_log
+        measure  measure, or depth of the pool; without a cutoff, that of the collection
 
-        collection = with_log(database, collection)
-    if aspect is not None:
-        collection = collection.by_aspect(aspect)
-    return on_scale(collection, artificial)
+        Reports on stderr missing metadata of documents, fallbacks of the model, and judgments left unused by the
+        measure.
+        """
+        from audiosim.collection.pool import build_pool
+        from audiosim.joint.estimators import after_judgments, make_estimator
+        from audiosim.joint.posterior import fallbacks_in_words, what_lacks
+        from audiosim.measures.measure import as_measure
+
+        collection = self.load(folder, aspect)
+        cutoff = measure if isinstance(measure, int) else None
+        if isinstance(measure, str):
+            cutoff = (what := as_measure(measure, collection.cutoff)).cutoff
+            say_measures(collection, [what])
+        elif cutoff is not None:
+            say_deep(collection, [cutoff])
+        pool = build_pool(collection, cutoff)
+        estimator = after_judgments(pool, make_estimator(pool, model), collection.judgments)
+        lacks = what_lacks(estimator.predict(pool.spread({})), pool)
+        fallen = fallbacks_in_words(estimator.predict(pool.spread(collection.grades())))
+        sys.stderr.writelines(f"note: {line}\n" for line in (*lacks, *fallen))
+        return collection, pool, estimator
 
 
 def only_complete(collection: Collection, cutoff: int) -> Collection:
@@ -310,43 +318,6 @@ def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
             sys.stderr.write(
                 f"note: the measure's cutoff {cutoff} is deeper than the runs, which have {deepest} results a query\n"
             )
-
-
-def open_collection(
-    folder: Path,
-    model: str | None,
-    judgments: str | None,
-    measure: str | int | None,
-    system_from: SystemFrom | None = None,
-    same_artist: SameArtist | None = None,
-    scale: str | None = None,
-    partial: bool = False,
-    aspect: str | None = None,
-) -> "tuple[Collection, Pool, RelevanceEstimator]":
-    """A collection, its pool, and its estimator, trained on the judgments in the same steps as in a campaign.
-
-    measure  measure, or depth of the pool; without a cutoff, that of the collection
-
-    Reports on stderr missing metadata of documents, fallbacks of the model, and judgments left unused by the measure.
-    """
-    from audiosim.collection.pool import build_pool
-    from audiosim.joint.estimators import after_judgments, make_estimator
-    from audiosim.joint.posterior import fallbacks_in_words, what_lacks
-    from audiosim.measures.measure import as_measure
-
-    collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
-    cutoff = measure if isinstance(measure, int) else None
-    if isinstance(measure, str):
-        cutoff = (what := as_measure(measure, collection.cutoff)).cutoff
-        say_measures(collection, [what])
-    elif cutoff is not None:
-        say_deep(collection, [cutoff])
-    pool = build_pool(collection, cutoff)
-    estimator = after_judgments(pool, make_estimator(pool, model), collection.judgments)
-    lacks = what_lacks(estimator.predict(pool.spread({})), pool)
-    fallen = fallbacks_in_words(estimator.predict(pool.spread(collection.grades())))
-    sys.stderr.writelines(f"note: {line}\n" for line in (*lacks, *fallen))
-    return collection, pool, estimator
 
 
 def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -131,7 +132,8 @@ def judges(
     `audiosim judges my-demo --judgments my-demo/truth.qrels --format json`
     """
     subject = options.about_of(about)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
+    reading = options.CollectionOptions(judgments, system_from, same_artist, scale)
+    collection = reading.load(folder)
     what = as_measure(measure, collection.cutoff)
     options.say_measures(collection, [what])
     pool = build_pool(collection, what.cutoff)
@@ -139,16 +141,14 @@ def judges(
     if name is not None:
         if set_aside is not None and take_back is not None:
             raise typer.BadParameter("one person at a time", param_hint="--set-aside and --take-back")
-        log = judgments if judgments and "://" in judgments else None
+        log = reading.log
         if yes and log is None:
             raise typer.BadParameter(
                 "expected --judgments with the database of a campaign; for judgments in files, add this line "
                 f"to collection.toml: set_aside = {json.dumps([name], ensure_ascii=False)}",
                 param_hint="--yes",
             )
-        own = (
-            collection if log is None else options.read_collection(folder, None, system_from, same_artist, scale, False)
-        )
+        own = collection if log is None else replace(reading, judgments=None).read(folder)
         everything = _with_those_aside(own, folder, judgments, log, name)
         name = _known_as(name, everything)
         found = judge_effect(expected_scores(what, pool), estimator_of(pool, JOINT), everything, name, about=subject)
@@ -164,7 +164,7 @@ def judges(
         flat = [{**row, "grades": spelled_grades(row), "beyond": spelled_grades(row, "beyond")} for row in rows]
         options.print_result(form, rows, flat, lambda: disagreements_view(rows))
         return
-    records = log_in(judgments, collection) if judgments and "://" in judgments else []
+    records = [] if reading.log is None else log_in(reading.log, collection)
     placed = placed_grades(records, collection.scale)
     reports = Judges.of(build_pool(collection), collection.judgments, collection.comparisons, placed)
     if order_effects:

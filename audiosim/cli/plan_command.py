@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from audiosim.cli import options
+from audiosim.cli.flattened import flattened
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import as_measure
 from audiosim.report.rank import effort_view
@@ -13,6 +14,7 @@ from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS
 from audiosim.stats.threads import one_thread
 
 
+@flattened
 def plan(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
@@ -34,12 +36,9 @@ def plan(
     scheduler: options.Scheduler = None,
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
-    judgments: options.JudgmentsFile = None,
     seed: options.Seed = 0,
-    same_artist: options.FromOwnArtist = None,
-    system_from: options.NamedBy = None,
-    scale: options.ScaleName = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
@@ -54,7 +53,7 @@ def plan(
     On a cluster: `audiosim plan my-demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
     subject = options.about_of(about)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
+    collection = reading.load(folder, aspect)
     what = as_measure(measure, collection.cutoff)
     options.say_measures(collection, [what])
     options.check_scheduler(scheduler, jobs)

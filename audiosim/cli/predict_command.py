@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from audiosim.cli import options
+from audiosim.cli.flattened import flattened
 from audiosim.collection.collection import Collection
 from audiosim.collection.evidence import is_feature_file
 from audiosim.collection.pool import Pool, build_pool
@@ -33,6 +34,7 @@ ROW_GROUP = 100_000  # rows per row group of a Parquet file
 LINES_AT_ONCE = 10_000  # lines of csv
 
 
+@flattened
 def predict(
     folder: Annotated[
         Path,
@@ -44,7 +46,6 @@ def predict(
         ),
     ],
     model: options.ModelName = None,
-    judgments: options.JudgmentsFile = None,
     cutoff: Annotated[
         int | None, typer.Option(help="Depth of the pool. Default: the collection's cutoff.", min=1)
     ] = None,
@@ -56,10 +57,8 @@ def predict(
             "no system needs to have retrieved them.",
         ),
     ] = None,
-    system_from: options.NamedBy = None,
-    same_artist: options.FromOwnArtist = None,
-    scale: options.ScaleName = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     aspect: options.AspectName = None,
     draws: Annotated[
         int | None,
@@ -115,19 +114,17 @@ def predict(
     _check_written(form, draws, output, pairs, scheduler)
     if is_feature_file(folder):
         _check_rows(
-            judgments=judgments, cutoff=cutoff, pairs=pairs, system_from=system_from, same_artist=same_artist,
-            partial=partial, aspect=aspect, scheduler=scheduler,
+            judgments=reading.judgments, cutoff=cutoff, pairs=pairs, system_from=reading.system_from,
+            same_artist=reading.same_artist, partial=reading.partial, aspect=aspect, scheduler=scheduler,
         )  # fmt: skip
-        _write_rows(folder, model, scale, form, output)
+        _write_rows(folder, model, reading.scale, form, output)
         return
     if scheduler is not None:
-        collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
+        collection = reading.load(folder, aspect)
         _write_found(_elsewhere(collection, cutoff, model, pairs, scheduler), form, output)
         return
     with one_thread():  # as on a cluster, so that all digits are the same
-        collection, pool, estimator = options.open_collection(
-            folder, model, judgments, cutoff, system_from, same_artist, scale, partial, aspect
-        )
+        collection, pool, estimator = reading.open(folder, model, cutoff, aspect)
         if pairs is not None:
             wanted = options.known_pairs(pairs, collection)
             _print_found(predict_pairs(wanted, collection, pool, model), form)

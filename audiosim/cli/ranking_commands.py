@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audiosim.cli import options
+from audiosim.cli.flattened import flattened
 from audiosim.collection.collection import Collection
 from audiosim.functions import NextPairs, start_loop
 from audiosim.measures.measure import as_measure
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 PAIRS = 20  # default number of pairs that `next` lists
 
 
+@flattened
 def estimate(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
     measure: options.MeasureName = "CG",
-    judgments: options.JudgmentsFile = None,
     ideal: options.IdealName = "ordered",
     draws: Annotated[
         int,
@@ -42,10 +43,8 @@ def estimate(
     top: Annotated[
         int, typer.Option(metavar="K", help="Print the probability that each system is among the best K.", min=1)
     ] = TOP,
-    system_from: options.NamedBy = None,
-    same_artist: options.FromOwnArtist = None,
-    scale: options.ScaleName = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
@@ -61,22 +60,20 @@ def estimate(
     Example: `audiosim estimate my-demo --measure nDCG@5`
     """
     subject = options.about_of(about)
-    collection, pool, estimator = options.open_collection(
-        folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
-    )
+    collection, pool, estimator = reading.open(folder, model, measure, aspect)
     what = as_measure(measure, pool.cutoff)
     verdicts = verdicts_on(collection, estimator, expected_scores(what, pool, ideal, draws), distribution, top, subject)
     value = verdicts.to_dict()
     options.print_result(form, value, value["systems"], lambda: ranking_view(verdicts.ranking, verdicts))
 
 
+@flattened
 def compare(
     folder: options.CollectionFolder,
     a: Annotated[str, typer.Argument(metavar="A", help="One system.", show_default=False)],
     b: Annotated[str, typer.Argument(metavar="B", help="The system to compare it with.", show_default=False)],
     model: options.ModelName = None,
     measure: options.MeasureName = "CG",
-    judgments: options.JudgmentsFile = None,
     confidence: Annotated[
         float, typer.Option(help="Confidence required for a verdict, and level of the interval.")
     ] = 0.95,
@@ -89,10 +86,8 @@ def compare(
     ] = None,
     distribution: options.DistributionName = "t",
     about: options.AboutThisKind = None,
-    scale: options.ScaleName = None,
-    same_artist: options.FromOwnArtist = None,
-    system_from: options.NamedBy = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
@@ -115,9 +110,7 @@ def compare(
         check_level(confidence)
     with options.usage_of("--fail-unless"):
         condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
-    collection, pool, estimator = options.open_collection(
-        folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
-    )
+    collection, pool, estimator = reading.open(folder, model, measure, aspect)
     what = as_measure(measure, pool.cutoff)
     with options.usage_of("A and B"):
         check_two(pool.systems, a, b)
@@ -139,6 +132,7 @@ def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dic
     return value | said, [row | said]
 
 
+@flattened
 def next_pairs(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
@@ -164,11 +158,8 @@ def next_pairs(
     ] = "",
     seed: options.Seed = 0,
     distribution: options.DistributionName = "t",
-    judgments: options.JudgmentsFile = None,
-    system_from: options.NamedBy = None,
-    same_artist: options.FromOwnArtist = None,
-    scale: options.ScaleName = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
@@ -184,15 +175,13 @@ def next_pairs(
     if kinds and (by_query or count is not None):
         given = "--by-query" if by_query else "--count"
         raise typer.BadParameter("does nothing with --kinds, which shows the best of each kind", param_hint=given)
-    collection, pool, estimator = options.open_collection(
-        folder, model, judgments, measure, system_from, same_artist, scale, partial, aspect
-    )
+    collection, pool, estimator = reading.open(folder, model, measure, aspect)
     what = as_measure(measure, pool.cutoff)
     selection = start_loop(
         pool, estimator, what, collection.judgments, selection_rule=selection_rule, seed=seed, distribution=distribution
     )
     if kinds:
-        found = _kinds(selection, collection, judgments, assessor)
+        found = _kinds(selection, collection, reading.judgments, assessor)
         flat = [one.flat_row() for one in found]
         options.print_result(form, [one.row() for one in found], flat, lambda: rows_view(flat))
         return

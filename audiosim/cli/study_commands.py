@@ -81,7 +81,7 @@ def satisfaction(
     """
     read = read_answers(answers, scale)
     artificial = prior_scale or (scale if scale and scale not in SCALES else None)
-    past = [options.load_collection(folder, None, scale=artificial) for folder in prior or ()]
+    past = [options.CollectionOptions(scale=artificial).load(folder) for folder in prior or ()]
     found = {measure: preferences(read, as_measure(measure)) for measure in measures}
     noticed = {measure: noticeable_differences(one, past, agreeing).to_dict() for measure, one in found.items() if past}
     rows: list[dict[str, Any]] = [
@@ -126,7 +126,7 @@ def sample_study(
     """
     from audiosim.file_functions import sample_study as choose_examples
 
-    collection = options.load_collection(folder, judgments, system_from, same_artist, partial=partial)
+    collection = options.CollectionOptions(judgments, system_from, same_artist, partial=partial).load(folder)
     found = choose_examples(collection, output, measures, scales or (), wanted, cutoff, seed=seed)
     options.print_result(form, found.to_dict(), found.rows(), lambda: examples_view(found, output))
 
@@ -190,7 +190,7 @@ def serve_study(
 
     invited = None if people is None else read_invited(people)
     study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))
-    collection = options.load_collection(folder, "none")
+    collection = options.CollectionOptions("none").load(folder)
     show = webbrowser.open if open_page else None
     run_study(collection, folder, study, log, sounds or (), completion_code, host, port, show, invited)
 

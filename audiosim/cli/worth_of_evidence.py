@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from audiosim.cli import options
+from audiosim.cli.flattened import flattened
 from audiosim.measures.measure import as_measure
 from audiosim.report.rank import rows_view
 from audiosim.report.screen import progress
@@ -12,6 +13,7 @@ from audiosim.simulation.worth import worth as worth_of
 from audiosim.training.plan import parse_shares
 
 
+@flattened
 def worth(
     folder: options.CollectionFolder,
     measure: options.MeasureName = "CG",
@@ -25,12 +27,9 @@ def worth(
     replays: Annotated[
         bool, typer.Option("--replays/--no-replays", help="Also replay campaigns, which takes minutes.")
     ] = True,
-    judgments: options.JudgmentsFile = None,
     seed: options.Seed = 0,
-    same_artist: options.FromOwnArtist = None,
-    system_from: options.NamedBy = None,
-    scale: options.ScaleName = None,
-    partial: options.Partial = False,
+    *,
+    reading: options.CollectionOptions,
     jobs: options.Jobs = None,
     scheduler: options.Scheduler = None,
     form: options.As = options.Format.table,
@@ -46,7 +45,7 @@ def worth(
     """
     options.check_scheduler(scheduler, jobs)
     shares = parse_shares(judged)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    collection = reading.load(folder)
     what = as_measure(measure, collection.cutoff)
     options.say_measures(collection, [what])
     with progress("leaving out") as show:
