@@ -36,6 +36,14 @@ def parse_address(text: str) -> tuple[str, str | None, str | None]:
     return root, None if named is None else unquote(named), query.get("model")
 
 
+def collection_address(text: str) -> tuple[str, str]:
+    """Root of the service, and name of the collection, in an address that must have one."""
+    root, collection, _ = parse_address(text)
+    if collection is None:
+        raise InputError(f"{text}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    return root, collection
+
+
 def path_of(collection: str, *more: str) -> str:
     """Path of a collection of a service, or a path below it."""
     return "/".join([COLLECTIONS, quote(collection, safe=""), *more])

@@ -6,7 +6,6 @@ import msgspec
 import typer
 
 from audiosim.cli.options import As, Format, print_result
-from audiosim.errors import InputError
 from audiosim.report.rank import rows_view
 
 
@@ -38,11 +37,9 @@ def adjudicate(
     `audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo q01 d027 carol`
     """
     from audiosim.service.client import Client
-    from audiosim.service.transport import parse_address
+    from audiosim.service.transport import collection_address
 
-    root, collection, _ = parse_address(service)
-    if collection is None:
-        raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    root, collection = collection_address(service)
     if query is not None and (document is None or assessor is None):
         raise typer.BadParameter("expected QUERY DOCUMENT ASSESSOR, or none of them", param_hint="QUERY")
     with Client(root) as client:

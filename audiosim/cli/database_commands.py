@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from audiosim.cli.options import As, Format, print_result
-from audiosim.errors import InputError
 from audiosim.report.rank import rows_view
 from audiosim.tables.text import whole_text
 
@@ -140,11 +139,9 @@ def import_judgments(
     from audiosim.collection.kinds import has_comparisons, nameless
     from audiosim.report.screen import progress
     from audiosim.service.client import Client
-    from audiosim.service.transport import parse_address
+    from audiosim.service.transport import collection_address
 
-    root, collection, _ = parse_address(service)
-    if collection is None:
-        raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    root, collection = collection_address(service)
     text = nameless(judgments.name, whole_text(judgments).encode())
     kind = "comparisons" if has_comparisons(text) else "judgments"
     with Client(root) as client, progress(kind) as show:

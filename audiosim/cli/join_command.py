@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.cli.options import As, Format, Partial, print_result
-from audiosim.errors import InputError
 from audiosim.report.rank import rows_view
 from audiosim.tables.text import whole_text
 
@@ -63,11 +62,9 @@ def _sent(url: str, path: Path, system: str | None, team: str | None, replace: b
     import msgspec
 
     from audiosim.service.client import Client
-    from audiosim.service.transport import parse_address
+    from audiosim.service.transport import collection_address
 
-    root, collection, _ = parse_address(url)
-    if collection is None:
-        raise InputError(f"{url}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    root, collection = collection_address(url)
     text = whole_text(path)
     with Client(root) as client:
         sent = client.add_runs(collection, text, system=system, team=team, replace=replace, partial=partial)

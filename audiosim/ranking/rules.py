@@ -1,5 +1,6 @@
 """Selection rules: weights of the pairs of a pool by the expected information of their judgments."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -180,7 +181,21 @@ class VarianceOfScores:
         return np.asarray(self._retrieved @ ranking.scores.variance)
 
 
-class DoubtAboutDifferences:
+class _ByInformation(ABC):
+    """A rule whose weights are the information of judgments on the scores, from their covariances with the gains."""
+
+    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
+        self._expected = expected
+
+    @abstractmethod
+    def values(self, belief: Belief, ranking: Ranking) -> PairValues:
+        """The parts of the weights, which `next` shows in words."""
+
+    def weights(self, belief: Belief, ranking: Ranking) -> Array:
+        return self.values(belief, ranking).weights()
+
+
+class DoubtAboutDifferences(_ByInformation):
     """Expected decrease, by a judgment, of the doubt about the order of two systems, summed over all pairs of systems.
 
         w_d = 1 / Var[G_d] sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
@@ -192,12 +207,6 @@ class DoubtAboutDifferences:
     """
 
     name = "doubts"
-
-    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
-        self._expected = expected
-
-    def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        return self.values(belief, ranking).weights()
 
     def values(self, belief: Belief, ranking: Ranking) -> PairValues:
         gains = self._expected.gains(belief)
@@ -217,7 +226,7 @@ class DoubtAboutDifferences:
         return _over(squared_differences(across, weights + weights.T), variance)
 
 
-class DrawnByDoubt:
+class DrawnByDoubt(_ByInformation):
     """Pairs drawn at random, mostly with probabilities in proportion to `doubts`.
 
         w_d / e_d,   e_d drawn once from the exponential distribution
@@ -233,12 +242,10 @@ class DrawnByDoubt:
     name = "drawn"
 
     def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
-        self._expected, self._doubts = expected, DoubtAboutDifferences(expected)
+        super().__init__(expected)
+        self._doubts = DoubtAboutDifferences(expected)
         # Drawn once, not per request: a request without an answer changes nothing, and the seed reproduces the order.
         self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
-
-    def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        return self.values(belief, ranking).weights()
 
     def values(self, belief: Belief, ranking: Ranking) -> PairValues:
         gains = self._expected.gains(belief)
@@ -255,7 +262,7 @@ class DrawnByDoubt:
         return self._doubts.of(across, variance, ranking)
 
 
-class DoubtAboutScores:
+class DoubtAboutScores(_ByInformation):
     """Decrease, by a judgment, of the sum of the variances of the systems' scores.
 
         w_d = 1 / Var[G_d] sum over systems a of C_ad^2
@@ -264,12 +271,6 @@ class DoubtAboutScores:
     """
 
     name = "variances"
-
-    def __init__(self, expected: ExpectedScores, _: int = 0) -> None:
-        self._expected = expected
-
-    def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        return self.values(belief, ranking).weights()
 
     def values(self, belief: Belief, ranking: Ranking) -> PairValues:
         gains = self._expected.gains(belief)
