@@ -3,6 +3,11 @@
 Each campaign has a header line with the number and the digest of its last event, then its events, each with its digest.
 The models that services keep beside the campaigns follow, each in a line with its digest. The last line of the file
 counts all events, so that a truncated file is recognised.
+
+Some people may be left unnamed: their answers stand under random names, and their own words are removed. A line keeps
+its number, so that references to it remain correct. From the first changed line on, all digests differ: it is another
+log, for another database. Keys of lines by or about these people become hashes, because clients choose keys. Texts by
+other people are kept, whatever they contain: `texts_naming` finds those with a name.
 """
 
 import hashlib
@@ -23,15 +28,6 @@ from audiosim.campaign.store import FIRST, link
 from audiosim.campaign.tables import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
 from audiosim.errors import FormatError, InputError
 from audiosim.results.value import Value
-
-# Logs without some people's names: their answers stand under random names, and their own words are removed.
-#
-# A line keeps its number, so that references to it remain correct. From the first changed line on, all digests
-# differ: it
-# is another log, for another database. Keys of lines by or about these people become hashes, because clients choose
-# keys.
-# Texts by other people are kept, whatever they contain: `texts_naming` finds those with a name.
-
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
 SECRET = secrets.token_bytes(32)  # keeps hashes from being compared with those of guessed keys

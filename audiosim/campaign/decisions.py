@@ -1,7 +1,10 @@
-"""Texts changed by an organiser during a campaign: lines of its log, so that every program shows the same texts.
+"""Decisions of an organiser during a campaign, as lines of its log: disputed pairs, the model, texts.
 
-A line has the new texts of the task under the names of WORDS, or the new `prompt` of a `query`. The scale cannot be
-changed: existing grades keep their meaning.
+- A disputed pair is handed to one person for one more opinion: a lease of a millisecond with the reason ADJUDICATION,
+  which programs without adjudications read as a lease that has ended.
+- The last line that chose a model names the model.
+- A changed text is the same in every program: a line has the new texts of the task under the names of WORDS, or the new
+  `prompt` of a `query`. The scale cannot be changed: existing grades keep their meaning.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,12 +25,6 @@ from audiosim.collection.task import AssessorTask, TaskTable, checked_table, tas
 from audiosim.collection.values import Document, Pair, queries_of
 from audiosim.errors import ClosedError, InputError
 from audiosim.text import did_you_mean
-
-# Adjudications: disputed pairs that an organiser hands to one person for one more opinion.
-#
-# A request is a lease of a millisecond in the log, with the reason ADJUDICATION: programs without adjudications read
-# it as a lease that has ended.
-
 
 ASKED_S = 0.001  # the shortest lease that a log can hold
 

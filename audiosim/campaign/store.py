@@ -1,4 +1,8 @@
-"""Storage of a campaign's log: the Protocol, and a log in memory."""
+"""Storage of a campaign's log: its hash chain, the Protocol, and a log in memory.
+
+Every line carries a digest of itself and of all lines before it, so two logs with the same last digest are the same
+log. If a log still has a known digest at its number, it has only grown; otherwise it was truncated or replaced.
+"""
 
 import hashlib
 import json
@@ -8,13 +12,6 @@ from typing import Protocol
 
 from audiosim.campaign.event import Event
 from audiosim.errors import InputError
-
-# The hash chain of a log: every line carries a digest of itself and of all lines before it.
-#
-# Two logs with the same last digest are the same log. If a log still has a known digest at its number, it has only
-# grown;
-# otherwise it was truncated or replaced.
-
 
 FIRST = ""  # the digest before the first line
 

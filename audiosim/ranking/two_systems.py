@@ -1,4 +1,11 @@
-"""Verdict on two systems: the better one, the difference, and conditions that hold at a stated confidence."""
+"""Verdict on two systems: the better one, the difference, and conditions that hold at a stated confidence.
+
+The order on another sample of queries includes the chance variation of that sample. A difference that stands out among
+many is partly luck and will be smaller on the next sample: regression to the mean. Differences therefore have a prior,
+estimated from all pairs of systems. It is in units of a pair's variation between queries, since systems that retrieve
+similar lists have both small differences and small variation (the g-prior of Zellner 1986, with g by its moments). The
+confidence about queries of this kind has no such prior: with everything judged it is the paired t-test.
+"""
 
 import math
 import re
@@ -16,17 +23,6 @@ from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
     from altair import LayerChart
-
-
-# Order of systems on another sample of queries, including the chance variation of that sample.
-#
-# A difference that stands out among many is partly luck and will be smaller on the next sample: regression to the
-# mean.
-# Differences therefore have a prior, estimated from all pairs of systems. It is in units of a pair's variation
-# between
-# queries, since systems that retrieve similar lists have both small differences and small variation (the g-prior of
-# Zellner 1986, with g by its moments). The confidence about queries of this kind has no such prior: with everything
-# judged it is the paired t-test.
 
 
 def on_another_sample(ranking: Ranking) -> Array:

@@ -40,11 +40,9 @@ if TYPE_CHECKING:
 
 # Gain of further judging for two statements: about the present judges, and about listeners at large.
 #
-# The covariance that further judgments remove does not depend on their grades. With C before and C' after, the
-# expected
-# scores will be normal around the present ones, with covariance C - C'. The expected confidence is the mean over
-# draws of
-# these scores (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
+# The covariance that further judgments remove does not depend on their grades. With C before and C' after, the expected
+# scores will be normal around the present ones, with covariance C - C'. The expected confidence is the mean over draws
+# of these scores (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
 
 
 FURTHER = 100  # number of further judgments

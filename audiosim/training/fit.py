@@ -177,8 +177,7 @@ def _without(terms: tuple[str, ...], term: str) -> tuple[str, ...]:
 
 # A mean model for each pattern of known features, all fitted to the same judgments: fallbacks of a joint model.
 #
-# A pair without an artist may still have a genre. If features of genre, of artist, or of both are unknown, the pair
-# is
+# A pair without an artist may still have a genre. If features of genre, of artist, or of both are unknown, the pair is
 # predicted by a model of the remaining terms, fitted to all rows with these terms.
 
 
