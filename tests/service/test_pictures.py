@@ -96,11 +96,11 @@ def test_what_cannot_be_drawn_is_one_clear_line(client, asked, status, said):
     assert "/heard/" not in answer.json()["detail"]
 
 
-def test_without_matplotlib_the_answer_says_what_to_install(client, monkeypatch):
-    monkeypatch.setattr("audiosim.results.value.has_package", lambda name: name != "matplotlib")
+def test_without_altair_the_answer_says_what_to_install(client, monkeypatch):
+    monkeypatch.setattr("audiosim.results.value.has_package", lambda name: name != "altair")
     answer = client.get(PICTURE, params={"document": "a"})
     assert answer.status_code == 501
-    assert answer.json()["detail"] == "a picture of a recording needs matplotlib: pip install 'audiosim[plots]'"
+    assert answer.json()["detail"] == "a picture of a recording needs altair: pip install 'audiosim[plots]'"
 
 
 def test_pictures_are_for_organisers_alone(app):
