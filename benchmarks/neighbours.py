@@ -285,7 +285,7 @@ def searches(index: AudioIndex, ids: tuple[str, ...], runs: int, figures: Figure
     ):
         times = [both_times(lambda options=options: index.neighbours([ids[17]], 10, **options)) for _ in range(runs)]
         clock, taken = np.median(times, axis=0)
-        figures.add(f"ten nearest, {name}", taken, "s", 0.5, f"{clock:.2f} s by the clock")
+        figures.add(f"ten nearest, {name}", taken, "s", 0.3, f"{clock:.2f} s by the clock")
     clip = AudioIndex.of({"clip": Gaussian(np.zeros(D), 400 * np.eye(D))}, PLAIN)
     figures.add("ten nearest of a new clip, the same", seconds(lambda: index.neighbours_of(clip, 10), runs), "s")
     many = ids[:: max(1, len(ids) // 1000)][:1000]
