@@ -104,7 +104,7 @@ def test_a_collection_made_of_tables_is_served_and_an_error_leaves_nothing_behin
         expected = audiosim.estimate(Collection.from_frames(runs, qrels, scale="0-3", cutoff=5), measure="nDCG@5")
         assert ranking["measure"] == "nDCG@5"
         assert [row["expectation"] for row in ranking["systems"]] == pytest.approx(
-            [row["expectation"] for row in expected.system_rows()], abs=1e-12
+            [row["expectation"] for row in expected.rows()], abs=1e-12
         )
         assert client.post("/v1/collections/mine/next", json={"assessor": "ann"}).status_code == 409  # not opened yet
         assert client.post("/v1/collections/mine/resume").status_code == 201
