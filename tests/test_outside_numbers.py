@@ -8,7 +8,7 @@ from pathlib import Path
 from audiosim.campaign.archive import FORMAT
 from audiosim.campaign.store import FIRST
 from audiosim.sound.parameters import PLAIN
-from audiosim.sound.store import VERSION
+from audiosim.sound.store import RELEASED
 
 HUGE = ("999999", "1000000000", "1000000000000", "9223372036854775808", "1e12", "1e308")
 QUERIES, DOCUMENTS, SYSTEMS = ("q0", "q1", "q2"), tuple(f"d{place}" for place in range(9)), ("A", "B", "C")
@@ -27,7 +27,7 @@ QRELS = table(" ", (), [(q, 0, d, grade) for q, d, grade in JUDGED])
 
 def head(said, dimensions):
     """The head of an index, with {} in the place of 777."""
-    known = {"version": VERSION, "parameters": PLAIN.to_json() | said, "dimensions": dimensions}
+    known = {"version": RELEASED, "parameters": PLAIN.to_json() | said, "dimensions": dimensions}
     return json.dumps(known).replace("777", "{}")
 
 
