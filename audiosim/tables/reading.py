@@ -47,17 +47,22 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
     between spaces, or between tabs if they hold spaces.
     """
     number, text = next(lines)
+    text_of_first = text
     separator, names, head = _header(path, number, text, schema)
     if head is None:
         lines = chain([(number, text)], lines)
     if number == 1 and (large := large_table(path, schema, text, separator, names, head)) is not None:
         return large
-    rows, numbers = [], []
+    rows: list[list[str]] = []
+    numbers: list[int] = []
     for number, text in lines:
         row = split_line(path, number, text, separator)
         if len(row) != len(names):
             row = text.split() if schema.forms and separator == "\t" else row
             if len(row) != len(names):
+                if head is None and len(rows) == 1 and text_of_first.startswith("#"):
+                    problem = f"expected {schema.expected}, from the first line on, found {quoted(text_of_first)}"
+                    raise FormatError(path, numbers[0], problem)
                 raise _ragged(path, number, len(names), len(row), head)
         rows.append(row)
         numbers.append(number)
@@ -80,9 +85,6 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
         cells = [cell.strip() for cell in split_line(path, number, text, separator)]
         check_header(path, number, cells)
         return separator, cells, number
-    if text.startswith("# "):
-        problem = f"expected {schema.expected}, from the first line on, found {quoted(text)}"
-        raise FormatError(path, number, problem)
     fields, words = text.split("\t"), text.split()
     for separator, found in (("\t", fields), (None, words)):
         for form in schema.forms:
