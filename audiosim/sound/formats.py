@@ -55,10 +55,10 @@ def decode_other(
     """
     try:
         with av.open(str(path), options=FILE_ALONE) as container:
-            if not (container.streams.audio and container.streams.audio[0].rate):
+            if not container.streams.audio:
                 return "it has no stream of sound"
             stream = container.streams.audio[0]
-            if stream.codec_context is None or stream.codec_context.format is None:
+            if stream.codec_context is None or stream.codec_context.format is None or not stream.rate:
                 return "the coding of its sound is unknown"
             return _heard(container, stream, check, start, 0.0 if known else SLACK)
     except av.error.FFmpegError as error:
