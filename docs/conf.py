@@ -37,7 +37,7 @@ def charts(_block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str
     """The charts of a block of the gallery: each inline, with its numbers under the pointer, and as a thumbnail."""
     shown = block_vars["example_globals"].setdefault("__shown__", [])
     found = [one for one in block_vars["example_globals"].values() if isinstance(one, altair.TopLevelMixin)]
-    new = [one for one in dict.fromkeys(found) if not any(one is other for other in shown)]
+    new = [one for one in {id(one): one for one in found}.values() if not any(one is other for other in shown)]
     shown += new
     for chart, place in zip(new, block_vars["image_path_iterator"], strict=False):
         chart.save(place)
