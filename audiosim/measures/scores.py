@@ -73,7 +73,7 @@ class Scores:
         table = frame_of(
             [[system, *row] for system, row in zip(self.systems, self.values, strict=True)],
             ["system", *self.queries],
-            "system",
+            ["system"],
         )
         return table.rename_axis("query", axis=1)
 

@@ -31,7 +31,7 @@ def exported(http, tmp_path):
     assert answer.headers["content-type"].startswith("text/tab-separated-values")
     file = tmp_path / "comparisons.tsv"
     file.write_text(answer.text)
-    return read_comparisons(file)
+    return read_comparisons(file) if answer.text.count("\n") > 1 else ()  # a header alone is no table
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_a_file_of_comparisons_is_imported_whole_or_not_at_all_and_exported_as_i
             (f"{header}{lines}{query}\t{b}\t{c}\ta\t\u200b\t\n", "line 4: '\\u200b' is not a name"),
             (f"{header}{lines}{same}{other}", f"line 5: another answer of ann on {a} and {b} for query {query} is on"),
             (f"{header}{lines}{query}\t{b}\t{c}\ta\t\t1000001\n", "line 4: expected seconds from 0 to 1000000"),
-            (header, "the file has no comparisons"),
+            (header, "line 1: the file ends after its header, expected comparisons below it"),
         ]:
             refused = imported(client, app, text)
             assert (refused["status"], refused["written"]) == ("failed", 0)

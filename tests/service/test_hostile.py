@@ -220,5 +220,5 @@ def test_json_of_every_answer_is_strict(http):
 
 
 def test_a_wrong_method_is_told_all_the_right_ones(http):
-    assert http.put("/v1/collections/small/judgments").headers["allow"] == "GET, POST"
+    assert http.put("/v1/collections/small/judgments").headers["allow"] == "GET, HEAD, POST"
     assert http.get(ROWS).headers["allow"] == "POST"
