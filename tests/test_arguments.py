@@ -90,8 +90,8 @@ def test_judgments_of_nothing_retrieved_are_refused(demo, tmp_path):
 def test_pairs_may_be_a_frame(demo):
     frame = pd.DataFrame({"docno": ["d044", "d070"], "qid": ["q03", "q01"]})
     assert (
-        audiosim.predict(demo, "mout", pairs=frame).rows
-        == audiosim.predict(demo, "mout", pairs=[("q03", "d044"), ("q01", "d070")]).rows
+        audiosim.predict(demo, "mout", pairs=frame).rows()
+        == audiosim.predict(demo, "mout", pairs=[("q03", "d044"), ("q01", "d070")]).rows()
     )
 
 

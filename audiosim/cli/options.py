@@ -294,9 +294,11 @@ def say_read(collection: Collection) -> None:
     has a line too.
     """
     everything = sys.stderr.isatty()
-    sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if everything or one.doubtful)
+    read = [one.line for one in collection.readings if everything or one.doubtful]
     found = inspect(collection)
-    sys.stderr.writelines(f"note: {line}\n" for line in (*collection.guesses, *found.problems, *found.notes))
+    problems = [line for line in found.problems if line not in read]
+    sys.stderr.writelines(f"read: {line}\n" for line in read)
+    sys.stderr.writelines(f"note: {line}\n" for line in (*collection.guesses, *problems, *found.notes))
 
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import RunFacts, common_queries, run_facts, run_notes, run_problems, spelling_problems
+from audiosim.collection.kinds import is_nameless
 from audiosim.collection.values import (
     CodedJudgments,
     Judgment,
@@ -24,6 +25,7 @@ from audiosim.collection.values import (
 )
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.text import counted
 
 # The completely judged part of a collection: systems and queries with rankings judged down to a cutoff.
 
@@ -315,8 +317,21 @@ def inspect(collection: Collection) -> Inspection:
         *encoding_problems(_names(collection, results)),
     )
     unanswered = unanswered_notes(collection.judgments, collection.query_documents, runs)
-    slips = (*value_notes("genre", genres), *value_notes("artist", artists))
+    named = [artist for artist in artists if artist and not is_nameless(artist)]
+    slips = (*value_notes("genre", genres), *value_notes("artist", named), *nameless_notes(artists))
     return Inspection(facts, queries, problems, (*run_notes(facts, queries), *unanswered, *slips))
+
+
+def nameless_notes(artists: Iterable[str | None]) -> list[str]:
+    """A sentence on words such as "Various Artists", which models take for one artist."""
+    found = Counter(artist for artist in artists if artist and is_nameless(artist))
+    if not found:
+        return []
+    written = ", ".join(f'"{name}"' for name in sorted(found))
+    return [
+        f"artist: {counted(found.total(), 'document has', 'documents have')} {written}, which models take for one "
+        f"artist; write not_artists = [{written}] to collection.toml for unknown ones"
+    ]
 
 
 def _genres(collection: Collection) -> dict[str, str]:

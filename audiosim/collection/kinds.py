@@ -175,13 +175,22 @@ def artist_of(documents: Mapping[str, Document], document: str, not_artists: Col
     not_artists  further values that do not name an artist
     """
     artist = documents[document].artist if document in documents else None
-    return None if artist is None or artist in not_artists or artist.casefold() in NAMELESS else artist
+    return None if artist in not_artists else artist
+
+
+def is_nameless(artist: str) -> bool:
+    """True for words that taggers write where they know no artist, such as "Various Artists"."""
+    return artist.casefold() in NAMELESS
 
 
 def known_artists(documents: Mapping[str, Document], not_artists: Collection[str]) -> dict[str, str]:
-    """The artist of each document that has one."""
+    """The artist of each document that has one, without the words for several or unknown ones.
+
+    The published models, and the printed figures for MIREX, take such words for an artist; two recordings with them
+    are still not by the same one.
+    """
     artists = {document: artist_of(documents, document, not_artists) for document in documents}
-    return {document: artist for document, artist in artists.items() if artist}
+    return {document: artist for document, artist in artists.items() if artist and not is_nameless(artist)}
 
 
 # Comparisons: which of two documents is more relevant to a query, or neither.

@@ -42,7 +42,7 @@ def picture_of_signal(signal: decode.Signal) -> bytes:
     need(*NEEDED)
     import vl_convert
 
-    chart = _drawn(signal, max(HOP, len(signal.samples) // FRAMES), 320, 130)
+    chart = _drawn(signal, max(HOP, len(signal.samples) // FRAMES), 320, 131)
     picture: bytes = vl_convert.vegalite_to_jpeg(chart.to_dict(), quality=70)
     return picture
 
@@ -65,8 +65,9 @@ def _drawn(signal: decode.Signal, hop: int, width: int, height: int) -> "alt.Lay
     seconds, highest = len(signal.samples) / signal.rate_hz, float(librosa.hz_to_mel(signal.rate_hz / 2))
     ticks = {round(float(librosa.hz_to_mel(hz)), 3): f"{hz:,}" for hz in TICKS_HZ if hz <= signal.rate_hz / 2}
     named = alt.Axis(
-        values=list(ticks), labelExpr=f"{list(ticks.values())}[indexof({list(ticks)}, datum.value)]", grid=False
-    )
+        values=list(ticks), labelExpr=f"{list(ticks.values())}[indexof({list(ticks)}, datum.value)]", grid=False,
+        minExtent=36, maxExtent=36,  # so that every picture is as wide
+    )  # fmt: skip
     data = alt.Data(values=[{"image": f"data:image/png;base64,{b64encode(_png(1 + levels / RANGE_DB)).decode()}"}])
     image = alt.Chart(data).mark_image(width=width, height=height, aspect=False, align="left", baseline="top")
     corners = alt.Chart(alt.Data(values=[{"time": 0.0, "mel": 0.0}, {"time": seconds, "mel": highest}]))

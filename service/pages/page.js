@@ -60,7 +60,7 @@ export function saysScrolling(frame) {
 export function saveFile(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   element("a", { href: address, download: name }).click();
-  URL.revokeObjectURL(address);
+  setTimeout(() => URL.revokeObjectURL(address), 60_000); // at once, some browsers would find nothing to save
 }
 
 /** Two texts in the room of the longer one, so that a button is as wide with either; `show` chooses the first or the

@@ -80,7 +80,7 @@ FULL = {
     "systems.tsv": "system\tteam\nS\tT\nnot here\tU\n",
     "runs.trec": RUN,
     "judgments.csv": "query,document,broad,assessor\nq,a,2,ann\n",
-    "collection.toml": 'name = "Small"\nscale = "broad"\ncutoff = 1\nnot_artists = ["several"]\n',
+    "collection.toml": 'name = "Small"\nscale = "broad"\ncutoff = 1\nnot_artists = ["Various Artists"]\n',
 }
 
 

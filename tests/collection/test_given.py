@@ -102,7 +102,8 @@ def test_a_collection_shows_its_systems():
     assert table.loc["B"].tolist() == ["B", 1, 2, 0.5]
     assert "2 judged" in made._repr_html_()
     assert "<table" in made._repr_html_()
-    assert [bar.get_width() for bar in made.plot().patches] == [0.5, 0.5]
+    bars = made.plot().to_dict()["data"]["values"]
+    assert [bar["value"] for bar in bars] == [0.5, 0.5]
 
 
 def test_check_says_what_it_takes(runs):

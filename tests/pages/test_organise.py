@@ -730,10 +730,18 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
 
 def saved(page, table, kind):
     """A table's file, as its button saves it."""
+    page.wait_for_timeout(120)  # Chromium saves at most ten files a second
     with page.expect_download() as waiting:
         page.locator(f"#{table}-files button", has_text=kind).click()
     assert waiting.value.suggested_filename.endswith(f"-{table}.{kind.lower()}")
     return Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+def counts_agree(page, table, identifier):
+    """True if both files of a table have as many records as it has rows; it may be drawn anew meanwhile."""
+    listed = json.loads(saved(page, identifier, "JSON"))
+    spelled = list(csv.DictReader(io.StringIO(saved(page, identifier, "CSV"))))
+    return len(listed) == len(spelled) == table.locator("tbody tr").count() > 0
 
 
 def test_every_table_is_saved_as_csv_and_json_and_the_address_keeps_its_order(browse, campaign):
@@ -750,10 +758,8 @@ def test_every_table_is_saved_as_csv_and_json_and_the_address_keeps_its_order(br
             identifier = table.get_attribute("id")
             if identifier == "pairs":
                 continue  # a matrix; its file lists the pairs
-            rows = table.locator("tbody tr").count()
-            assert rows
-            listed = json.loads(saved(page, identifier, "JSON"))
-            assert len(listed) == len(list(csv.DictReader(io.StringIO(saved(page, identifier, "CSV"))))) == rows
+            table.locator("tbody tr").first.wait_for()
+            wait_until(page, lambda table=table, identifier=identifier: counts_agree(page, table, identifier))
             for place, head in enumerate(table.locator("th[data-by]").all()):
                 if not head.is_visible():
                     continue  # a column that says nothing here

@@ -9,6 +9,7 @@ from scipy import integrate, stats
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.joint.estimators import JOINT, estimator_of
+from audiosim.joint.people import PanelModels, People
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import About
@@ -67,7 +68,9 @@ def test_the_widths_to_come_are_those_stated_once_the_judgments_are_there(pool):
         people = after.stated_belief.people
         kept = selection.stated_belief.people.model
         for who, width in (("panel", row.panel_width), ("listeners", row.listeners_width)):
-            belief = after.stated_belief.heard(replace(people, model_of=lambda _, kept=kept: kept)).about(who)
+            belief = after.stated_belief.heard(People(people.panel, PanelModels(), lambda _, kept=kept: kept)).about(
+                who
+            )
             variance = expected_scores(CG, pool).scores(belief).variance
             reach = 2 * stats.t.ppf(0.975, len(pool.queries) - 1)
             assert width == pytest.approx(reach * np.sqrt(variance).mean(), rel=1e-6)

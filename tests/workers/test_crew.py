@@ -143,9 +143,10 @@ def gone(pid):
 @pytest.mark.slow
 def test_closing_ends_the_workers_at_once(act):
     tasks = [("pid", None), *[("sleep", 1000)] * 8]
+    before = {process.pid for process in multiprocessing.active_children()}
     with closing(spread(act, tasks, 2, five_minutes, lost)) as results:
         assert next(results) != os.getpid()
-        pids = {process.pid for process in multiprocessing.active_children()}
+        pids = {process.pid for process in multiprocessing.active_children()} - before
         assert len(pids) == 2
     assert all(map(gone, pids))
 
