@@ -17,14 +17,12 @@ router = chapter("health", "")
 
 
 @router.get("/health/live", dependencies=[PUBLIC])
-@router.head("/health/live", dependencies=[PUBLIC], include_in_schema=False)
 async def live() -> HealthOut:
     """Report that the process answers."""
     return HealthOut("alive")
 
 
 @router.get("/health/ready", dependencies=[PUBLIC])
-@router.head("/health/ready", dependencies=[PUBLIC], include_in_schema=False)
 async def ready(
     response: Response,
     caller: CallerDep,
@@ -53,7 +51,7 @@ async def metrics(found: Annotated[Metrics, part(lambda state: state.metrics)]) 
     return Response(found.text(), media_type=MEDIA_TYPE)
 
 
-@router.api_route("/openapi.json", methods=["GET", "HEAD"], dependencies=[PUBLIC], include_in_schema=False)
+@router.get("/openapi.json", dependencies=[PUBLIC], include_in_schema=False)
 def openapi(request: Request) -> JSONResponse:
     """Describe all routes, for programs."""
     return JSONResponse(request.app.openapi())

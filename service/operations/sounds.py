@@ -77,9 +77,6 @@ async def send_sound(
     return sound_response(request, path)
 
 
-router.head("/documents/{document:path}/sound", include_in_schema=False)(send_sound)
-
-
 async def _untagged(path: Path) -> Path:
     """The copy of a sound file without tags; a request that waits for other requests' decoding holds no thread."""
     try:
