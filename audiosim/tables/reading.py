@@ -72,10 +72,15 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
 
 def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | None, Sequence[str], int | None]:
     """The separator (None: white space), the names of the columns, and the line of the header if there is one."""
+    broken = None
     for separator in (*SEPARATORS, None):
         if separator is not None and separator not in text:
             continue
-        cells = [cell.strip() for cell in split_line(path, number, text, separator)]
+        try:
+            cells = [cell.strip() for cell in split_line(path, number, text, separator)]
+        except FormatError as error:  # names by place may hold quotation marks, commas and semicolons
+            broken = error
+            continue
         places = schema.known.union(*schema.forms)
         if schema.is_header(cells) and (separator is not None or (len(cells) > 1 and places.issuperset(cells))):
             check_header(path, number, cells)
@@ -90,6 +95,8 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
         for form in schema.forms:
             if len(form) == len(found):
                 return separator, form, None
+    if broken is not None:
+        raise broken
     hint = columns_hint(text, "spaces or tabs") or _spaces(len(words) > max(map(len, schema.forms)))
     raise FormatError(path, number, f"expected {schema.expected}, found {len(words)} columns{hint}")
 

@@ -95,7 +95,7 @@ POLICY = (
 HEADERS = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
 
 
-@published_pages_router.api_route("/published/{collection}", methods=["GET", "HEAD"])
+@published_pages_router.get("/published/{collection}")
 def latest_publication(collection: str, store: PublicationsDep) -> Response:
     """A redirect to the latest publication of a collection."""
     number = next((one.number for one in store.published(collection) if not one.withdrawn), None)
@@ -104,7 +104,7 @@ def latest_publication(collection: str, store: PublicationsDep) -> Response:
     return RedirectResponse(f"/published/{quote(collection, safe='')}/{number}/")
 
 
-@published_pages_router.api_route("/published/{collection}/{number}/{name:path}", methods=["GET", "HEAD"])
+@published_pages_router.get("/published/{collection}/{number}/{name:path}")
 def published_file(collection: str, number: NumberPath, store: PublicationsDep, name: str) -> Response:
     """The page of a publication, one of its other files, or all files as a zip file."""
     whole = store.content(collection, number)

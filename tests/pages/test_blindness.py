@@ -199,7 +199,7 @@ def reachable():
         (method, route.path)
         for route in app.routes
         if scopes_of(route) & {"assessor", "public"}
-        for method in route.methods
+        for method in route.methods | ({"HEAD"} if "GET" in route.methods else set())
     }
 
 
@@ -240,7 +240,6 @@ def examined(pair, link, token):
             (200, pair["document_sound"], {}),
             (200, pair["query_sound"], {}),
         ],
-        ("HEAD", "/v1/documents/{document:path}/sound"): [(200, pair["document_sound"], {})],
         ("GET", "/v1/documents/{document:path}/peaks"): [(200, pair["document_peaks"], {})],
         ("POST", f"{collection}/next"): [(200, f"{collection}/next", {"count": 2})],
         ("POST", f"{collection}/judgments"): [
@@ -254,8 +253,7 @@ def examined(pair, link, token):
         ("POST", f"{collection}/forget"): [(422, f"{collection}/forget", {})],
         ("DELETE", "/v1/session"): [(200, "/v1/session", {})],
     }
-    heads = [path for method, path in reachable() if method == "HEAD" and ("GET", path) in found]
-    return {("HEAD", path): found["GET", path] for path in heads} | found
+    return found | {("HEAD", path): some for (method, path), some in found.items() if method == "GET"}
 
 
 def ask(http, method, path, body):

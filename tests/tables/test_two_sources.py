@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audiosim.collection.kinds import RUNS, read_judgments, read_pairs, read_runs
@@ -104,6 +104,8 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1,
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(NAMES, NAMES, NUMBERS), min_size=1, max_size=30))
+@example([('"', ";", "0.0")])
+@example([('"a,b', 'c"', "0.0")])
 def test_names_and_numbers_are_those_that_python_reads(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("rows") / "run"
     path.write_text("".join(f"{q} Q0 {d} {n} {score} A\n" for n, (q, d, score) in enumerate(rows)), encoding="utf-8")
