@@ -72,8 +72,7 @@ def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, f
 
         with ThreadPoolExecutor(4) as threads:
             paths = (f"{LARGE}/ranking", f"{LARGE}/campaign", f"{COARSE}/ranking")
-            jobs = [threads.submit(read, path) for path in paths]
-            judge()
+            jobs = [threads.submit(judge), *(threads.submit(read, path) for path in paths)]
 
             def ended():
                 seen.append(http.get(taken.headers["location"]).json())
