@@ -99,12 +99,6 @@ def test_worth_lists_each_piece_of_evidence(run):
     )
 
 
-def test_evidence_is_not_for_a_bundle(run, tmp_path):
-    code, _, err = run("report", DEMO, "--evidence", "-o", tmp_path / "bundle.zip")
-    assert code == 1
-    assert "--evidence is for a page, which ends in .html" in err
-
-
 @pytest.mark.slow
 def test_judges_are_reported_with_intervals_that_hold_what_is_known_of_them(run, tmp_path):
     # For the same pairs, ann grades a quarter of the scale higher than bob: each is off the mean of both by half of

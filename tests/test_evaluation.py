@@ -2,6 +2,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
@@ -15,11 +16,15 @@ from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.satisfaction import published_mapping
 from audiosim.ranking import Selection, confidences
+from audiosim.ranking.about import THESE
 from audiosim.ranking.verdicts import Verdicts
-from audiosim.report.evaluation_page import campaign_page, evaluation_page
+from audiosim.report.page import Extras
+from audiosim.report.publication import page_alone
+from audiosim.report.record import record_of
 from audiosim.simulation.worth import EvidenceWorth, PieceWorth
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+DAY = date(2026, 1, 2)
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
@@ -195,7 +200,7 @@ def test_a_page_says_which_part_could_not_be_computed(demo, tmp_path, judged):
     page = write_report(collection, tmp_path / "page.html", ["CG@5"], evidence=not judged, pictures=True).read_text()
     left_out = re.findall("Left out: (.*?):", page)
     assert left_out == (["pictures", "stability by CG@5"] if judged else ["worth of the evidence", "pictures"])
-    assert ">Ranking</h2>" in page or "CG@5: ranking</h2>" in page
+    assert ("CG@5: ranking</h2>" in page) is judged
 
 
 def test_success_is_counted_above_any_share_of_users(demo, scores):
@@ -240,12 +245,9 @@ def shown(page, tmp_path):
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium-headless-shell")
 @pytest.mark.parametrize("judged", ["all", "some"])
 def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged):
-    if judged == "all":
-        page = evaluation_page("Demo <&>", {"CG@5": evaluate(demo, "CG@5"), "nDCG@5": evaluate(demo, "nDCG@5")})
-    else:
-        pool = build_pool(demo, 5)
-        selection = Selection.start(pool, parse_measure("CG@5"), estimator_of(pool, "mjud"), demo.judgments[:99])
-        page = campaign_page("Demo <&>", Verdicts(selection.ranking), [(0, 0.7), (50, 0.8), (99, 0.9)])
+    some = demo.judgments if judged == "all" else demo.judgments[:99]
+    record = record_of(replace(demo, name="Demo <&>", judgments=some), "CG@5", "mjud", others=["nDCG@5"])
+    page = page_alone(record, DAY)
     size, complaints = shown(page, tmp_path)
     assert size > 20_000
     assert complaints == []
@@ -259,11 +261,14 @@ def test_the_report_says_in_words_what_estimate_says(demo):
     pool = build_pool(demo, 5)
     selection = Selection.start(pool, parse_measure("nDCG@5"), estimator_of(pool, "mjud"), demo.judgments[:99])
     verdicts = Verdicts(selection.ranking)
-    page = re.sub(r"</?bdi>", "", campaign_page("Demo", verdicts, []))
-    assert f"<dt>Verdict</dt><dd>{verdicts.sentence}</dd>" in page
-    assert f"<dt>Queries</dt><dd>{len(pool.queries)}, for {len(demo.runs)} systems.</dd>" in page
-    assert f"{selection.ranking.resting[1:]}.</dd>" in page
-    assert f"<dt>Model</dt><dd>{selection.ranking.check.sentence}</dd>" in page
+    judged = replace(demo, judgments=demo.judgments[:99])
+    page = re.sub(r"</?bdi>", "", page_alone(record_of(judged, "nDCG@5", "mjud", about=THESE, curve=()), DAY))
+    assert f"<strong>{verdicts.sentence}" in page
+    assert (
+        f"<dd>{len(demo.runs)} systems, on {len(pool.queries)} queries: {len(pool.pairs)} results in all.</dd>" in page
+    )
+    assert f"{selection.ranking.judged} of {selection.ranking.pool} pairs judged" in page
+    assert f"<p>{selection.ranking.check.sentence}</p>" in page
     assert (
         "<dd>nDCG@5: gain of the first 5 results, less for lower ranks, as a share of the best possible.</dd>" in page
     )
@@ -277,14 +282,14 @@ def test_the_report_says_in_words_what_estimate_says(demo):
 def test_the_report_says_what_each_piece_of_evidence_is_worth(demo):
     piece = PieceWorth("sound <x>", 1.0, 0.1, 0.0123, 0.0011, 0.0234, 0.05, -0.01, 0.1, 132.0)
     unplayed = PieceWorth("genre", 0.9, 0.1, -0.002, -0.01, 0.004, 0.0, -0.1, 0.1, None)
-    page = evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")}, EvidenceWorth((piece, unplayed), {}, False, 0.9))
+    record, prompts = record_of(demo, "CG@5"), {"q1": "<i>calm</i>\npiano"}
+    page = page_alone(record, DAY, extras=Extras(prompts, worth=EvidenceWorth((piece, unplayed), {}, False, 0.9)))
     row = ["sound &lt;x&gt;", "10%", "+0.0123 (+0.0011 to +0.0234)", "+0.0500 (-0.0100 to +0.1000)", "+132"]
     assert "".join(f'<td class="word">{cell}</td>' for cell in row) in page
     assert '<td class="word">not replayed</td>' in page
     assert "until the confidence in the ranking is 0.9." in page
-    asked = evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")}, prompts={"q1": "<i>calm</i>\npiano"})
-    assert ">&lt;i&gt;calm&lt;/i&gt;\npiano</dd>" in asked
-    assert "Worth of the evidence" not in evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")})
+    assert ">&lt;i&gt;calm&lt;/i&gt;\npiano</dd>" in page
+    assert "Worth of the evidence" not in page_alone(record, DAY)
 
 
 def test_measures_agree_on_the_ranking_as_scipy_has_it(demo):

@@ -23,15 +23,16 @@ from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.satisfaction import published_mapping
 from audiosim.ordinal.model import load_model, save_model
+from audiosim.report.page import Extras
 from audiosim.report.publication import (
-    Pooled,
     bundle,
     collection_checksums,
     model_checksum,
-    record_of,
+    page_alone,
     write_bundle,
     zipped,
 )
+from audiosim.report.record import Pooled, record_of
 from audiosim.simulation import Design, synthetic_collection
 
 DAY = date(2026, 1, 2)
@@ -180,6 +181,19 @@ def test_a_name_in_a_sentence_of_the_page_turns_nothing_around(some):
     said = re.search(r"<strong>.*?</p>\s*<p>.*?</p>", page, re.S)[0]
     assert "\u202e" in said
     assert "\u202e" not in re.sub(r"<bdi>[^<]*</bdi>", "", said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["whole", "some"])
+def test_the_page_alone_is_that_of_the_bundle_without_its_links(request, kind):
+    record, extras = request.getfixturevalue(kind), Extras({"q": "<i>calm</i>"}, {"q": b"jpeg"}, left_out=["x: y"])
+    alone, inside = page_alone(record, DAY, extras=extras), bundle(record, DAY, extras=extras)["index.html"].decode()
+    assert not re.findall(r'(?:src|href)="(?!data:)', alone)
+    for part in (r"<h[1-3]>.*?</h[1-3]>", "<table.*?</table>", "<figure>.*?</figure>"):
+        assert re.findall(part, alone, re.DOTALL) == re.findall(part, inside, re.DOTALL)
+    for part in ("&lt;i&gt;calm", "base64,anBlZw==", "Left out: x: y."):
+        assert part in alone
+    assert ("CG@5: stability" in alone) == record.complete == ("Confidence in each pair" not in alone)
 
 
 @pytest.mark.slow

@@ -183,16 +183,15 @@ def report(
     ] = False,
     pictures: Annotated[
         bool,
-        typer.Option("--pictures", help="Show the queries' recordings as mel spectrograms, by librosa; for a page."),
+        typer.Option("--pictures", help="Show the queries' recordings as mel spectrograms, by librosa."),
     ] = False,
     aspect: options.AspectName = None,
 ) -> None:
     """Write a report, as one self-contained page or as a bundle to publish.
 
-    The page shows the ranking with intervals, all pairs of systems, satisfied users and stability. Where judgments are
-    missing, it shows expected scores instead, by the first measure, with ranks, groups and the verdict in words. A
-    bundle holds the page, tables, judgments, calibration, agreement, method, checksums and CITATION.cff; it too is by
-    the first measure.
+    The page shows the verdict in words, the ranking with ranks, groups and intervals, all pairs of systems, satisfied
+    users, calibration, agreement and method, by the first measure; if all is judged, also scores and stability by each
+    measure. A bundle holds the page, tables, judgments, checksums and CITATION.cff.
 
     Examples: `audiosim report my-demo --measure CG@5 -o my-demo.html`
 

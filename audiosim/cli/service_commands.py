@@ -60,19 +60,20 @@ def demo(
     result = run_demo(folder, target, lambda step: shown.print(step, style="dim"))
     view = demo_view(result)
     shown.print(view)
-    _write_report(result, folder / "report.html")
+    _write_report(result, folder)
     if form is not Format.table:
         print_result(form, result.to_dict(), result.ranking.rows(), lambda: view)
 
 
-def _write_report(result: "DemoResult", path: Path) -> None:
-    from audiosim.ranking.verdicts import Verdicts
-    from audiosim.report.evaluation_page import campaign_page
-    from audiosim.report.rendering import written_on
+def _write_report(result: "DemoResult", folder: Path) -> None:
+    from audiosim.collection.collection import Collection
+    from audiosim.report.publication import page_alone
+    from audiosim.report.record import record_of
 
-    ranking, curve = result.ranking, [(moment.judged, moment.confidence) for moment in result.curve]
-    origin = {**written_on(date.today()), "Model": ranking.model, "Assessor": "simulated"}
-    path.write_text(campaign_page("Demo", Verdicts(ranking), curve, origin=origin), encoding="utf-8")
+    collection = Collection.load(folder, folder / "judgments.csv")
+    curve = [(moment.judged, moment.confidence) for moment in result.curve]
+    record = record_of(collection, result.ranking.measure, about=result.ranking.about, curve=curve)
+    (folder / "report.html").write_text(page_alone(record, date.today()), encoding="utf-8")
 
 
 def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:

@@ -20,7 +20,9 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
-from audiosim.report.publication import NOBODY, Imprint, publication_files, zipped
+from audiosim.report.imprint import NOBODY, Imprint
+from audiosim.report.publication import bundle, sources_of, zipped
+from audiosim.report.record import record_of
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.access.tokens import TIMEOUT_S
 from audiosim.service.collections.served import ServedCollection
@@ -48,18 +50,16 @@ def bundle_of(
     records = [record for record in published(one.campaign.log()) if record.number <= number]
     names = {} if named else _drawn(judgments, records)
     collection = judged_collection(one, judgments, names)
-    files = publication_files(
+    record = record_of(
         collection,
         measure,
         one.model,
-        utc_now().date(),
         estimator=one.predictor(None, measure.cutoff).estimator.knowing(collection.comparisons).plain,
         threshold=success,
         distribution=one.campaign.selection.distribution,
-        folder=one.folder,
-        log=log_lines(record._replace(event=anonymous_event(record.event, names)) for record in records),
-        imprint=imprint,
     )
+    log = log_lines(line._replace(event=anonymous_event(line.event, names)) for line in records)
+    files = bundle(record, utc_now().date(), sources_of(record, one.model, one.folder), log, imprint)
     return len(judgments), zipped(files, f"{one.collection.identifier}-record")
 
 

@@ -10,7 +10,7 @@ from audiosim.campaign.decisions import texts_of
 from audiosim.collection.collection import prompts_of
 from audiosim.collection.values import Document, queries_of
 from audiosim.errors import InputError
-from audiosim.report.publication import LICENCES, MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT, Imprint
+from audiosim.report.imprint import LICENCES, MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT, Imprint
 from audiosim.service.collections.additions import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns
 from audiosim.service.collections.drafts import Kind
 from audiosim.service.collections.publications import PublishedRecord

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from audiosim import package_files
-from audiosim.report.publication import record_of
+from audiosim.report.record import record_of
 from service.access.callers import scopes_of
 from service.operations import publication as publishing
 
@@ -39,7 +39,7 @@ def test_the_bundle_says_what_the_library_says_and_has_log_and_checksums(server,
     assert (value["measure"], value["threshold"], value["collection"]) == ("CG@2", 0.4, "small")
     assert files["log.jsonl"].decode().splitlines() == log.splitlines()
     assert any(line.endswith(b"cat") or b",cat," in line for line in files["judgments.csv"].splitlines())
-    assert value["content"] == record_of(small, "CG@2", "uniform", imputations=2).content
+    assert value["content"] == record_of(small, "CG@2", "uniform", imputations=2).source.pool
     sums = dict(reversed(line.split("  ")) for line in files["SHA256SUMS"].decode().splitlines())
     assert sums["index.html"] == hashlib.sha256(files["index.html"]).hexdigest()
     folder = next(path for path in folders if path.name == "small")
