@@ -46,7 +46,7 @@ def test_no_interval_of_a_bounded_measure_leaves_its_bounds_even_with_two_querie
         found = evaluate(replace(demo, runs=runs), measure, test=test, resamples=20)
         for row in found.rows():
             assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1
-            assert 0 <= row["new_low"] <= row["new_high"] <= 1
+            assert 0 <= row["new_query_low"] <= row["new_query_high"] <= 1
             if "satisfied" in row:
                 assert 0 <= row["satisfied_low"] <= row["satisfied"] <= row["satisfied_high"] <= 1
         for row in found.pair_rows():
@@ -55,7 +55,7 @@ def test_no_interval_of_a_bounded_measure_leaves_its_bounds_even_with_two_querie
 
 def test_the_original_forms_keep_the_t_interval_and_no_upper_end(demo):
     for row in evaluate(demo, "DCG(form=original)@5").rows():
-        assert row["new_high"] > row["high"] > row["mean"] > 1
+        assert row["new_query_high"] > row["high"] > row["mean"] > 1
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_a_single_query_gives_scores_without_tests(demo, scores, measure, test):
         if measure == "CG@5":
             assert row["mean"] == pytest.approx(scores[row["system"]][0])
             assert 0 <= row["low"] < row["mean"] < row["high"] <= 1
-            assert (row["new_low"], row["new_high"]) == (0, 1)
+            assert (row["new_query_low"], row["new_query_high"]) == (0, 1)
         else:
-            assert (row["low"], row["high"], row["new_high"]) == (None, None, None)
+            assert (row["low"], row["high"], row["new_query_high"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("judged", [True, False])

@@ -80,7 +80,7 @@ class Evaluation(Result):
         for place, (system, mean, new) in enumerate(zip(self.scores.systems, self.intervals, self.new, strict=True)):
             row = {"system": system, "mean": means[place], "low": mean.lower, "high": mean.upper}
             highest = 1.0 if self.scores.measure.bounded else math.inf
-            row |= {"new_low": max(0.0, new.lower), "new_high": min(highest, new.upper)}
+            row |= {"new_query_low": max(0.0, new.lower), "new_query_high": min(highest, new.upper)}
             if self.satisfied is not None and self.success is not None:
                 people = self.satisfied[place]
                 row |= {"satisfied": people.estimate, "satisfied_low": people.lower, "satisfied_high": people.upper}

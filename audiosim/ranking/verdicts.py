@@ -12,7 +12,7 @@ from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.two_systems import more_judgments
 from audiosim.results.value import Result, Row, Value, cached_property, listed
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.stats.normal.roots import root_of
+from audiosim.stats.normal.roots import symmetric_root
 from audiosim.stats.tests import FEW_NUMBERS, largest_difference_quantile
 
 # Sets of systems that cannot be told apart: the groups behind the letters of a ranking.
@@ -130,7 +130,7 @@ class Verdicts(Result):
 
         Many systems are drawn in single precision, whose rounding is far below the simulation error.
         """
-        rng, root = np.random.default_rng(self.seed), root_of(self.ranking.scores.covariance)
+        rng, root = np.random.default_rng(self.seed), symmetric_root(self.ranking.scores.covariance)
         kind: type[np.float64 | np.float32] = np.float64 if len(root) <= FEW_NUMBERS else np.float32
         drawn: Array = np.matmul(root.astype(kind), rng.standard_normal((DRAWS, len(root)), kind).T)
         if self.ranking.distribution == "t":

@@ -261,7 +261,7 @@ def _measured(measure: str, one: Evaluation, extras: Extras, drawn: str) -> dict
 
     drawn  measure whose ranking is drawn already
     """
-    keys = ["system", "mean", "low", "high", "new_low", "new_high"]
+    keys = ["system", "mean", "low", "high", "new_query_low", "new_query_high"]
     heads = ["System", measure, "Low", "High", "New query: low", "High"]
     if one.satisfied is not None:
         keys += ["satisfied", "success"]

@@ -106,8 +106,8 @@ class ScoreOut(Wire, omit_defaults=True):
     mean                 mean over the queries
     low                  lower end of the interval of the mean; null for a single query
     high                 upper end of the same
-    new_low              lower end of the interval of the score for a new query
-    new_high             upper end of the same
+    new_query_low        lower end of the interval of the score for a new query
+    new_query_high       upper end of the same
     satisfied            expected share of satisfied users
     satisfied_low        lower end of its interval
     satisfied_high       upper end of the same
@@ -125,8 +125,8 @@ class ScoreOut(Wire, omit_defaults=True):
     mean: float
     low: float | None = None
     high: float | None = None
-    new_low: float | None = None
-    new_high: float | None = None
+    new_query_low: float | None = None
+    new_query_high: float | None = None
     satisfied: float | None = None
     satisfied_low: float | None = None
     satisfied_high: float | None = None

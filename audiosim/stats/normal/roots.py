@@ -15,6 +15,16 @@ def root_of(covariance: Array) -> Array:
     return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
 
 
+def symmetric_root(covariance: Array) -> Array:
+    """(m, m) the symmetric R with R R equal to the covariance, which may be singular.
+
+    Only this root changes little with the covariance. Signs of eigenvectors, and directions of those with equal
+    eigenvalues, are up to the last bits, which differ between machines; so would be what is drawn.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(0, values))) @ vectors.T)
+
+
 def factor_of(covariance: Array) -> Array:
     """(m, m) R with R R' equal to the covariance: the Cholesky factor if it exists, else `root_of`, which is slower.
 
