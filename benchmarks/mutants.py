@@ -152,7 +152,7 @@ def judge(outcome: Described | Failure) -> str:
             return "hung"
         return "crashed" if "crashed (" in outcome.error else "failed"
     d = STANDARD_FRAMES.dimension
-    if not np.isfinite(outcome.row).all() or np.linalg.eigvalsh(from_triangles(outcome.row[None, d:], d))[0, 0] <= 0:
+    if not np.isfinite(outcome.row).all() or np.linalg.eigvalsh(from_triangles(outcome.row[None, d:-1], d))[0, 0] <= 0:
         return "bad row"
     return "with note" if outcome.recording.note else "described"
 

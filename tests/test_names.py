@@ -176,7 +176,7 @@ CALLED = {
 }  # fmt: skip
 # Arguments of Python callers, besides the collection, that no option can express.
 IN_PYTHON = {
-    "extract": {"n_jobs", "into", "parameters", "read", "progress", "decoders"},
+    "extract": {"n_jobs", "into", "parameters", "read", "progress"},
     "train": {"plan", "say", "progress"},  # the plan holds the options of the fit
     "predict": {"covariance"},  # a matrix has no place in rows
     "worth": {"progress"},

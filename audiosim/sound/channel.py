@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from pathlib import Path, PurePath
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +14,8 @@ Samples = NDArray[np.float32]
 Block = NDArray[np.float32] | NDArray[np.int16]
 
 FULL_SCALE = 1 - 2.0**-15  # the highest sample of 16 bits; lower depths reach it on the negative side
+# Endings of the names of sound files that libsndfile opens.
+SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
 LOUDEST = 1e6  # in full scales; with much more, the power of a frame exceeds float32
 
 
@@ -34,31 +35,16 @@ S = TypeVar("S", bound=Sink)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decoded:
-    """Everything that could be decoded of a file.
-
-    samples       (n,) mean of the channels
-    peak          largest absolute value over all channels; NaN if any sample is NaN
-    at_full_scale share of samples at full scale, over all channels
-    gave_up       True if the decoder stopped before the end
-    known         share of the promised sound that was decoded, once the container has been asked
-    """
-
-    samples: Samples
-    rate_hz: int
-    peak: float
-    at_full_scale: float
-    gave_up: bool
-    known: Completeness
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Conveyed(Generic[S]):
-    """Facts about a file after its sound went to a sink; as in `Decoded`, which also holds the sound.
+    """Facts about a file after its sound went to a sink.
 
     sink     receiver of the sound
     frames   number of samples of one channel
+    peak     largest absolute value over all channels; NaN if any sample is NaN
     lowest, highest  extremes of the mean of the channels
+    at_full_scale    share of samples at full scale, over all channels
+    gave_up  True if the decoder stopped before the end
+    known    share of the promised sound that was decoded, once the container has been asked
     """
 
     sink: S
@@ -169,48 +155,3 @@ class SoundLimits:
 
 DENSEST = 100  # samples per byte
 STANDARD_LIMITS = SoundLimits()
-
-
-# Decoders: ways to open further kinds of sound files.
-
-
-SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".w64", ".wav")
-
-
-@dataclass(frozen=True, slots=True)
-class Decoder:
-    """A way to open some kinds of sound file.
-
-    Workers are other processes: `decode` must be a function of a module.
-
-    name      letters and digits
-    suffixes  endings of file names, with the dot, in lower case
-    decode    returns the sound of a file of a given size in bytes, within limits (see `decoded_whole`); raises a
-              SoundError that names the file if it holds more or cannot be decoded
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    decode: Callable[[Path, int, SoundLimits], Decoded]
-
-    def __post_init__(self) -> None:
-        if not self.name.isalnum():
-            raise InputError(f"the name of a decoder must be letters and digits, got {self.name!r}")
-        wrong = [suffix for suffix in self.suffixes if not suffix.startswith(".") or suffix != suffix.lower()]
-        if wrong or not self.suffixes:
-            raise InputError(f"the suffixes of decoder {self.name} must look like .wav, got {self.suffixes}")
-
-    def opens(self, path: PurePath) -> bool:
-        """True if the decoder opens files of this name."""
-        return path.name.lower().endswith(self.suffixes)
-
-
-def decoded_whole(channels: Samples, rate_hz: int) -> Decoded:
-    """Sound of a file that was decoded to its end.
-
-    channels  (n, channels) samples in full scales
-    """
-    size = np.abs(channels)
-    mean = channels.mean(axis=1, dtype=np.float32)
-    share = float((size >= FULL_SCALE).mean()) if size.size else 0.0
-    return Decoded(mean, rate_hz, float(size.max(initial=0)), share, False, Completeness())

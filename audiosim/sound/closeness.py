@@ -18,7 +18,6 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audiosim.sound import jensen_shannon
 from audiosim.sound.gaussians import Singles
@@ -35,6 +34,7 @@ MOST_BYTES = 2**26  # divergences cached for one index
 WORTH_KEEPING = 20_000  # number of new divergences worth saving: they take a tenth of a second
 KEPT = 4  # indexes cached in the process
 DIGEST_BYTES = 16
+KEY = f"V{DIGEST_BYTES}"  # numpy's type of digests
 
 Digest = bytes
 
@@ -124,10 +124,10 @@ class ClosenessMemory:
     def _packed(self, found: dict[Digest, Array], far: dict[Digest, Singles]) -> dict[str, Any]:
         arrays = list(found.values())
         return {
-            "references": _bytes([_digest(self._rows)]),
-            "recordings": _bytes(list(far)),
+            "references": np.array([_digest(self._rows)], KEY),
+            "recordings": np.array(list(far), KEY),
             "far": np.array(list(far.values()), np.float32).reshape(len(far), -1),
-            "keys": _bytes(list(found)),
+            "keys": np.array(list(found), KEY),
             "shapes": np.array([(len(one), one.ndim) for one in arrays], np.int64).reshape(-1, 2),
             "values": np.concatenate([np.empty(0), *(one.ravel() for one in arrays)]),
         }
@@ -139,14 +139,14 @@ class ClosenessMemory:
         with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile):
             with self._file.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                 parts = {name: kept[name] for name in kept.files}
-            if _keys(parts["references"]) != [_digest(self._rows)]:
+            if parts["references"].tolist() != [_digest(self._rows)]:
                 return
             sizes = [length**order for length, order in parts["shapes"].tolist()]
             flat = np.split(parts["values"], np.cumsum(sizes)[:-1])
             shapes = [(length,) * order for length, order in parts["shapes"].tolist()]
             arrays = [one.reshape(shape) for one, shape in zip(flat, shapes, strict=False)]
-            found = dict(zip(_keys(parts["keys"]), arrays, strict=True))
-            self._far = dict(zip(_keys(parts["recordings"]), parts["far"], strict=True))
+            found = dict(zip(parts["keys"].tolist(), arrays, strict=True))
+            self._far = dict(zip(parts["recordings"].tolist(), parts["far"], strict=True))
             self._found, self._held = found, parts["far"].nbytes + parts["values"].nbytes
 
 
@@ -156,14 +156,6 @@ def _pairs(places: Integers) -> int:
 
 def _digest(rows: Singles) -> Digest:
     return blake2b(rows.tobytes(), digest_size=DIGEST_BYTES).digest()
-
-
-def _bytes(keys: list[Digest]) -> NDArray[np.uint8]:
-    return np.frombuffer(b"".join(keys), np.uint8).reshape(-1, DIGEST_BYTES)
-
-
-def _keys(rows: NDArray[np.uint8]) -> list[Digest]:
-    return [row.tobytes() for row in rows]
 
 
 _MEMORIES: OrderedDict[tuple[Digest, Path | None], ClosenessMemory] = OrderedDict()

@@ -1,7 +1,7 @@
 """Decoding of sound files to Signals or to samples piece by piece; no other code of audiosim opens sound files."""
 
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -18,8 +18,6 @@ from audiosim.sound.channel import (
     SUFFIXES,
     Block,
     Conveyed,
-    Decoded,
-    Decoder,
     Gathering,
     S,
     Samples,
@@ -147,7 +145,6 @@ class Reader:
 
     rate_hz: int = RATE_HZ
     limits: SoundLimits = STANDARD_LIMITS
-    decoders: tuple[Decoder, ...] = ()
 
     def __call__(self, path: str | Path) -> Signal:
         whole, notes = self.feed(path, Whole)
@@ -164,12 +161,7 @@ class Reader:
     def _convey(self, path: Path, start: Callable[[int], S]) -> tuple[S, tuple[str, ...]]:
         """Pass all samples of a file, at its own rate, to a sink made for that rate."""
         size_bytes = _check_file(path)
-        decoder = next((decoder for decoder in self.decoders if decoder.opens(path)), LIBSNDFILE)
-
-        if decoder is LIBSNDFILE:
-            heard = _heard(path, size_bytes, self.limits, start)
-        else:
-            heard = _handed_on(decoder.decode(path, size_bytes, self.limits), start)
+        heard = _heard(path, size_bytes, self.limits, start)
         problem = self.limits.problem(heard.frames, 1, heard.rate_hz, size_bytes) or _problem(heard)
         if problem:
             raise SoundError(f"{path}: {problem}")
@@ -183,16 +175,13 @@ class Reader:
 STANDARD_READER = Reader()
 
 
-def read(
-    path: str | Path, rate_hz: int = RATE_HZ, limits: SoundLimits = STANDARD_LIMITS, decoders: Sequence[Decoder] = ()
-) -> Signal:
+def read(path: str | Path, rate_hz: int = RATE_HZ, limits: SoundLimits = STANDARD_LIMITS) -> Signal:
     """The sound of a file: the mean of its channels, resampled to one rate.
 
     path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF by libsndfile; by PyAV (audiosim[formats]) M4A, WMA and such,
              and whatever libsndfile does not play
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   limits on the sound in a file
-    decoders decoders for other kinds of file, by suffix; libsndfile opens all others
 
     A SoundError gives the reason to refuse a file: it cannot be read or decoded, holds more than the limits allow,
     holds samples that are NaN or infinite, lasts under 1 s, is cut off before 90 % of its stated length, or is so
@@ -200,7 +189,7 @@ def read(
     in all formats. Files are accepted with a note if they are truncated or damaged, with the remaining
     share if it is known; clipped; quiet; silent or constant (see `Signal.silent`).
     """
-    return Reader(rate_hz, limits, tuple(decoders))(path)
+    return Reader(rate_hz, limits)(path)
 
 
 def load_libraries() -> None:
@@ -221,23 +210,6 @@ def _check_file(path: Path) -> int:
     if not status.st_size:
         raise SoundError(f"{path}: is empty, expected a sound file")
     return status.st_size
-
-
-def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
-    heard = _heard(path, size_bytes, limits, lambda rate_hz: Whole())
-    return Decoded(heard.sink.samples, heard.rate_hz, heard.peak, heard.at_full_scale, heard.gave_up, heard.known)
-
-
-def _handed_on(decoded: Decoded, start: Callable[[int], S]) -> Conveyed[S]:
-    """The whole output of another package's decoder, passed to a sink."""
-    samples, sink = decoded.samples, start(decoded.rate_hz)
-    if decoded.peak <= LOUDEST and len(samples):
-        sink.take(samples)
-    sink.end()
-    ends = float(samples.min(initial=np.inf)), float(samples.max(initial=-np.inf))
-    return Conveyed(
-        sink, len(samples), decoded.rate_hz, decoded.peak, *ends, decoded.at_full_scale, decoded.gave_up, decoded.known
-    )
 
 
 def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[int], S]) -> Conveyed[S]:
@@ -312,9 +284,6 @@ def _is_text_or_database(path: Path) -> bool:
     except UnicodeDecodeError:
         return False
     return all(letter.isprintable() or letter.isspace() for letter in words)
-
-
-LIBSNDFILE = Decoder("libsndfile", SUFFIXES, _decode)
 
 
 def _reason(error: Exception) -> str:

@@ -18,7 +18,7 @@ from audiosim.sound import decode
 from audiosim.sound.decode import STANDARD_READER, Reader, Signal
 from audiosim.sound.filters import filter_banks
 from audiosim.sound.frames import FrameBlocks, framed, frames
-from audiosim.sound.gaussians import Gaussian, triangles
+from audiosim.sound.gaussians import Gaussian, Singles, to_rows
 from audiosim.sound.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.sound.sources import LeftOut, SoundSource, is_url, local_copy, remote_status
 from audiosim.sound.store import HEAD, Recording, read_head
@@ -39,10 +39,10 @@ LIMIT_S_PER_BYTE = 4e-6  # these per byte: a megabyte is at most some minutes of
 
 
 class Described(NamedTuple):
-    """A recording and its row: mean, upper triangle of the covariance."""
+    """A recording and its row; see `gaussians.to_rows`."""
 
     recording: Recording
-    row: Array
+    row: Singles
 
 
 class Failure(NamedTuple):
@@ -242,7 +242,7 @@ def _described(recording: Recording, found: FrameBlocks, notes: tuple[str, ...])
         silent=silent,
         limit_hz=None if silent else found.limit_hz,
     )
-    return Described(known, pack_row(gaussian))
+    return Described(known, to_rows(gaussian.mean[None], gaussian.covariance[None])[0])
 
 
 def _notes(notes: tuple[str, ...], limit_hz: float | None, ridge: float, silent: bool) -> Iterator[str]:
@@ -290,11 +290,6 @@ def _moments(blocks: Iterable[Array]) -> tuple[Array, Array]:
         mean = mean + len(values) / total * away if count else own
         scatter, count = scatter + (centred.T @ centred + between), total
     return mean, scatter / (count - 1)
-
-
-def pack_row(gaussian: Gaussian) -> Array:
-    """The row of a Gaussian: mean, upper triangle of the covariance row by row."""
-    return np.concatenate([gaussian.mean, triangles(gaussian.covariance[None])[0]])
 
 
 # Descriptions of frames by name.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,22 +20,17 @@ from audiosim.errors import InputError
 from audiosim.results.value import Result
 from audiosim.sound import jensen_shannon
 from audiosim.sound.describe import Failure
-from audiosim.sound.descriptions import Searched, descriptions_of
 from audiosim.sound.embedding import Embedding
 from audiosim.sound.gaussians import Singles, to_rows
 from audiosim.sound.index import AudioIndex, extract
+from audiosim.sound.neighbours import nearest_run
 from audiosim.sound.parameters import Parameters
-from audiosim.sound.search import neighbours_by
 from audiosim.sound.sources import LeftOut, SoundSource, find_sounds
 from audiosim.sound.store import Recording
 from audiosim.sound.tags import Tags, read_tags
 from audiosim.sound.vectors import embed_index
 from audiosim.tables.text import write_texts
 from audiosim.text import counted
-
-if TYPE_CHECKING:
-    pass
-
 
 # Files of a collection made by an earlier `collect`: a further call keeps the changes made by their owner.
 
@@ -204,7 +199,7 @@ def collect(
     before = read_edited(prepared, place)
     sounds = _named(find_sounds(folder, keep_suffixes=True))
     index = extract(sounds, n_jobs, into=prepared / INDEX, progress=progress, prune=True)
-    heard = len(index) - len(_silent(index))
+    heard = int(np.count_nonzero(~index.silent))
     if heard < FEWEST:
         raise InputError(f"{folder}: {counted(heard, 'recording')} with sound, expected at least {FEWEST} to compare")
     failed = [one for each in embeddings for one in embed_index(prepared / INDEX, each, n_jobs, progress=progress)]
@@ -212,7 +207,7 @@ def collect(
     twins = find_twins(index)
     by_name = {document.identifier: document for document in documents}
     kept = {query: document for query, document in before.queries.items() if document in by_name}
-    unfit = {*_silent(index), *(pair.other for pair in twins)}
+    unfit = {*(one.identifier for one in index.recordings if one.silent), *(pair.other for pair in twins)}
     asked = kept or {name: name for name in draw_queries(documents, unfit, queries, seed)}
     run = _baseline(index, asked, by_name)
     name = Path(folder).resolve().name
@@ -226,18 +221,12 @@ def collect(
 
 def _baseline(index: AudioIndex, queries: Mapping[str, str], documents: Mapping[str, Document]) -> Run:
     """The baseline system; a query without recordings by other artists retrieves those by its own."""
-    found = _nearest_run(index, queries, {name: document.artist for name, document in documents.items()})
+    artists = {name: document.artist for name, document in documents.items()}
+    found = nearest_run(index, SYSTEM, queries, CUTOFF, artists)
     alone = {query: own for query, own in queries.items() if not found.rankings[query]}
     if not alone:
         return found
-    return Run(SYSTEM, {**found.rankings, **_nearest_run(index, alone, {}).rankings})
-
-
-def _nearest_run(index: AudioIndex, queries: Mapping[str, str], artists: Mapping[str, str | None]) -> Run:
-    """The baseline system, by all descriptions in the index."""
-    searched = Searched((index,))
-    near = neighbours_by(searched, descriptions_of(searched), dict.fromkeys(queries.values()), CUTOFF, artists)
-    return Run(SYSTEM, {query: tuple(one.identifier for one in near[own]) for query, own in queries.items()})
+    return Run(SYSTEM, {**found.rankings, **nearest_run(index, SYSTEM, alone, CUTOFF).rankings})
 
 
 def _only_ours(runs: Path) -> bool:
@@ -281,10 +270,6 @@ def _document(recording: Recording, collection: Path) -> Document:
     tags: Tags = read_tags(recording.path)
     more = {"album": tags.album or "", "title": tags.title or "", "seconds": f"{recording.seconds:.1f}"}
     return Document(recording.identifier, tags.artist, tags.genre, Path(path).as_posix(), more)
-
-
-def _silent(index: AudioIndex) -> list[str]:
-    return [recording.identifier for recording in index.recordings if recording.silent]
 
 
 def find_twins(index: AudioIndex) -> tuple[Twins, ...]:

@@ -1,6 +1,6 @@
 """An index of recordings as Gaussians: extracted from sound, saved, compared."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,11 +10,10 @@ import numpy as np
 
 from audiosim.collection.arrivals import ARRIVALS
 from audiosim.errors import InputError
-from audiosim.sound.channel import Decoder
-from audiosim.sound.decode import STANDARD_READER, Reader
-from audiosim.sound.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
+from audiosim.sound.decode import STANDARD_READER
+from audiosim.sound.describe import Described, Done, Failure, Read, describe_all, listed
 from audiosim.sound.descriptions import ByGaussians, Divergence, Searched
-from audiosim.sound.gaussians import Gaussian, Singles, from_rows, from_triangles, to_rows, width
+from audiosim.sound.gaussians import Gaussian, Singles, from_rows, to_rows, width
 from audiosim.sound.kullback_leibler import Reals, kullback_leibler_divergence
 from audiosim.sound.parameters import STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.sound.recordings import RecordingTable
@@ -39,7 +38,8 @@ class AudioIndex(RecordingTable):
     @classmethod
     def of(cls, gaussians: Mapping[str, Gaussian], parameters: Parameters = STANDARD_FRAMES) -> Self:
         """An index of given Gaussians, by identifier."""
-        return cls(tuple(map(Recording, gaussians)), _rows(map(pack_row, gaussians.values()), parameters), parameters)
+        rows = (to_rows(one.mean[None], one.covariance[None])[0] for one in gaussians.values())
+        return cls(tuple(map(Recording, gaussians)), _table(rows, parameters), parameters)
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder."""
@@ -116,11 +116,8 @@ class AudioIndex(RecordingTable):
         return neighbours_by(searched, [ByGaussians(searched, divergence)], None, k, proximity=proximity)
 
 
-def _rows(described: Iterable[Array], parameters: Parameters) -> Singles:
-    """Rows to be stored, from means and upper triangles."""
-    d = parameters.dimension
-    rows = np.array([*described], dtype=float).reshape(-1, width(d) - 1)
-    return to_rows(rows[:, :d], from_triangles(rows[:, d:], d))
+def _table(rows: Iterable[Singles], parameters: Parameters) -> Singles:
+    return np.array([*rows], np.float32).reshape(-1, width(parameters.dimension))
 
 
 def extract(
@@ -133,7 +130,6 @@ def extract(
     progress: ShowProgress | None = None,
     scheduler: str | None = None,
     prune: bool = False,
-    decoders: Sequence[Decoder] = (),
 ) -> AudioIndex:
     """Describe sound files: one Gaussian of full covariance per recording.
 
@@ -142,8 +138,7 @@ def extract(
     into        folder of the index; files in it that have not changed are not read again. None: in memory
     parameters  parameters of the frames; None: those of an existing index, else STANDARD_FRAMES: MFCC, spectral
                 contrast and band descriptors. See `described_by` for others
-    read        opens a sound file
-    decoders    decoders of file kinds that audiosim does not open itself; they replace `read`
+    read        opens a sound file; a function of your own opens kinds of file that audiosim does not
     progress    called with the number of files done (including those already in the index), failed, and in total
     scheduler   address of a Dask cluster that does the work instead; see `describe_all`
     prune       True to first remove recordings with a missing file; recordings at URLs stay
@@ -152,26 +147,21 @@ def extract(
     work survives an interruption, and repeating the call continues from there; the result is the whole index, including
     recordings of earlier calls.
     """
-    suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
-    if decoders:
-        read = Reader(decoders=tuple(decoders))
-    sources: Mapping[str, SoundSource] = sound if isinstance(sound, Mapping) else find_sounds(sound, suffixes)
-    files, report = listed(sources), progress or _unwatched
+    sources: Mapping[str, SoundSource] = sound if isinstance(sound, Mapping) else find_sounds(sound)
+    files, report = listed(sources), progress or (lambda done, failed, total: None)
     parameters = parameters or _parameters_of(into)
     if into is None:
         described: list[Described] = []
         outcomes = describe_all(files, parameters, read, n_jobs, scheduler=scheduler)
-        failed = _follow(outcomes, 0, len(files), report, described.append)
-        rows = _rows((row for _, row in described), parameters)
+        failed = follow(outcomes, 0, len(files), report, described.append)
+        rows = _table((row for _, row in described), parameters)
         return AudioIndex(tuple(recording for recording, _ in described), rows, parameters, failed)
     with Appender(into, parameters) as index:
         if prune:
             _prune(index)
         todo = [file for file in files if not index.holds(file)]
         outcomes, done = describe_all(todo, parameters, read, n_jobs, scheduler=scheduler), len(files) - len(todo)
-        failed = _follow(
-            outcomes, done, len(files), report, lambda one: index.append(one[0], _rows([one[1]], parameters)[0])
-        )
+        failed = follow(outcomes, done, len(files), report, lambda one: index.append(*one))
     return replace(AudioIndex.load(into), failed=failed)
 
 
@@ -192,8 +182,12 @@ def _prune(index: Appender) -> None:
             index.remove(recording.identifier)
 
 
-def _follow(
-    outcomes: Outcomes, done: int, total: int, progress: ShowProgress, keep: Callable[[Described], object]
+def follow(
+    outcomes: Generator[Done | Failure, None, None],
+    done: int,
+    total: int,
+    progress: ShowProgress,
+    keep: Callable[[Done], object],
 ) -> tuple[Failure, ...]:
     """Keep each outcome as it arrives and report progress; return the failures."""
     failed: list[Failure] = []
@@ -207,10 +201,6 @@ def _follow(
                 done += 1
             progress(done, len(failed), total)
     return tuple(failed)
-
-
-def _unwatched(done: int, failed: int, total: int) -> None:
-    """Ignore progress."""
 
 
 # Recordings that arrived after an index was made: a second index with the same parameters, in `arrivals/`.
@@ -239,12 +229,9 @@ def load_all(folder: str | Path) -> tuple[AudioIndex, int]:
 
 def append_later(folder: str | Path, described: Described) -> None:
     """Add a recording to those that came after an index was made; it is stored safely on return."""
-    parameters = AudioIndex.load(folder).parameters
-    d = parameters.dimension
-    row = described.row.reshape(1, -1)
     later_folder(folder).parent.mkdir(parents=True, exist_ok=True)
-    with Appender(later_folder(folder), parameters) as index:
-        index.append(described.recording, to_rows(row[:, :d], from_triangles(row[:, d:], d))[0])
+    with Appender(later_folder(folder), read_head(Path(folder))) as index:
+        index.append(*described)
 
 
 def split(folder: str | Path, into: str | Path, count: int) -> tuple[Path, ...]:

@@ -68,25 +68,17 @@ def jensen_shannon_divergence(
 
 
 def _halves(rows: Singles, dimension: int, sign: int) -> Array:
-    """(n, p) half of the means, up to sign, and of the covariances, bordered."""
-    halves = rows[:, :-1].astype(float) / 2
-    return bordered(sign * halves[:, :dimension], halves[:, dimension:])
-
-
-def bordered(means: Array, upper: Array) -> Array:
     """(n, (d + 1)(d + 2) / 2) bordered triangles of n Gaussians: upper triangles, row by row, of
 
         A   h
            -1/2
 
-    means  (n, d) h
-    upper  (n, d (d + 1) / 2) triangles of the matrices A
+    with A half of the covariance, and h half of the mean, up to sign
     """
-    d = means.shape[1]
-    i, j = upper_triangle(d + 1)
-    result = np.full((len(means), len(i)), -0.5)
-    result[:, j < d] = upper
-    result[:, (i < d) & (j == d)] = means
+    halves, (i, j) = rows[:, :-1].astype(float) / 2, upper_triangle(dimension + 1)
+    result = np.full((len(rows), len(i)), -0.5)
+    result[:, j < dimension] = halves[:, dimension:]
+    result[:, (i < dimension) & (j == dimension)] = sign * halves[:, :dimension]
     return result
 
 

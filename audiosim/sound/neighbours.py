@@ -1,4 +1,4 @@
-"""Weights of several descriptions of sound, learned from judgments by how well each predicts similarity to people."""
+"""The baseline system of an index; weights of several descriptions, learned by how well each predicts judgments."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,9 +7,9 @@ import numpy as np
 
 from audiosim.collection.values import Pair, Run
 from audiosim.errors import InputError
-from audiosim.sound.descriptions import Description, Divergence, Searched
+from audiosim.sound.descriptions import Description, Searched, descriptions_of
 from audiosim.sound.index import AudioIndex
-from audiosim.sound.search import proximities_by
+from audiosim.sound.search import neighbours_by, proximities_by
 from audiosim.stats.arrays import Array
 
 # A baseline system: it retrieves the recordings that sound nearest to the query's own recording.
@@ -21,15 +21,13 @@ def nearest_run(
     queries: Mapping[str, str],
     k: int,
     artists: Mapping[str, str | None] | None = None,
-    *,
-    divergence: Divergence = "js",
-    proximity: bool = True,
 ) -> Run:
-    """The baseline system that retrieves for each query the recordings nearest to its own; see `neighbours`.
+    """The baseline system that retrieves for each query the recordings nearest to its own, by all descriptions.
 
     queries  query -> its own recording
     """
-    nearest = index.neighbours(dict.fromkeys(queries.values()), k, artists, divergence=divergence, proximity=proximity)
+    searched = Searched((index,))
+    nearest = neighbours_by(searched, descriptions_of(searched), dict.fromkeys(queries.values()), k, artists)
     return Run(system, {query: tuple(near.identifier for near in nearest[own]) for query, own in queries.items()})
 
 

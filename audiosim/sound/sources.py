@@ -115,16 +115,13 @@ class LeftOut(NamedTuple):
 SoundSource = str | Path | LeftOut  # str for a URL
 
 
-def find_sounds(
-    paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = (), *, keep_suffixes: bool = False
-) -> dict[str, SoundSource]:
+def find_sounds(paths: str | Path | Iterable[str | Path], *, keep_suffixes: bool = False) -> dict[str, SoundSource]:
     """The sound files that some paths refer to, in the order found.
 
     paths          a folder gives all files below it with a suffix of sound, including formats that need
                    audiosim[formats], sorted, without hidden ones;
                    a documents.tsv, recognised by its suffix, gives the documents with a path, relative to its folder;
                    any other file gives itself; a URL, with `://`, gives the file or folder that fsspec finds there
-    more           suffixes of sound files, besides those that audiosim opens itself
     keep_suffixes  True to keep the suffix of a file with the same name as an earlier one; if False, it is left out
 
     A recording is named after its document, or else by its path below the folder without suffix, or its stem. Below a
@@ -133,10 +130,8 @@ def find_sounds(
     another control character, or bytes that are not text.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    opened = (*SUFFIXES, *more)
-    suffixes = (*opened, *more_formats.SUFFIXES)
     found: dict[str, SoundSource] = {}
-    for identifier, source in (sound for start in paths for sound in _sounds(start, suffixes)):
+    for identifier, source in (sound for start in paths for sound in _sounds(start)):
         if keep_suffixes and found.get(identifier, source) != source:
             identifier += PurePath(_place(source)).suffix
         if (other := found.setdefault(identifier, source)) != source:
@@ -144,17 +139,17 @@ def find_sounds(
             found[f"{_place(source)}/"] = LeftOut(_place(source), reason)
     if not found:
         where = ", ".join(str(path) for path in paths) or "no path"
-        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(opened)}")
+        raise InputError(f"no sound found in {where}, expected files that end in {', '.join(SUFFIXES)}")
     return found
 
 
-def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSource]]:
+def _sounds(start: str | Path) -> Iterator[tuple[str, SoundSource]]:
     if is_url(start):
-        yield from _remote(str(start), suffixes)
+        yield from _remote(str(start))
         return
     start = Path(start)
     if start.is_dir():
-        for path, source in _walk(start, suffixes):
+        for path, source in _walk(start):
             yield _named(path.relative_to(start), source)
     elif start.name.lower().endswith((".tsv", ".tsv.gz")):
         yield from _documents(start)
@@ -176,7 +171,7 @@ def _writable(identifier: str) -> bool:
     return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
-def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, SoundSource]]:
+def _walk(folder: Path) -> Iterator[tuple[Path, SoundSource]]:
     """The sound files below a folder, in the order of their names."""
     root, waiting = os.path.realpath(folder), _entries(folder)
     while waiting:
@@ -186,9 +181,9 @@ def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, Sound
             yield path, entry
         elif entry.is_dir(follow_symlinks=False):
             waiting += _entries(path)
-        elif entry.is_symlink() and (reason := _reason_not_to_follow(path, root, suffixes)):
+        elif entry.is_symlink() and (reason := _reason_not_to_follow(path, root)):
             yield path, LeftOut(str(path), reason)
-        elif _is_sound(path, suffixes):
+        elif _is_sound(path):
             yield path, path
 
 
@@ -202,24 +197,23 @@ def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
     return [entry for entry in seen if not entry.name.startswith(".")]
 
 
-def _reason_not_to_follow(link: Path, root: str, suffixes: tuple[str, ...]) -> str:
+def _reason_not_to_follow(link: Path, root: str) -> str:
     """Reason to leave out a link below a folder; empty if it leads to a file inside, or is irrelevant."""
     if link.is_dir():
         return "is a link to a folder and is not followed; name that folder itself"
-    if _is_sound(link, suffixes) and os.path.commonpath([root, os.path.realpath(link)]) != root:
+    if _is_sound(link) and os.path.commonpath([root, os.path.realpath(link)]) != root:
         return "is a link out of the folder and is not followed; name that file itself"
     return ""
 
 
-def _is_sound(path: PurePath, suffixes: tuple[str, ...]) -> bool:
-    return path.name.lower().endswith(suffixes)
+def _is_sound(path: PurePath) -> bool:
+    return path.name.lower().endswith((*SUFFIXES, *more_formats.SUFFIXES))
 
 
-def _remote(url: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, SoundSource]]:
-    files = list(find_remote(url))
-    for place, file in files:
+def _remote(url: str) -> Iterator[tuple[str, SoundSource]]:
+    for place, file in find_remote(url):
         hidden = any(part.startswith(".") for part in place.parts)
-        if file == url or (_is_sound(place, suffixes) and not hidden):
+        if file == url or (_is_sound(place) and not hidden):
             yield _named(place, file)
 
 

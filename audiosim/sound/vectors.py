@@ -1,7 +1,7 @@
 """Vectors beside the recordings of an index, by an embedding: changed files are read again, and a kill loses little."""
 
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,10 @@ import numpy as np
 from audiosim.collection.evidence import Evidence, read_pieces
 from audiosim.errors import InputError, SoundError
 from audiosim.sound import decode
-from audiosim.sound.channel import Decoder
 from audiosim.sound.decode import Reader
 from audiosim.sound.describe import Embedded, Failure, each_file, opened_sound
 from audiosim.sound.embedding import Embedding, embedded_files, keep_embedded, vectors_path
-from audiosim.sound.index import AudioIndex, ShowProgress
+from audiosim.sound.index import AudioIndex, ShowProgress, follow
 from audiosim.sound.store import Recording
 from audiosim.stats.arrays import Array
 from audiosim.text import one_line
@@ -28,7 +27,6 @@ def embed_index(
     embedding: Embedding,
     n_jobs: int | None = None,
     *,
-    decoders: Sequence[Decoder] = (),
     progress: ShowProgress | None = None,
     scheduler: str | None = None,
 ) -> tuple[Failure, ...]:
@@ -36,7 +34,6 @@ def embed_index(
 
     folder     folder of the index
     n_jobs     worker processes, as for `extract`; each loads the function itself
-    decoders   decoders of file kinds that audiosim does not open itself
     progress   called with the number of recordings done (including known ones), failed, and in total
     scheduler  address of a Dask cluster that does the work instead
 
@@ -48,21 +45,19 @@ def embed_index(
     heard = [recording for recording in index.recordings if not recording.silent]
     kept = _kept(Path(folder), embedding.name, heard)
     todo = [recording for recording in heard if recording.identifier not in kept]
-    failed: list[Failure] = []
-    new, report = 0, progress or _unwatched
-    report(len(kept), 0, len(heard))
-    with closing(embed_all(todo, embedding, n_jobs, decoders=decoders, scheduler=scheduler)) as outcomes:
-        for outcome in outcomes:
-            if isinstance(outcome, Failure):
-                failed.append(outcome)
-            else:
-                kept[outcome.recording.identifier], new = outcome, new + 1
-                if new > max(SAVED, SAVED_SHARE * len(kept)):
-                    _keep(Path(folder), embedding.name, kept.values())
-                    new = 0
-            report(len(kept), len(failed), len(heard))
+    known = saved = len(kept)
+
+    def keep(one: Embedded) -> None:
+        nonlocal saved
+        kept[one.recording.identifier] = one
+        if len(kept) - saved > max(SAVED, SAVED_SHARE * len(kept)):
+            _keep(Path(folder), embedding.name, kept.values())
+            saved = len(kept)
+
+    outcomes = embed_all(todo, embedding, n_jobs, scheduler=scheduler)
+    failed = follow(outcomes, known, len(heard), progress or (lambda done, failed, total: None), keep)
     _keep(Path(folder), embedding.name, kept.values())
-    return tuple(failed)
+    return failed
 
 
 def _kept(folder: Path, name: str, recordings: Iterable[Recording]) -> dict[str, Embedded]:
@@ -94,11 +89,10 @@ def embed_all(
     embedding: Embedding,
     n_jobs: int | None = None,
     *,
-    decoders: Sequence[Decoder] = (),
     scheduler: str | None = None,
 ) -> Generator[Embedded | Failure, None, None]:
     """The vector of each recording, or the reason why it has none, in order; see `describe.describe_all`."""
-    read = Reader(rate_hz=embedding.rate_hz, decoders=tuple(decoders))
+    read = Reader(embedding.rate_hz)
     if not recordings:
         return
     if n_jobs is None and scheduler is None:
@@ -128,13 +122,13 @@ def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embe
     return Embedded(recording, vector.astype(np.float32))
 
 
-def vectors_of(sounds: AudioIndex, embedding: Embedding, decoders: Sequence[Decoder] = ()) -> Array:
+def vectors_of(sounds: AudioIndex, embedding: Embedding) -> Array:
     """(n, d) vectors of recordings; zeros for recordings without one.
 
     sounds  just described, such as a clip to search by
     """
     embedding.prepare()
-    found = list(embed_all(list(sounds.recordings), embedding, decoders=decoders))
+    found = list(embed_all(list(sounds.recordings), embedding))
     known = [one.vector for one in found if isinstance(one, Embedded)]
     nothing = np.zeros(len(known[0]) if known else 1)
     return np.array([one.vector if isinstance(one, Embedded) else nothing for one in found], dtype=np.float64)
@@ -144,11 +138,5 @@ def _prepare(embedding: Embedding) -> None:
     """Load the data that the function loads at its first call."""
     decode.load_libraries()
     time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
-    try:
+    with suppress(Exception):  # each file will report the error
         embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
-    except Exception:  # each file will report the error
-        return
-
-
-def _unwatched(done: int, failed: int, total: int) -> None:
-    """Ignore progress."""

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from audiosim.errors import InputError, SoundError
-from audiosim.sound.channel import Decoder, SoundLimits, decoded_whole
+from audiosim.sound.channel import SoundLimits
 from audiosim.sound.decode import RATE_HZ, Signal, read
 
 
@@ -461,51 +461,3 @@ def test_a_signal_is_finite_and_has_a_rate():
         Signal(np.array([np.nan], np.float32), 22_050)
     with pytest.raises(InputError, match=r"^rate must be at least 1 Hz, got 0$"):
         Signal(np.zeros(1, np.float32), 0)
-
-
-@pytest.fixture
-def clip(tmp_path):
-    """Two seconds of noise in a file with a word, then only samples."""
-    path = tmp_path / "clip.raw1"
-    samples = np.random.default_rng(0).uniform(-0.5, 0.5, 16_000).astype(np.float32)
-    path.write_bytes(b"RAW1" + samples.tobytes())
-    return path
-
-
-def right(path, size_bytes, limits):
-    content = path.read_bytes()
-    if content[:4] != b"RAW1":
-        raise SoundError(f"{path}: is no such file")
-    samples = np.frombuffer(content, np.float32, offset=4)
-    problem = limits.problem(len(samples), 1, 8000, size_bytes)
-    if problem:
-        raise SoundError(f"{path}: {problem}")
-    return decoded_whole(samples[:, None], 8000)
-
-
-def test_a_file_is_read_by_the_decoder_of_its_suffix(clip):
-    mine = Decoder("mine", (".raw1",), right)
-    signal = read(clip, 8000, decoders=[mine])
-    assert signal.samples.tolist() == np.frombuffer(clip.read_bytes(), np.float32, offset=4).tolist()
-    with pytest.raises(SoundError, match="cannot be decoded"):
-        read(clip, 8000)
-
-
-def test_the_mean_of_channels_and_the_loudest_of_all():
-    found = decoded_whole(np.array([[0.5, -1.0], [0.25, 0.0]], dtype=np.float32), 8000)
-    assert found.samples.tolist() == [-0.25, 0.125]
-    assert (found.peak, found.at_full_scale) == (1.0, 0.25)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (("my own", (".raw1",)), "the name of a decoder must be letters and digits, got 'my own'"),
-        (("mine", ("raw1",)), r"the suffixes of decoder mine must look like .wav, got \('raw1',\)"),
-        (("mine", (".RAW",)), r"the suffixes of decoder mine must look like .wav, got \('.RAW',\)"),
-        (("mine", ()), r"the suffixes of decoder mine must look like .wav, got \(\)"),
-    ],
-)
-def test_a_decoder_that_is_none_is_refused(fields, message):
-    with pytest.raises(InputError, match=f"^{message}$"):
-        Decoder(*fields, right)
