@@ -16,8 +16,7 @@ from audiosim.cli.options import about_of
 from audiosim.cli.service_options import LogForm, UnaskedForm, service_option
 from audiosim.collection.collection import Collection
 from audiosim.collection.folder import file_stamp
-from audiosim.collection.kinds import SameArtist, SystemFrom, read_judgments
-from audiosim.collection.values import mean_grades
+from audiosim.collection.kinds import SameArtist, SystemFrom
 from audiosim.errors import InputError
 from audiosim.ranking.about import DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule
@@ -390,7 +389,8 @@ class CampaignOptions:
         own = read_questions(answers.questions) if answers.questions else ()
         settings, stopping_rule = self._settings(adopt), parse_stopping_rule(self.stopping_rule)
         sounds = tuple(answers.sounds or ())
-        return Judging(database, self.measure, stopping_rule, own, settings, sounds, answers.listen)
+        known, share = self.handing.known, self.handing.known_share
+        return Judging(database, self.measure, stopping_rule, own, settings, sounds, answers.listen, known, share)
 
     def _settings(self, adopt: bool) -> CampaignSettings:
         from audiosim.service.collections.campaigns import WAIT_S
@@ -412,8 +412,7 @@ class CampaignOptions:
             whole_queries=not handing.split_queries,
             second_opinions=handing.second_opinions,
             repeats=handing.repeats,
-            known=handing.known_share,
-            known_grades={} if handing.known is None else mean_grades(read_judgments(handing.known)[1]),
+            known=handing.known_share if handing.known is None else 0.0,  # refused, as there are no known grades
             comparisons=handing.comparisons.value,
             candidates=handing.candidates,
         )

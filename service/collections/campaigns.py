@@ -16,9 +16,10 @@ from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryS
 from audiosim.campaign.engine import database_path
 from audiosim.campaign.event import Clock, Record, utc_now
 from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import read_judgments
 from audiosim.collection.pool import Pool
 from audiosim.collection.task import Question
-from audiosim.collection.values import Pair
+from audiosim.collection.values import Pair, mean_grades
 from audiosim.errors import InputError, StoreError
 from audiosim.joint.estimators import RelevanceEstimator
 from audiosim.measures.measure import Measure, as_measure
@@ -43,6 +44,8 @@ class Judging:
     settings  further settings
     sounds    further folders whose files may be played
     listen_s  required listening time per clip; None: as in the campaign
+    known     file of known grades, read on each collection's scale
+    known_share  share of each assessor's pairs that have a known grade
     errands   long computations, in separate processes
     """
 
@@ -53,6 +56,8 @@ class Judging:
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
     sounds: tuple[Path, ...] = ()
     listen_s: float | None = None
+    known: Path | None = None
+    known_share: float = 0.0
     errands: Errands = field(default_factory=Errands, compare=False)
 
     @property
@@ -79,6 +84,13 @@ class Judging:
     def clock_of(store: Store) -> Clock:
         """Clock of a campaign: that of its database, shared by several servers."""
         return store.clock if isinstance(store, DatabaseStore) else utc_now
+
+    def knowing(self, collection: Collection) -> "Judging":
+        """The settings with the known grades of a collection's pairs."""
+        if self.known is None:
+            return self
+        grades = mean_grades(read_judgments(self.known, collection.scale)[1])
+        return replace(self, settings=replace(self.settings, known=self.known_share, known_grades=grades))
 
     def measure_of(self, collection: Collection) -> Measure:
         """Measure that ranks the systems of a collection."""

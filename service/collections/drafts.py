@@ -211,8 +211,10 @@ def _kind(parts: list[str], head: bytes) -> Kind:
 
 
 def _by_header(head: bytes) -> Kind:
-    first = head.decode("utf-8", "replace").lstrip("\ufeff").partition("\n")[0].strip().lower()
-    columns = {one.strip() for one in re.split(r"[\t,;]", first)}
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \n\r\t")
+    record = re.match(r"\[?\s*(\{[^{}]*\})", text)  # the first of JSON or JSON Lines, whose keys are columns
+    first = ",".join(re.findall(r'"([^"]*)"\s*:', record[1])) if record else text.partition("\n")[0]
+    columns = {one.strip() for one in re.split(r"[\t,;]", first.strip().lower())}
     if {"document_a", "document_b"} <= columns:
         return "comparisons"
     if {"query", "document"} <= columns:

@@ -58,7 +58,7 @@ class Served:
         judging, folders = judging or Judging(), folders or {}
 
         def made(source: CollectionSource, collection: Collection, store: Store | None) -> ServedCollection:
-            settings = CampaignFile.of(source.folder).of_judging(judging)
+            settings = CampaignFile.of(source.folder).of_judging(judging).knowing(collection)
             store = settings.store(collection) if store is None else store
             known = records_of(store)
             model, lost = self._model_of(source.identifier, source.folder, last_choice(known)[1])

@@ -3,20 +3,24 @@
 What some of these ways cannot tell, they refuse.
 """
 
+import csv
+import json
 from dataclasses import replace
 
 import pytest
 
+from audiosim.campaign import CampaignSettings
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import nameless
-from audiosim.collection.values import FINE, Document, Run
+from audiosim.collection.values import BROAD, FINE, Document, Run
 from audiosim.errors import InputError
-from service.collections.additions import Receiver, sent_documents
+from service.collections.additions import Receiver, sent_documents, sent_grades
 from service.collections.campaigns import Judging
 from service.collections.drafts import Home, place_of
 from service.collections.imports import WAITING, Import, events_of
 from service.collections.served import ServedCollection
 from service.collections.shelf import Served
+from service.types.evaluation import TablesIn
 
 TIME = "2026-11-22T12:00:00.000Z"
 RUNS = tuple(Run(name, dict.fromkeys(("q", "r"), ("a", "b", "c", "d"))) for name in ("A", "B"))
@@ -49,6 +53,7 @@ JUDGED = {
 }
 
 
+COMPARING = CampaignSettings(comparisons="some")
 KIND = {"people.jsonl": "judgments"}  # told by the sender
 
 
@@ -71,7 +76,7 @@ def imported(collection, name, text):
     return grades_of(one.campaign.judgments())
 
 
-def dropped(home, name, text):
+def dropped(home, name, text, kind="judgments"):
     """The collection made of a dropped file."""
     draft = home.begin("new")
     lines = [
@@ -81,7 +86,7 @@ def dropped(home, name, text):
         for place, one in enumerate("abcd")
     ]
     draft.put("all.trec", "".join(lines).encode())
-    assert draft.put(name, text.encode(), KIND.get(name)).kind == "judgments"
+    assert draft.put(name, text.encode(), KIND.get(name)).kind == kind
     with draft.assembled() as (found, _):
         return found
 
@@ -108,6 +113,81 @@ def test_judgments_mean_the_same_in_a_folder_imported_sent_and_dropped(tmp_path,
     if expected is BEST_FIRST and name != "groups.json":
         with pytest.raises(InputError, match="are no grades of the scale 101 levels from 0 to 100"):
             imported(replace(collection, scale=FINE, judgments=()), name, text)
+
+
+PARTS = {  # kind of table: its file in a folder, its rows, and what a collection has of it
+    "comparisons": (
+        "comparisons",
+        "query,document_a,document_b,answer,assessor\nq,a,b,a,ann\nr,c,d,=,bob\n",
+        lambda one: one.comparisons,
+    ),
+    "queries": ("queries", "query,document\nq,a\nr,d\n", lambda one: one.query_documents),
+    "systems": ("systems", "system,team\nA,red\nB,blue sky\n", lambda one: one.teams),
+    "documents": ("documents", "document,artist,genre,title\na,x,jazz,one\nb,y,,two\n", lambda one: one.documents),
+    "judge": ("judges/gpt", "query,document,score\nq,a,3\nr,d,.5\n", lambda one: grades_of_machines(one.judges)),
+}
+WRITTEN = {
+    "csv": lambda text: text,
+    "tsv": lambda text: text.replace(",", "\t"),
+    "json": lambda text: json.dumps(list(csv.DictReader(text.splitlines()))),
+    "jsonl": lambda text: "".join(f"{json.dumps(row)}\n" for row in csv.DictReader(text.splitlines())),
+}
+
+
+def grades_of_machines(judges):
+    return [dict(zip(one.pairs, one.grades.tolist(), strict=True)) for one in judges]
+
+
+@pytest.mark.parametrize("suffix", WRITTEN)
+@pytest.mark.parametrize("kind", PARTS)
+def test_other_tables_mean_the_same_in_a_folder_sent_and_dropped_under_any_name(tmp_path, kind, suffix):
+    stem, table, part = PARTS[kind]
+    text = WRITTEN[suffix](table)
+    Collection("c", "c", FINE, 4, RUNS).save(tmp_path / "c")
+    path = tmp_path / "c" / f"{stem}.{'tsv' if kind == 'judge' else suffix}"  # a machine's file has that suffix only
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    collection = Collection.load(tmp_path / "c")
+    expected = part(collection)
+    assert expected
+    for name in (f"{stem}.{suffix}", f"mine.{suffix}"):
+        assert part(dropped(Home(tmp_path / name), name, text, kind)) == expected
+    if kind == "judge":
+        assert grades_of_machines([sent_grades(text.encode(), "gpt")]) == expected
+    if kind == "comparisons":
+        one = ServedCollection(replace(collection, comparisons=()), "joint", Judging(settings=COMPARING))
+        file = Import(1, "c", "import-1", "me", TIME, WAITING, None, 0, "")
+        one.campaign.tell_all(events_of(file, text.encode(), one))
+        assert one.campaign.comparisons.in_force()[1] == expected
+    if kind in ("queries", "systems", "documents"):
+        rows = list(csv.DictReader(table.splitlines()))
+        key, value, *_ = rows[0]
+        body = {row[key]: row[value] if kind != "documents" else dict(list(row.items())[1:]) for row in rows}
+        runs = {run.system: {query: list(found) for query, found in run.rankings.items()} for run in RUNS}
+        assert part(TablesIn(runs, **{kind: body}).collection) == expected
+
+
+TASK = 'question = "Alike?"\n'
+
+
+def test_a_task_means_the_same_in_a_folder_and_dropped(tmp_path):
+    Collection("c", "c", FINE, 4, RUNS).save(tmp_path / "c")
+    (tmp_path / "c" / "task.toml").write_text(TASK, encoding="utf-8")
+    made = dropped(Home(tmp_path / "home"), "task.toml", TASK, "task")
+    assert made.assessor_task is not None
+    assert made.assessor_task == Collection.load(tmp_path / "c").assessor_task
+
+
+def test_known_grades_are_read_on_the_scale_of_each_collection(tmp_path):
+    path = tmp_path / "known"
+    judging = Judging(known=path, known_share=0.1)
+    for text, scale in (("q a 1\nq b 0\n", BROAD), ("query,document,fine\nq,a,1\n", FINE), ("q a 1\n", FINE)):
+        path.write_text(text, encoding="utf-8")
+        found = judging.knowing(Collection("c", "c", scale, 4, RUNS)).settings
+        assert (found.known, found.known_grades["q", "a"]) == (0.1, 1)
+    path.write_text("q a 3\n", encoding="utf-8")
+    with pytest.raises(InputError, match="grade 3 is not on the broad scale"):
+        judging.knowing(Collection("c", "c", BROAD, 4, RUNS))
 
 
 FILES = {  # runs of a third system; the file names the system of some
