@@ -4,6 +4,7 @@ Jinja and Altair are imported only when a page is written.
 """
 
 import json
+import math
 import os
 import re
 from base64 import b64encode
@@ -19,6 +20,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.values import Pair
 from audiosim.ordinal.model import Source
 from audiosim.sound.map import SoundMap
+from audiosim.text import counted
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -131,7 +133,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters |= {"short": _short, "signed": lambda number: f"{number:+.3f}", "percent": lambda x: f"{100 * x:g} %"}
-    made.filters["isolated"] = _isolated
+    made.filters |= {"isolated": _isolated, "counted": counted, "general": lambda number: f"{number:g}"}
     return made
 
 
@@ -147,7 +149,7 @@ def _isolated(sentence: str, names: Sequence[str]) -> "Markup":
 
 
 def _short(number: float | None) -> str:
-    return "–" if number is None else f"{number:.3f}"
+    return "–" if number is None else f"{number:.3f}" if math.isfinite(number) else "∞"
 
 
 # The map of a collection as a page: the places of queries, results and unjudged documents, with their sound.
