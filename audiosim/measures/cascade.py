@@ -14,59 +14,45 @@ from audiosim.measures.lists import GradedLists, discounted, of_lists, share_of
 from audiosim.stats.arrays import Array
 
 
-def err(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:
-    """(...,) Expected reciprocal rank, 0 to 1.
-
-        E = sum over i <= k of  P_i / i           (2.14), down to the cutoff, if no ideal ranking is given
-        E of the ranking / E of the ideal one     (3.7)
-
-    highest  gain of the highest grade
-    ideal    (..., m) gains of the ideal ranking: k times the highest gain for chapter 3; all judged documents of the
-             query, best first, for a score relative to the best possible ranking, which Urbano (2013) defines for RBP
-             (5.8) but not for ERR
-
-    Chapelle et al. (2009), doi:10.1145/1645953.1646033; Urbano (2013). An ideal ranking without gains gives 0.
-    """
-    reciprocals = 1 / np.arange(1.0, cutoff + 1)
-    found = discounted(_stops(gains, highest, cutoff), reciprocals)
-    return found if ideal is None else share_of(found, discounted(_stops(ideal, highest, cutoff), reciprocals))
-
-
-def edcg(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:
-    """(...,) Expected discounted cumulative gain, 0 to 1; in gain units if no ideal ranking is given.
-
-        E = sum over i <= k of  g_i P_i           chapter 2, in words after (2.14)
-        E of the ranking / E of the ideal one     (3.10)
-
-    highest  gain of the highest grade
-    ideal    (..., m) gains of the ideal ranking, as for `err`
-
-    Urbano (2013). An ideal ranking without gains gives 0.
-    """
-    found = _expected_gain(gains, highest, cutoff)
-    return found if ideal is None else share_of(found, _expected_gain(ideal, highest, cutoff))
-
-
-def _expected_gain(gains: Array, highest: float, cutoff: int) -> Array:
-    return np.asarray(np.sum(gains[..., :cutoff] * _stops(gains, highest, cutoff), axis=-1))
-
-
-def _stops(gains: Array, highest: float, cutoff: int) -> Array:
-    """(..., n) probability P_i that the listener stops at each rank, down to the cutoff."""
-    stops = np.asarray(gains[..., :cutoff] / (highest + 1))
-    goes_on = np.cumprod(1 - stops[..., :-1], axis=-1)
-    stops[..., 1:] *= goes_on
-    return stops
-
-
 @of_lists
 def _err(of: GradedLists) -> Array:
-    return err(of.gains, of.highest, of.cutoff, of.published_ideal)
+    """(...,) Expected reciprocal rank, 0 to 1.
+
+        E = sum over i <= k of  P_i / i           (2.14), down to the cutoff, as first published
+        E of the ranking / E of the ideal one     (3.7)
+
+    The ideal ranking is k times the highest gain for chapter 3, else all judged documents of the query, best first, for
+    a score relative to the best possible ranking, which Urbano (2013) defines for RBP (5.8) but not for ERR.
+    Chapelle et al. (2009), doi:10.1145/1645953.1646033; Urbano (2013). An ideal ranking without gains gives 0.
+    """
+    reciprocals = 1 / np.arange(1.0, of.cutoff + 1)
+    found = discounted(_stops(of, of.gains), reciprocals)
+    return found if of.original else share_of(found, discounted(_stops(of, of.ideal), reciprocals))
 
 
 @of_lists
 def _edcg(of: GradedLists) -> Array:
-    return edcg(of.gains, of.highest, of.cutoff, of.published_ideal)
+    """(...,) Expected discounted cumulative gain, 0 to 1; in gain units as first published.
+
+        E = sum over i <= k of  g_i P_i           chapter 2, in words after (2.14)
+        E of the ranking / E of the ideal one     (3.10)
+
+    Urbano (2013), with the ideal ranking of ERR. An ideal ranking without gains gives 0.
+    """
+    found = _expected_gain(of, of.gains)
+    return found if of.original else share_of(found, _expected_gain(of, of.ideal))
+
+
+def _expected_gain(of: GradedLists, gains: Array) -> Array:
+    return np.asarray(np.sum(gains[..., : of.cutoff] * _stops(of, gains), axis=-1))
+
+
+def _stops(of: GradedLists, gains: Array) -> Array:
+    """(..., n) probability P_i that the listener stops at each rank, down to the cutoff."""
+    stops = np.asarray(gains[..., : of.cutoff] / (of.highest + 1))
+    goes_on = np.cumprod(1 - stops[..., :-1], axis=-1)
+    stops[..., 1:] *= goes_on
+    return stops
 
 
 ERR = Definition(

@@ -25,110 +25,17 @@ from audiosim.measures.lists import GradedLists, discounted, discounts, first_di
 from audiosim.stats.arrays import Array
 
 
-def cg(gains: Array, cutoff: int, highest: float | None = None) -> Array:
+@of_lists
+def _cg(of: GradedLists) -> Array:
     """(...,) Cumulative gain.
 
         sum over i <= k of  g_i / (k highest)      (3.3), 0 to 1
-        sum over i <= k of  g_i                    (2.8), in gain units, if no highest gain is given
-
-    highest  gain of the highest grade
+        sum over i <= k of  g_i                    (2.8), in gain units, as first published
 
     Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418.
     """
-    total = gains[..., :cutoff].sum(axis=-1)
-    return total if highest is None else share_of(total, cutoff * highest)
-
-
-def dcg(gains: Array, weights: Array, highest: float | None = None) -> Array:
-    """(...,) Discounted cumulative gain.
-
-        sum over i <= k of  g_i w_i / (highest sum over i <= k of w_i)      (3.4), 0 to 1
-        sum over i <= k of  g_i w_i                                         (2.9), in gain units, no highest given
-
-    weights  (k,) `discounts`; `first_discounts` for the measure as first published
-    highest  gain of the highest grade
-
-    Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), Burges et al. (2005).
-    """
-    total = discounted(gains, weights)
-    return total if highest is None else share_of(total, highest * weights.sum())
-
-
-def ndcg(gains: Array, ideal: Array, weights: Array) -> Array:
-    """(...,) Normalised discounted cumulative gain, 0 to 1.
-
-        sum over i <= k of  g_i w_i / sum over i <= k of  ideal_i w_i      (2.10)
-
-    ideal    (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapters 2
-             and 5; k times the highest gain for chapter 3, where it equals DCG
-    weights  (k,) `discounts`; `first_discounts` for the measure as first published
-
-    Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418; with `discounts` and exponential gains Microsoft nDCG.
-    """
-    return share_of(discounted(gains, weights), discounted(ideal, weights))
-
-
-def rbp(gains: Array, ideal: Array, cutoff: int, p: float = 0.8) -> Array:
-    """(...,) Rank-biased precision relative to the ideal ranking, 0 to 1.
-
-        sum over i <= k of  g_i p^(i-1) / sum over i <= k of  ideal_i p^(i-1)      (3.6), (5.8)
-
-    ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapter 5; k times
-           the highest gain for chapter 3
-    p      persistence, between 0 and 1: probability that a listener continues to the next rank
-
-    Urbano (2013), after Moffat & Zobel (2008), doi:10.1145/1416950.1416952.
-    """
-    weights = persistence(cutoff, p)
-    return share_of(discounted(gains, weights), discounted(ideal, weights))
-
-
-def first_rbp(gains: Array, highest: float, cutoff: int, p: float = 0.8) -> Array:
-    """(...,) Rank-biased precision as first published, 0 to 1 - p^k.
-
-        (1 - p) / highest  sum over i <= k of  g_i p^(i-1)      (2.12), down to the cutoff
-
-    highest  gain of the highest grade
-    p        persistence, between 0 and 1
-
-    Moffat & Zobel (2008), doi:10.1145/1416950.1416952, with graded gains.
-    """
-    return (1 - p) / highest * discounted(gains, persistence(cutoff, p))
-
-
-def q_measure(gains: Array, ideal: Array, best: Array | float, cutoff: int, beta: float = 1.0) -> Array:
-    """(...,) Q-measure, 0 to 1.
-
-        1/best  sum over i <= k of  1(g_i > 0) (n_i + beta G_i) / (i + beta I_i)
-
-    where n_i counts the gains above 0 down to rank i, and G_i and I_i are the sums of the gains and of the ideal gains.
-
-    ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first; k times the highest
-           gain for chapter 3
-    best   (...,) possible number of gains above 0: their number among the judged documents (2.11), that number or k if
-           it is less (5.7), or k (3.5)
-    beta   weight of the gains, 0 or more; with 0 this is average precision
-
-    Urbano (2013), with the ideal ranking in the denominator of 2.11, as in Sakai (2004).
-    """
-    gains = gains[..., :cutoff]
-    width = gains.shape[-1]
-    relevant = gains > 0
-    ideal_sum = np.cumsum(_widened(ideal, width), axis=-1)
-    blended = np.cumsum(relevant, axis=-1) + beta * np.cumsum(gains, axis=-1)
-    ratio = blended / (np.arange(1, width + 1) + beta * ideal_sum)
-    return share_of(np.sum(relevant * ratio, axis=-1), best)
-
-
-def _widened(values: Array, width: int) -> Array:
-    """(..., width) the first values, with zeros after the last."""
-    missing = max(0, width - values.shape[-1])
-    return np.pad(values[..., :width], [(0, 0)] * (values.ndim - 1) + [(0, missing)])
-
-
-@of_lists
-def _cg(of: GradedLists) -> Array:
-    return cg(of.gains, of.cutoff, of.bound)
+    total = of.gains.sum(axis=-1)
+    return total if of.original else share_of(total, of.cutoff * of.highest)
 
 
 def _alike(measure: Measure) -> Array:
@@ -138,12 +45,30 @@ def _alike(measure: Measure) -> Array:
 
 @of_lists
 def _dcg(of: GradedLists) -> Array:
-    return dcg(of.gains, _discounts(of.measure), of.bound)
+    """(...,) Discounted cumulative gain.
+
+        sum over i <= k of  g_i w_i / (highest sum over i <= k of w_i)      (3.4), 0 to 1
+        sum over i <= k of  g_i w_i                                         (2.9), in gain units, as first published
+
+    Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), Burges et al. (2005).
+    """
+    weights = _discounts(of.measure)
+    total = discounted(of.gains, weights)
+    return total if of.original else share_of(total, of.highest * weights.sum())
 
 
 @of_lists
 def _ndcg(of: GradedLists) -> Array:
-    return ndcg(of.gains, of.ideal, _discounts(of.measure))
+    """(...,) Normalised discounted cumulative gain, 0 to 1.
+
+        sum over i <= k of  g_i w_i / sum over i <= k of  ideal_i w_i      (2.10)
+
+    The ideal ranking is of all judged documents of the query, best first, for chapters 2 and 5; k times the highest
+    gain for chapter 3, where it equals DCG. Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418; with `discounts`
+    and exponential gains Microsoft nDCG.
+    """
+    weights = _discounts(of.measure)
+    return share_of(discounted(of.gains, weights), discounted(of.ideal, weights))
 
 
 def _discounts(measure: Measure) -> Array:
@@ -153,13 +78,41 @@ def _discounts(measure: Measure) -> Array:
 
 @of_lists
 def _q(of: GradedLists) -> Array:
-    return q_measure(of.gains, of.ideal, of.most_relevant, of.cutoff, of.measure.number("beta"))
+    """(...,) Q-measure, 0 to 1.
+
+        1/best  sum over i <= k of  1(g_i > 0) (n_i + beta G_i) / (i + beta I_i)
+
+    where n_i counts the gains above 0 down to rank i, and G_i and I_i are the sums of the gains and of the ideal gains;
+    best is the possible number of gains above 0: their number among the judged documents (2.11), that number or k if it
+    is less (5.7), or k (3.5). With a beta of 0 this is average precision.
+
+    Urbano (2013), with the ideal ranking in the denominator of 2.11, as in Sakai (2004).
+    """
+    gains, beta = of.gains, of.measure.number("beta")
+    width = gains.shape[-1]
+    relevant = gains > 0
+    missing = max(0, width - of.ideal.shape[-1])
+    ideal = np.pad(of.ideal[..., :width], [(0, 0)] * (of.ideal.ndim - 1) + [(0, missing)])
+    blended = np.cumsum(relevant, axis=-1) + beta * np.cumsum(gains, axis=-1)
+    ratio = blended / (np.arange(1, width + 1) + beta * np.cumsum(ideal, axis=-1))
+    return share_of(np.sum(relevant * ratio, axis=-1), of.most_relevant)
 
 
 @of_lists
 def _rbp(of: GradedLists) -> Array:
-    p = of.measure.number("p")
-    return first_rbp(of.gains, of.highest, of.cutoff, p) if of.original else rbp(of.gains, of.ideal, of.cutoff, p)
+    """(...,) Rank-biased precision.
+
+        sum over i <= k of  g_i p^(i-1) / sum over i <= k of  ideal_i p^(i-1)      (3.6), (5.8), 0 to 1
+        (1 - p) / highest  sum over i <= k of  g_i p^(i-1)      (2.12), 0 to 1 - p^k, as first published
+
+    The ideal ranking is of all judged documents of the query, best first, for chapter 5; k times the highest gain for
+    chapter 3. Urbano (2013), after Moffat & Zobel (2008), doi:10.1145/1416950.1416952, with graded gains.
+    """
+    weights = _persistence(of.measure)
+    total = discounted(of.gains, weights)
+    if of.original:
+        return (1 - of.measure.number("p")) / of.highest * total
+    return share_of(total, discounted(of.ideal, weights))
 
 
 def _persistence(measure: Measure) -> Array:

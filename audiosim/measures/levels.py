@@ -8,7 +8,7 @@ from audiosim.errors import InputError
 from audiosim.measures.binary import AP
 from audiosim.measures.definition import FORM, IDEAL, THRESHOLDS, Definition
 from audiosim.measures.lists import GradedLists, of_lists, share_of
-from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.arrays import Array
 
 # Average dynamic recall on partially ordered lists: the ground truth orders groups, but not the items within them.
 
@@ -72,41 +72,42 @@ def _ground_truth(groups: Sequence[Sequence[Item]]) -> tuple[dict[Item, int], li
     return group_of, last
 
 
-def gap(shares: Array, best: Array | float, cutoff: int) -> Array:
+@of_lists
+def _gap(of: GradedLists) -> Array:
     """(...,) Graded average precision, 0 to 1; 0 if no relevant document exists.
 
         1/best  sum over i <= k of  1/i  sum over j <= i of  min(F(r_i), F(r_j))
 
-    The inner part is E[P@i], as min(F(r_i), F(r_j)) is the chance that a user finds both documents relevant.
-
-    shares  (..., n) F of the grade at each rank, best rank first
-    best    (...,) the sum of F over all judged documents (2.16), over the best k of them (5.9), or k (3.8)
+    The inner part is E[P@i], as min(F(r_i), F(r_j)) is the chance that a user finds both documents relevant; best is
+    the sum of F over all judged documents (2.16), over the best k of them (5.9), or k (3.8).
 
     Robertson et al. (2010), doi:10.1145/1835449.1835550; Urbano (2013).
     """
-    shares = shares[..., :cutoff]
+    shares = of.satisfied(of.grades)
     total = np.zeros(shares.shape[:-1])
     for i in range(shares.shape[-1]):
         total += np.minimum(shares[..., : i + 1], shares[..., i : i + 1]).sum(axis=-1) / (i + 1)
-    return share_of(total, best)
+    return share_of(total, of.most_satisfied)
 
 
-def adr(grades: Array, ideal: Array, ranks: Integers | int) -> Array:
+@of_lists
+def _adr(of: GradedLists) -> Array:
     """(...,) Average dynamic recall, 0 to 1; 0 without any rank.
 
         1/n  sum over i <= n of  1/i  number of ranks j <= i with r_j >= ideal_i      (2.17)
 
-    grades  (..., w) grade at each rank, best rank first, NaN where nothing was retrieved; nothing comes after w
-    ideal   (..., m) grades of all judged documents of the query, best first; 0 after m
-    ranks   (...,) n: the cutoff k for chapter 2; for chapter 5 the smaller of k and the number of judged documents
-            above 0, which is the length of the ground truth in Typke et al. (2006), where gain 0 belongs to no group
+    n is the cutoff k for chapter 2; for chapter 5 the smaller of k and the number of judged documents above 0, which is
+    the length of the ground truth in Typke et al. (2006), where gain 0 belongs to no group. For chapter 3, see
+    `_strict_adr`.
 
     The document at rank j counts from rank t_j = max(j, 1 + number of ideal_i > r_j) on, so it adds 1/t_j + ... + 1/n.
     Urbano (2013), after Typke, Veltkamp & Wiering (2006).
     """
-    ranks = np.asarray(ranks)
+    if of.user:
+        return _strict_adr(of)
+    ranks = np.asarray(of.ranks)
     deepest = int(ranks.max(initial=0))
-    grades, ideal = grades[..., :deepest], ideal[..., :deepest]
+    grades, ideal = of.grades[..., :deepest], of.judged[..., :deepest]
     better = np.zeros(np.broadcast_shapes(grades.shape, (*ideal.shape[:-1], 1)), dtype=np.int64)
     for i in range(ideal.shape[-1]):
         better += ideal[..., i : i + 1] > grades
@@ -116,34 +117,20 @@ def adr(grades: Array, ideal: Array, ranks: Integers | int) -> Array:
     return share_of(np.sum(np.where(np.isnan(grades), 0, added), axis=-1), ranks.astype(np.float64))
 
 
-def strict_adr(grades: Array, highest: float, cutoff: int) -> Array:
+def _strict_adr(of: GradedLists) -> Array:
     """(...,) Average dynamic recall of documents of the highest grade, 0 to 1.
 
         1/k  sum over i <= k of  1/i  number of ranks j <= i with r_j = highest      (3.9)
 
     Urbano (2013), chapter 3: the ideal ranking has the highest grade at every rank.
     """
-    grades = grades[..., :cutoff]
-    harmonic = _harmonic(cutoff)
-    added = harmonic[-1] - harmonic[: grades.shape[-1]]
-    return np.asarray((grades >= highest) @ added / cutoff)
+    harmonic = _harmonic(of.cutoff)
+    return np.asarray((of.grades >= of.scale.maximum) @ (harmonic[-1] - harmonic[: of.grades.shape[-1]]) / of.cutoff)
 
 
 def _harmonic(ranks: int) -> Array:
     """(ranks + 1,) the sums 1 + 1/2 + ... + 1/i, from i = 0."""
     return np.concatenate([[0.0], np.cumsum(1 / np.arange(1.0, ranks + 1))])
-
-
-@of_lists
-def _gap(of: GradedLists) -> Array:
-    return gap(of.satisfied(of.grades), of.most_satisfied, of.cutoff)
-
-
-@of_lists
-def _adr(of: GradedLists) -> Array:
-    if of.user:
-        return strict_adr(of.grades, of.scale.maximum, of.cutoff)
-    return adr(of.grades, of.judged, of.ranks)
 
 
 GAP = Definition(

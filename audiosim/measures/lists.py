@@ -154,20 +154,10 @@ class GradedLists:
     def highest(self) -> float:
         return 1.0 if self.measure.lowest_rel else float(self.gain(np.array(self.scale.maximum)))
 
-    @property
-    def bound(self) -> float | None:
-        """The highest gain; None for the first published form of a measure, which has no bound."""
-        return None if self.original else self.highest
-
     @cached_property
     def ideal(self) -> Array:
         """(k,) or (..., m): the gains of the ideal ranking."""
         return np.full(self.cutoff, self.highest) if self.user else self.gain(self.judged)
-
-    @property
-    def published_ideal(self) -> Array | None:
-        """The ideal ranking; None for a measure that was first published without one."""
-        return None if self.original else self.ideal
 
     def relevant(self, grades: Array) -> Booleans:
         """Mask of relevant grades: at least `min` or `rel`, or above 0 without; False where nothing was retrieved."""

@@ -39,21 +39,8 @@ FREE = 1.0  # standard deviation of favours while slope and noise are estimated
 ROUNDS = 3
 FAVOURS = np.geomspace(0.02, 2.0, 24)
 DRAWS = 400
-STEPS = (
-    1,
-    5,
-    10,
-    25,
-    50,
-    100,
-    200,
-    400,
-    800,
-    1600,
-    3200,
-    6400,
-    12800,
-)  # numbers of further judgments that a machine is compared with
+# Numbers of further judgments that a machine is compared with.
+STEPS = (1, 5, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 Bounds = tuple[float, float, float]
 
 

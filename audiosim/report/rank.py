@@ -13,7 +13,7 @@ from audiosim.ranking.about import QUERIES_IN_WORDS, About
 from audiosim.ranking.ranking import Ranking, spelled_confidence
 from audiosim.ranking.two_systems import Condition, TwoSystems
 from audiosim.ranking.verdicts import Verdicts
-from audiosim.report.screen import PlainTable, Setting
+from audiosim.report.screen import PlainTable, Setting, table_of
 from audiosim.text import counted
 
 if TYPE_CHECKING:
@@ -295,14 +295,12 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
     if not rows:
         return Text("none: every pair is judged")
     keys = [key for key in rows[0] if key not in left_out]
-    table = PlainTable(*((key, "left" if isinstance(rows[0][key], str) else "right") for key in keys))
-    for row in rows[:ROWS_SHOWN]:
-        table.add_row(*(_cell(row[key]) for key in keys))
+    table = table_of(keys, keys, rows[:ROWS_SHOWN], _cell)
     more = len(rows) - ROWS_SHOWN
     return Group(table, Text(f"… and {more:,} more: --format csv or json gives all")) if more > 0 else table
 
 
-def _cell(value: object) -> str:
+def _cell(_: str, value: object) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

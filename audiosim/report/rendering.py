@@ -1,4 +1,4 @@
-"""Pages that need no other file: Jinja templates, tables of text, and charts as inline SVG.
+"""Pages that need no other file: Jinja templates, and charts as inline SVG.
 
 Jinja and Altair are imported only when a page is written.
 """
@@ -8,12 +8,12 @@ import math
 import os
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from audiosim.collection.collection import Collection
@@ -44,32 +44,6 @@ COLOURS = {
 ON_PAGES = {"background": "transparent", "view": {"stroke": None}, "axis": {"titleFontWeight": "normal"}}
 MARK = re.compile(r'<(\w+) aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="[^"]*" ([^>]*)/>')
 Origin = Mapping[str, str]  # origin of a page: its last lines
-
-
-class Grid(NamedTuple):
-    """A table of text.
-
-    heads  (text, kind) for each column, the kind "word" or "number"
-    rows   (True for a marked row, its cells)
-    """
-
-    heads: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[bool, tuple[str, ...]], ...]
-
-
-def grid(
-    keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]], spell: Callable[[str, Any], str]
-) -> Grid:
-    """A table of rows; rows with the model as `predictor` are marked.
-
-    keys   keys of the columns
-    heads  headings of the columns
-    spell  function of a column's key and a value that returns text
-    """
-    rows = list(rows)
-    kinds = ["word" if rows and isinstance(rows[0][key], str) else "number" for key in keys]
-    body = ((row.get("predictor", "").startswith("model"), tuple(spell(key, row[key]) for key in keys)) for row in rows)
-    return Grid(tuple(zip(heads, kinds, strict=True)), tuple(body))
 
 
 def render(template: str, title: str, origin: Origin | None = None, **context: Any) -> str:

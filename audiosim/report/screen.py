@@ -1,10 +1,10 @@
-"""The terminal: a console, a progress bar, a plain table."""
+"""The terminal: a console, a progress bar, and a plain table, which pages show too."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod
@@ -66,6 +66,22 @@ class PlainTable:
 
     def _cell(self, cell: str | Text, column: int, width: int) -> str | Text:
         return shortened_to(cell, width) if self.settings[column] == "left" and isinstance(cell, str) else cell
+
+
+def table_of(
+    keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]], spell: Callable[[str, Any], str]
+) -> PlainTable:
+    """A table of rows, with columns of text aligned left and all others right.
+
+    keys   keys of the columns
+    heads  headings of the columns
+    spell  function of a column's key and a value that returns text
+    """
+    rows = list(rows)
+    words = [bool(rows) and isinstance(rows[0][key], str) for key in keys]
+    table = PlainTable(*((head, "left" if word else "right") for head, word in zip(heads, words, strict=True)))
+    table.rows = [tuple(spell(key, row[key]) for key in keys) for row in rows]
+    return table
 
 
 def _whole(widths: list[int], kept: list[int]) -> int:

@@ -8,8 +8,8 @@ from rich.console import Group
 from rich.text import Text
 
 from audiosim.report.rank import dots
-from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
-from audiosim.report.screen import PlainTable
+from audiosim.report.rendering import Origin, inline_svg, render
+from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Line, Series, draw_calibration, draw_curves
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
     return Group(*parts)
 
 
-def followed_view(result: Mapping[str, Any]) -> "RenderableType":
+def followed_view(result: Mapping[str, Any]) -> Group:
     """Confidence and accuracy over many parts of a collection, at the same moments of each."""
     curve, stops = result["curve"], result["goals"]
     parts: list[RenderableType] = [
@@ -186,7 +186,7 @@ def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = 
     result  see `simulation.Followed.to_dict`, with the results of further simulations, as for `followed_view`
     origin  origin of the page: see `origin_of`
     """
-    curve, (said, *shown, note) = result["curve"], _on_screen(result)
+    curve, (said, *shown, note) = result["curve"], followed_view(result).renderables
     bins = [_bin_row(row, one) for row in curve for one in row["bins"]]
     return render(
         "followed.html",
@@ -196,7 +196,7 @@ def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = 
         drawings=_drawings(curve),
         some=len(curve) > MOMENTS_OF_SIMULATION_PAGE,
         bands=curve[0]["stated_error"] is not None,
-        bins=grid(BINS, BIN_HEADS, bins, _spell),
+        bins=table_of(BINS, BIN_HEADS, bins, _spell),
         shown=shown,
         note=note,
     )
@@ -211,7 +211,7 @@ def draw_bins(curve: Sequence[Mapping[str, Any]]) -> "LayerChart":
     for row in curve:
         held = [one for one in row["bins"] if one["claims"]]
         stated, accuracy, claims = ([one[key] for one in held] for key in ("stated", "accuracy", "claims"))
-        series.append(Series(_simulation_page_count(row), stated, accuracy, claims))
+        series.append(Series(_count(row), stated, accuracy, claims))
         ends += stated + accuracy
     low = math.floor(10 * min(ends)) / 10
     return draw_calibration(series, "stated confidence", "share of pairs ordered rightly", low, "judged")
@@ -246,25 +246,6 @@ def _some(curve: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [curve[round(place * last / max(1, count - 1))] for place in range(count)]
 
 
-def _on_screen(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The sentences, titles and tables of the terminal view."""
-    view = followed_view(result)
-    assert isinstance(view, Group)
-    return [_part(part) for part in view.renderables]
-
-
-def _part(part: Any) -> dict[str, Any]:
-    if isinstance(part, PlainTable):
-        return {"kind": "table", "grid": _as_grid(part)}
-    return {"kind": "title" if part.style == "bold" else "text", "text": part.plain.strip()}
-
-
-def _as_grid(shown: PlainTable) -> Grid:
-    kinds = ["number" if setting == "right" else "word" for setting in shown.settings]
-    rows = tuple((False, tuple(str(cell) for cell in cells)) for cells in shown.rows)
-    return Grid(tuple(zip(shown.heads, kinds, strict=True)), rows)
-
-
 def _bin_row(row: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
     return {**one, "judged": row["judged"], "bin": f"{one['low']:g} to {one['high']:g}"}
 
@@ -273,7 +254,3 @@ def _spell(key: str, value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or "–"
     return f"{value:{FORMS[key]}}"
-
-
-def _simulation_page_count(row: Mapping[str, Any]) -> str:
-    return f"{row['judged']:,.1f}".removesuffix(".0")

@@ -1,14 +1,14 @@
 """Terminal views of a training."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.report.rendering import Grid, Origin, grid, inline_svg, render
-from audiosim.report.screen import PlainTable
+from audiosim.report.rendering import Origin, inline_svg, render
+from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Series, draw_bars, draw_calibration
 from audiosim.training.findings import Findings, Training
 from audiosim.training.fit import Effect, Step
@@ -149,25 +149,12 @@ def spell(key: str, value: Any) -> str:
     return f"{value:,.{DECIMALS.get(key, 4)}f}"
 
 
-def _titled(
-    title: str, keys: tuple[str, ...], heads: tuple[str, ...], rows: "list[Mapping[str, Any]] | list[dict[str, Any]]"
-) -> RenderableType:
-    table = PlainTable(
-        *(
-            (head, "left" if rows and isinstance(rows[0][key], str) else "right")
-            for key, head in zip(keys, heads, strict=True)
-        )
-    )
-    for row in rows:
-        table.add_row(*(spell(key, row[key]) for key in keys))
-    return Group(Text(f"\n{title}", style="bold"), table)
+def _titled(title: str, keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> RenderableType:
+    return Group(Text(f"\n{title}", style="bold"), table_of(keys, heads, rows, spell))
 
 
 # Report of a training, as one page that needs no other file.
 
-
-if TYPE_CHECKING:
-    pass
 
 THRESHOLD_HEADS = ("Level", "Threshold", *COEFFICIENT_HEADS[2:])
 
@@ -196,9 +183,9 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         calibration=_calibration(findings),
         coverage=_coverage(findings),
         effects=_effects(findings),
-        effects_grid=grid(EFFECTS, EFFECT_HEADS, trained.rows(), spell),
+        effects_grid=table_of(EFFECTS, EFFECT_HEADS, trained.rows(), spell),
         coefficients=inline_svg(trained.plot(), "Coefficients"),
-        coefficients_grid=grid(COEFFICIENTS, COEFFICIENT_HEADS, trained.rows(), spell),
+        coefficients_grid=table_of(COEFFICIENTS, COEFFICIENT_HEADS, trained.rows(), spell),
         robust_mean=ROBUST_MEAN,
         eliminated=_grid(STEPS, STEP_HEADS, findings.eliminated),
         thresholds=_grid(COEFFICIENTS, THRESHOLD_HEADS, findings.thresholds),
@@ -206,9 +193,9 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
     )
 
 
-def _grid(keys: tuple[str, ...], heads: tuple[str, ...], rows: Any) -> Grid | None:
+def _grid(keys: Sequence[str], heads: Sequence[str], rows: Any) -> PlainTable | None:
     """A table of named tuples; None without any."""
-    return grid(keys, heads, [row._asdict() for row in rows], spell) if rows else None
+    return table_of(keys, heads, [row._asdict() for row in rows], spell) if rows else None
 
 
 def _components(trained: Training) -> dict[str, Any] | None:
@@ -220,7 +207,7 @@ def _components(trained: Training) -> dict[str, Any] | None:
     bars = draw_bars([row["component"] for row in rows], [row["size"] for row in rows], across, errors)
     return {
         "drawing": inline_svg(bars, "Sizes of the components"),
-        "grid": grid(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
+        "grid": table_of(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
         "mean": f"{COMPONENTS_MEAN} {trend(trained)}",
     }
 

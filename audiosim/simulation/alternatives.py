@@ -11,6 +11,7 @@ from audiosim.collection.pool import Pool
 from audiosim.collection.values import grades_by_assessor
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure, score
+from audiosim.measures.scores import best_first
 from audiosim.ranking import Selection
 from audiosim.results.value import Value
 from audiosim.stats.arrays import Array
@@ -51,12 +52,8 @@ class DesignChoice(Value):
 def scores_of(pool: Pool, measure: Measure, grades: Array) -> Array:
     """(s, q) scores of the systems by these grades (n,) of the pool's pairs."""
     of, beyond = pool.coded_beyond
-    every, codes = np.concatenate([grades, beyond]), np.concatenate([pool.query, of])
-    order = np.lexsort((-every, codes))
-    query = codes[order]
-    sizes = np.bincount(query, minlength=len(pool.queries))
-    judged = np.zeros((len(sizes), int(sizes.max(initial=0))))
-    judged[query, np.arange(len(query)) - (np.cumsum(sizes) - sizes)[query]] = every[order]
+    every, query = np.concatenate([grades, beyond]), np.concatenate([pool.query, of])
+    judged = best_first(every, query, len(pool.queries))
     return score(measure, pool.scale, np.append(grades, np.nan)[pool.ranked], judged)
 
 
