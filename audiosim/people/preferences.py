@@ -214,10 +214,6 @@ class Preferences(Result):
         return points + draw_curves([Line("cubic", x, self.cubic.mapping.probability(x))], across, up, within=SHARES)
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
-
-
 def held_against(answers: Answers, scores: Array, measure: str) -> Preferences:
     """Answers compared with the scores of the lists.
 

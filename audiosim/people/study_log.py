@@ -7,11 +7,13 @@ import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+import msgspec
 
 from audiosim.errors import FormatError, InputError, StoreError
-from audiosim.people.answers import CHOICES, ListPair, read_list_pairs
-from audiosim.people.study import ListStudy, Showing, StudyAnswer, StudyOutcome, StudyProgress, StudyRules, read_invited
+from audiosim.people.answers import CHOICES, read_list_pairs
+from audiosim.people.study import ListStudy, StudyAnswer, StudyOutcome, StudyProgress, StudyRules, read_invited
 from audiosim.tables.text import parse_json, read_lines, write_text
 
 FORM = "audiosim study 1"
@@ -39,7 +41,7 @@ class StudyLog:
         """The log in a file, created if missing, with its recorded progress; an error if it is another study's."""
         path = Path(path)
         if not path.exists():
-            write_text(path, [json.dumps(_spelled(study), ensure_ascii=False)])
+            write_text(path, [json.dumps({"form": FORM, **asdict(study)}, ensure_ascii=False)])
         try:
             file = path.open("r+b")
             _claim(file, path)
@@ -75,8 +77,9 @@ def read_study_log(path: str | Path) -> tuple[ListStudy, list[StudyAnswer]]:
     lines = read_lines(path, "the log of a study, which `audiosim study serve` writes")
     number, first = next(lines)
     try:
-        study = _study(parse_json(path, number, first, "an object"))
-    except (ValueError, KeyError, TypeError, AttributeError):
+        spelled = parse_json(path, number, first, "an object")
+        study = msgspec.convert(spelled if spelled.get("form") == FORM else None, ListStudy)
+    except (ValueError, msgspec.ValidationError):
         raise FormatError(path, number, "not the log of a study, which `audiosim study serve` writes") from None
     return study, [_answer(path, line, text, study) for line, text in lines]
 
@@ -98,28 +101,10 @@ def study_answers(log: str | Path, output: str | Path | None = None, people: str
     return found
 
 
-def _spelled(study: ListStudy) -> dict[str, Any]:
-    return {"form": FORM, **asdict(study)}
-
-
-def _study(spelled: dict[str, Any]) -> ListStudy:
-    if spelled.pop("form") != FORM:
-        raise ValueError(FORM)
-    pairs = {
-        kind: tuple(
-            ListPair(one["query"], tuple(one["a"]), tuple(one["b"]), one["line"], one["answer"])
-            for one in spelled[kind]
-        )
-        for kind in ("examples", "traps")
-    }
-    return ListStudy(str(spelled["header"]), pairs["examples"], pairs["traps"], StudyRules(**spelled["rules"]))
-
-
 def _answer(path: Path, number: int, text: str, study: ListStudy) -> StudyAnswer:
     try:
-        found = parse_json(path, number, text, "an object")
-        one = StudyAnswer(**{**found, "showing": Showing(**found["showing"])})
-    except (ValueError, KeyError, TypeError):
+        one = msgspec.convert(parse_json(path, number, text, "an object"), StudyAnswer)
+    except (ValueError, msgspec.ValidationError):
         raise FormatError(path, number, NO_ANSWER) from None
     known = study.traps if one.showing.trap else study.examples
     if one.answer not in CHOICES or one.showing.place not in range(len(known)):

@@ -237,14 +237,9 @@ class Effort(Forecast, Result):
         return draw_curves([line], "further judgments", "share of campaigns done")
 
 
-@dataclass(frozen=True, slots=True)
-class _Until:
+def _before(end: float) -> bool:
     """True before a moment, in seconds of the clock shared with other processes and machines."""
-
-    end: float
-
-    def __call__(self) -> bool:
-        return time.time() < self.end
+    return time.time() < end
 
 
 def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
@@ -291,7 +286,7 @@ def plan(
     The prediction is only as good as the belief. In simulated campaigns the model does not relearn from its own grades;
     `interval` allows for the error of predictions beyond their variation between campaigns.
     """
-    until = _Until(time.time() + time_limit)
+    until = partial(_before, time.time() + time_limit)
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
     stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)

@@ -132,7 +132,7 @@ def forecast(
     selection = selection.in_batches(max(batch, selection.batch))
     drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
     ends, cut = [], None
-    for end in workers.each(_Campaigns(selection, drawn, stopping_rule, proceed), campaigns):
+    for end in workers.each(partial(_ended, selection, drawn, stopping_rule, proceed), campaigns):
         if not end.finished:
             cut = end.judged
             break
@@ -159,18 +159,12 @@ class _Ended(NamedTuple):
     confidences: Array
 
 
-@dataclass(frozen=True, slots=True)
-class _Campaigns:
-    """Plays the campaign with a number, with the grades drawn for that number."""
-
-    selection: Selection
-    grades: tuple[Array, ...]
-    stop: StoppingRule
-    proceed: Callable[[], bool]
-
-    def __call__(self, number: int) -> _Ended:
-        end, count, finished = played(self.selection, self.grades[number], self.stop, self.proceed)
-        return _Ended(count, finished, self.stop.reached(end), _confidences(end))
+def _ended(
+    selection: Selection, grades: Sequence[Array], stop: StoppingRule, proceed: Callable[[], bool], number: int
+) -> _Ended:
+    """The campaign with a number, with the grades drawn for that number."""
+    end, count, finished = played(selection, grades[number], stop, proceed)
+    return _Ended(count, finished, stop.reached(end), _confidences(end))
 
 
 def _confidences(selection: Selection) -> Array:

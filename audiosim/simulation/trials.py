@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -198,9 +199,8 @@ def repeat(
 
     Parts of one collection share queries and systems, so standard errors over them are for this collection.
     """
-    first, last = zip(
-        *each_in_turn(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress, scheduler), strict=True
-    )
+    work = partial(_to_stop, trial, tuple(parts), stopping_rule)
+    first, last = zip(*each_in_turn(work, len(parts), jobs, progress, scheduler), strict=True)
     return Repeats(tuple(parts), first, last)
 
 
@@ -275,54 +275,39 @@ def follow(
     moments = tuple(sorted(set(at)))
     if not moments or moments[0] < 0:
         raise InputError(f"moments must be numbers of judgments, 0 or more, got {', '.join(map(str, at)) or 'none'}")
-    work = _ToMoments(trial, tuple(parts), moments, tuple(stopping_rules))
+    work = partial(_to_moments, trial, tuple(parts), moments, tuple(stopping_rules))
     courses = each_in_turn(work, len(parts), jobs, progress, scheduler)
     return Followed(tuple(parts), tuple(stopping_rules), near, tuple(courses))
 
 
-@dataclass(frozen=True, slots=True)
-class _ToStop:
-    """Plays on the part with a number, so that little is sent to a worker for each part."""
-
-    trial: Trial
-    parts: tuple[Part, ...]
-    stopping_rule: StoppingRule
-
-    def __call__(self, number: int) -> tuple[Observation, Observation]:
-        """The start and the end."""
-        truth, states = self.trial.play(self.parts[number])
-        first = last = next(states)
-        while not last.reached(self.stopping_rule):
-            last = next(states)
-        return truth.beside(first), truth.beside(last)
+def _to_stop(
+    trial: Trial, parts: Sequence[Part], stopping_rule: StoppingRule, number: int
+) -> tuple[Observation, Observation]:
+    """The start and the end on the part with a number, so that little is sent to a worker for each part."""
+    truth, states = trial.play(parts[number])
+    first = last = next(states)
+    while not last.reached(stopping_rule):
+        last = next(states)
+    return truth.beside(first), truth.beside(last)
 
 
-@dataclass(frozen=True, slots=True)
-class _ToMoments:
-    """Plays on the part with a number, so that little is sent to a worker for each part.
-
-    at  moments, rising
-    """
-
-    trial: Trial
-    parts: tuple[Part, ...]
-    at: tuple[int, ...]
-    stopping_rules: tuple[StoppingRule, ...]
-
-    def __call__(self, number: int) -> TrialCourse:
-        truth, states = self.trial.play(self.parts[number])
-        seen: list[Observation] = []
-        reached: dict[StoppingRule, Observation] = {}
-        for state in states:
-            for stopping_rule in self.stopping_rules:
-                if stopping_rule not in reached and stopping_rule.reached(state):
-                    reached[stopping_rule] = truth.beside(state)
-            if state.judged == self.at[len(seen)]:
-                seen.append(truth.beside(state))
-            if len(seen) == len(self.at):
-                break
-        seen += [truth.beside(state) for _ in self.at[len(seen) :]]
-        return TrialCourse(tuple(seen), tuple(map(reached.get, self.stopping_rules)))
+def _to_moments(
+    trial: Trial, parts: Sequence[Part], at: Sequence[int], stopping_rules: Sequence[StoppingRule], number: int
+) -> TrialCourse:
+    """The course on the part with a number, at rising moments."""
+    truth, states = trial.play(parts[number])
+    seen: list[Observation] = []
+    reached: dict[StoppingRule, Observation] = {}
+    for state in states:
+        for stopping_rule in stopping_rules:
+            if stopping_rule not in reached and stopping_rule.reached(state):
+                reached[stopping_rule] = truth.beside(state)
+        if state.judged == at[len(seen)]:
+            seen.append(truth.beside(state))
+        if len(seen) == len(at):
+            break
+    seen += [truth.beside(state) for _ in at[len(seen) :]]
+    return TrialCourse(tuple(seen), tuple(map(reached.get, stopping_rules)))
 
 
 def _sizes(parts: Sequence[Part]) -> dict[str, Any]:

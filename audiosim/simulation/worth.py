@@ -7,6 +7,7 @@ confidence.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -128,22 +129,19 @@ class _Left(NamedTuple):
     reached: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class _WithoutEach:
-    """Predicts and replays without the piece with a number; with all pieces if its name is None."""
-
-    cases: tuple[_Case, ...]
-    names: tuple[str | None, ...]
-    shares: tuple[float, ...]
-    seeds: tuple[int, ...]
-    measure: Measure
-    target: float | None
-
-    def __call__(self, number: int) -> _Left:
-        name = self.names[number]
-        scores = tuple(_scores(self.cases, name, share, self.seeds) for share in self.shares)
-        reached = None if self.target is None else _reached(self.cases, name, self.measure, self.target)
-        return _Left(scores, reached)
+def _left(
+    cases: Sequence[_Case],
+    names: Sequence[str | None],
+    shares: Sequence[float],
+    seeds: Sequence[int],
+    measure: Measure,
+    target: float | None,
+    number: int,
+) -> _Left:
+    """Results without the piece with a number; with all pieces if its name is None."""
+    name = names[number]
+    scores = tuple(_scores(cases, name, share, seeds) for share in shares)
+    return _Left(scores, None if target is None else _reached(cases, name, measure, target))
 
 
 def worth(
@@ -183,8 +181,9 @@ def worth(
     seeds = [int(seed) for seed in rng.integers(2**32, size=splits)]
     played = target is not None and all(_complete(case.collection, measure) for case in cases)
     replayed_to = target if played else None
-    without = _WithoutEach(tuple(cases), (None, *names), tuple(judged), tuple(seeds), measure, replayed_to)
-    whole, *less = each_in_turn(without, len(without.names), jobs, progress, scheduler)
+    left_out = (None, *names)
+    without = partial(_left, cases, left_out, judged, seeds, measure, replayed_to)
+    whole, *less = each_in_turn(without, len(left_out), jobs, progress, scheduler)
     found = []
     for name, left in zip(names, less, strict=True):
         known = float(np.mean([_known(case.collection, name) for case in cases]))
