@@ -45,13 +45,23 @@ __all__ = [
 
 # Spellings of ir_measures for parameters that mean the same here.
 SPELLINGS = {("nDCG", "dcg", "log2"): ("gain", "linear"), ("nDCG", "dcg", "exp-log2"): ("gain", "exponential")}
-WRITTEN = re.compile(rf"(?P<name>{NAME})(\((?P<parameters>[^()]*)\))?@(?P<cutoff>[0-9]{{1,6}})")
+WRITTEN = re.compile(rf"(?P<name>{NAME}([ _-]{NAME})*)(\((?P<parameters>[^()]*)\))?@(?P<cutoff>[0-9]{{1,6}})")
 MEASURES: Mapping[str, Definition] = {
     definition.name: definition
     for module in (binary, cumulative, cascade, levels)
     for definition in vars(module).values()
     if isinstance(definition, Definition)
 }
+# What other tools call these measures, in small letters without spaces, underscores and hyphens.
+ELSEWHERE = {
+    **dict.fromkeys(("precision", "prec"), "P"),
+    **dict.fromkeys(("map", "averageprecision", "meanaverageprecision"), "AP"),
+    **dict.fromkeys(("mrr", "reciprank", "reciprocalrank", "meanreciprocalrank"), "RR"),
+}
+# Measures of other tools that audiosim lacks, and what is nearest to them.
+RECALL = "recall is no measure here; AP(rel=1) and nDCG also count relevant documents missed"
+HIT_RATE = "hit rate is no measure here; RR also asks for one hit"
+ABSENT = dict.fromkeys(("r", "recall"), RECALL) | dict.fromkeys(("success", "hit", "hits", "hitrate", "hr"), HIT_RATE)
 MEASURE_POINT = ExtensionPoint(
     "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
 )
@@ -74,12 +84,23 @@ def parse_measure(text: str) -> Measure:
     parts = WRITTEN.fullmatch(text) if isinstance(text, str) else None
     if parts is None:
         raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5")
-    name = parts["name"]
-    definition = MEASURE_POINT.find(name)
+    definition = _named(parts["name"])
+    name = definition.name
     chosen = [SPELLINGS.get((name, *one), one) for one in _parse_parameters(text, parts["parameters"])]
     if (twice := repeated(parameter for parameter, _ in chosen)) is not None:
         raise InputError(f"{text}: {twice} is written twice, expected it once")
     return Measure(definition, int(parts["cutoff"]), tuple(chosen))
+
+
+def _named(name: str) -> Definition:
+    """The measure with this name; failing that, audiosim's with it in any case, or with the name other tools use."""
+    plain = re.sub("[ _-]", "", name).lower()
+    own = {known.lower(): known for known in MEASURES} | ELSEWHERE
+    if name in MEASURES or name in MEASURE_POINT.names():
+        return MEASURE_POINT.find(name)
+    if plain in ABSENT:
+        raise InputError(f"unknown measure {name!r}: {ABSENT[plain]}")
+    return MEASURE_POINT.find(own.get(plain, name))
 
 
 def _parse_parameters(text: str, written: str | None) -> list[tuple[str, str]]:

@@ -74,6 +74,18 @@ def test_what_is_written_is_printed_without_defaults_and_in_one_order(text, prin
     assert str(parse_measure(text)) == printed
 
 
+@pytest.mark.parametrize("change", [str, str.lower, str.upper, str.title])
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        *((name, name) for name in MEASURES),
+        *(("MAP", "AP"), ("MRR", "RR"), ("precision", "P"), ("mean average precision", "AP"), ("recip_rank", "RR")),
+    ],
+)
+def test_a_measure_is_known_in_any_case_and_by_the_names_of_other_tools(text, known, change):
+    assert parse_measure(f"{change(text)}@7") == parse_measure(f"{known}@7")
+
+
 def test_what_is_chosen_can_be_asked_for():
     measure = parse_measure("RBP(p=0.5)@5")
     assert (measure.number("p"), measure.word("gain"), measure.word("ideal")) == (0.5, "linear", "judged")
@@ -92,6 +104,9 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
         ("CG", "unknown measure 'CG', expected a name and a cutoff such as CG@5"),
         ("CG@", "unknown measure 'CG@', expected a name and a cutoff"),
         ("CG(gain=linear@5", "unknown measure 'CG(gain=linear@5', expected a name and a cutoff"),
+        ("recall@5", "unknown measure 'recall': recall is no measure here; AP(rel=1) and nDCG also count"),
+        ("R@5", "unknown measure 'R': recall is no measure here"),
+        ("Hit Rate@5", "unknown measure 'Hit Rate': hit rate is no measure here; RR also asks for one hit"),
         (
             "XCG@5",
             "unknown measure 'XCG', expected one of P, AP, RR, CG, DCG, nDCG, Q, RBP, ERR, EDCG, GAP, ADR",

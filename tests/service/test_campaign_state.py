@@ -67,7 +67,7 @@ def test_a_ranking_is_what_estimate_says_of_the_same_judgments(client, server, s
 @pytest.mark.parametrize(
     ("measure", "message"),
     [
-        ("MAP@5", "unknown measure 'MAP'"),
+        ("XAP@5", "unknown measure 'XAP'"),
         ("CG@", "unknown measure 'CG@'"),
         ("CG@1001", "the cutoff of a measure may be 1000 here"),
     ],
