@@ -592,10 +592,18 @@ def test_evaluate_gives_systems_and_pairs_by_measure(run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["evaluate", "reliability"])
-def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, command):
+def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, command, tmp_path):
     code, out, err = run(command, DEMO)
+    assert (code, out, err) == (
+        1,
+        "",
+        "audiosim: demo: nothing is judged, expected judgments in its folder, or --judgments FILE\n",
+    )
+    some = tmp_path / "some.tsv"
+    some.write_text("".join(Path(TRUTH).read_text(encoding="utf-8").splitlines(keepends=True)[:9]), encoding="utf-8")
+    code, out, err = run(command, DEMO, "--judgments", str(some))
     assert (code, out) == (1, "")
-    assert err.startswith("audiosim: demo: 600 retrieved pairs are not judged")
+    assert err.endswith("; choose --unjudged zero or --unjudged skip\n")
     zero = run(command, DEMO, "--unjudged", "zero")  # all scores 0: systems have ranks but no components of variance
     assert zero[0] == (0 if command == "evaluate" else 1)
     assert len(zero[2].splitlines()) == zero[0]
@@ -669,7 +677,7 @@ def test_a_study_is_sampled_and_read_again_once_people_have_answered(run, tmp_pa
     prior = ("--prior", DEMO, "--measure", "CG@5", "--format", "json")
     code, _, err = run("satisfaction", path, "--scale", "graded-4", *prior)
     assert code == 1  # the demo has no judgments at first
-    assert "not judged" in err
+    assert "nothing is judged, expected judgments in its folder" in err
     (answered,) = parsed(run("satisfaction", path, "--scale", "graded-4", "--format", "json")).values()
     assert (answered["scale"], answered["answers"]) == ("graded-4", len(lines))
 

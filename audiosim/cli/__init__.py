@@ -3,6 +3,7 @@
 import ast
 import errno
 import os
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -105,6 +106,18 @@ class OnDemand(TyperGroup):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             ctx.fail(f"no such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run a command; its errors name options as they are typed: --unjudged zero for unjudged=zero."""
+        try:
+            return super().invoke(ctx)
+        except AudiosimError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            called = [one for one in (command, *getattr(command, "commands", {}).values()) if one is not None]
+            options = {str(one.name): max(one.opts, key=len) for own in called for one in own.params}
+            spelled = {f"{name}=": f"{option} " for name, option in options.items()}
+            error.args = (re.sub(r"\b[a-z_]+=(?=\w)", lambda found: spelled.get(found[0], found[0]), str(error)),)
+            raise
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
         """The help text, without importing a command."""

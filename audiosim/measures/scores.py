@@ -182,7 +182,7 @@ def grades_of(
         table[system, of.query, of.rank - 1] = of.grade
         deepest = max(deepest, int(of.rank.max(initial=0)))
     if missing:
-        raise _incomplete(name, tuple(queries), runs, missing)
+        raise _incomplete(name, tuple(queries), runs, missing, bool(asked))
     return tuple(queries), table[:, :, :deepest], known.best_first()
 
 
@@ -320,17 +320,20 @@ def check_unjudged(unjudged: str) -> None:
 
 
 def _incomplete(
-    name: str, queries: Sequence[str], runs: Sequence[CodedRankings], missing: Sequence[_Graded]
+    name: str, queries: Sequence[str], runs: Sequence[CodedRankings], missing: Sequence[_Graded], some: bool
 ) -> InputError:
     """Error message about results without judgment: the number of pairs, and the first one.
 
     missing  unjudged results, for each system with any
+    some     True if anything is judged
     """
+    if not some:
+        return InputError(f"{name}: nothing is judged, expected judgments in its folder, or judgments=FILE")
     of = missing[0]
     line = np.lexsort((of.rank, of.query))[0]
     count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)
     said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
-    return InputError(f"{name}: {count} retrieved pairs are not judged, {said}; choose unjudged=zero or skip")
+    return InputError(f"{name}: {count} retrieved pairs are not judged, {said}; choose unjudged=zero or unjudged=skip")
 
 
 def unused_judgments(collection: Collection, measure: Measure) -> int:

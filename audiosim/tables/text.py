@@ -146,6 +146,8 @@ def _too_much(path: Path, number: int, length: int) -> FormatError:
 def _decode(path: Path, number: int, raw: bytes) -> str:
     if number == 1 and _is_utf16(raw):
         raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
+    if number == 1 and raw.startswith(b"SQLite format 3\0"):
+        raise FormatError(path, number, f"the file is a database: name it as a URL, sqlite:///{path}")
     if b"\0" in raw:
         raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
     try:

@@ -72,7 +72,7 @@ def test_a_ranking_of_tables_is_that_of_the_library_and_of_the_scores_once_every
         ("evaluate", {"measure": "nGDC"}, "unknown measure"),
         ("evaluate", {"runs": {}}, "length >= 1 - at `$.runs`"),
         ("evaluate", {"qrels": {}}, "unknown field `qrels`"),
-        ("evaluate", {"judgments": {}}, "not judged"),
+        ("evaluate", {"judgments": {}}, "nothing is judged"),
     ],
 )
 def test_a_wrong_table_or_name_is_one_line(http, address, change, said):
