@@ -33,7 +33,7 @@ from audiosim.ranking.two_systems import TwoSystems, check_level, check_two
 from audiosim.report.screen import progress
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
-from audiosim.simulation import Replay, replay
+from audiosim.simulation.replay import Replay, replay
 from audiosim.stats.arrays import Integers
 from audiosim.workers import HERE, Workers
 

@@ -37,8 +37,8 @@ from audiosim.ranking import Selection, StoppingRule, parse_stopping_rule
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.stopping import CHECKED
 from audiosim.report.simulate import draw_bins, draw_course
-from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
-from audiosim.simulation.trials import Followed, Part
+from audiosim.simulation.collections import Design, Effects, synthetic_collection
+from audiosim.simulation.trials import Followed, Part, Trial, draw_parts, follow
 from audiosim.training.joint import Estimates, estimates_of, learn_between
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train

@@ -29,9 +29,9 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
 from audiosim.ranking.ranking import Ranking
-from audiosim.simulation import draw_parts, synthetic_collection
+from audiosim.simulation.collections import synthetic_collection
 from audiosim.simulation.replay import right, true_scores
-from audiosim.simulation.trials import selections
+from audiosim.simulation.trials import draw_parts, selections
 from audiosim.training.joint import learn_between
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train

@@ -31,7 +31,7 @@ from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.terms import covariates, prepare_closeness
 from audiosim.ordinal.evidence import sound_columns
 from audiosim.ranking.expected import estimate_pool, expected_scores
-from audiosim.simulation import draw_parts
+from audiosim.simulation.trials import draw_parts
 from audiosim.sound import closeness as neighbourhood
 from audiosim.sound.index import AudioIndex, extract
 from audiosim.sound.parameters import STANDARD_FRAMES, Parameters

@@ -34,7 +34,7 @@ from audiosim.collection.collection import Collection
 from audiosim.errors import AudiosimError
 from audiosim.ordinal.model import Model, load_model
 from audiosim.results.plots import ACCENT, COLOURS, SOFT
-from audiosim.simulation import Trial
+from audiosim.simulation.trials import Trial
 from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:

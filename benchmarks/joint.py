@@ -26,8 +26,8 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.joint.estimators import RelevanceEstimator, estimator_of, relearned
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.ordinal.model import Model
-from audiosim.simulation import Design, draw_parts, synthetic_collection
-from audiosim.simulation.trials import HeldOutKind, Part, teams_of
+from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.trials import HeldOutKind, Part, draw_parts, teams_of
 from audiosim.training.examples import draw, judged_pools, place_levels
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.scores import coverage

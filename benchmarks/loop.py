@@ -27,7 +27,8 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.joint.estimators import make_estimator
 from audiosim.joint.people import Panel
 from audiosim.ranking import SELECTION_RULES
-from audiosim.simulation import Design, Replay, replay, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.replay import Replay, replay
 
 RUNS = 5
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"

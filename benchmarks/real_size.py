@@ -20,7 +20,7 @@ from scaling import COMMAND, Spent, spent
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment, PairedComparison
-from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 
 SYSTEMS, TEAMS, DEPTH, CANDIDATES = 18, 9, 5, 100
 OF_PAIR = 5  # judgments of a pair

@@ -29,7 +29,7 @@ import numpy as np
 from figures import RESULTS, Figures
 
 from audiosim.collection.written import qrels_lines
-from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.tables.arrays import write_parquet
 from audiosim.tables.text import write_text
 

@@ -23,7 +23,8 @@ from audiosim.joint.independent import OrdinalEstimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
-from audiosim.simulation import Design, Effects, replay, synthetic_collection
+from audiosim.simulation.collections import Design, Effects, synthetic_collection
+from audiosim.simulation.replay import replay
 from audiosim.stats.arrays import Array
 from audiosim.training.plan import LISTS, Plan
 from audiosim.training.train import train

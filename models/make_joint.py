@@ -20,7 +20,7 @@ import numpy as np
 
 from audiosim.collection.collection import Collection
 from audiosim.ordinal.model import Between, Provenance, load_model, package_versions, save_model, source_of
-from audiosim.simulation import draw_parts
+from audiosim.simulation.trials import draw_parts
 from audiosim.training.examples import TENTHS, judged_pools, make_examples
 from audiosim.training.fit import with_patterns
 from audiosim.training.joint import EditionPair, Estimates, estimates_of, fit_joint, learn_between, learn_carried

@@ -15,7 +15,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ordinal import features as registry
 from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores
-from audiosim.simulation import moment, true_scores
+from audiosim.simulation.replay import moment, true_scores
 from audiosim.stats.ordinal import expectation, variance
 from audiosim.training.plan import LISTS, Plan
 

@@ -12,9 +12,8 @@ from rich.console import Console
 
 from audiosim.ranking import parse_stopping_rule
 from audiosim.report.simulate import draw_bins, draw_course, followed_page, followed_view
-from audiosim.simulation import Part
 from audiosim.simulation.calibration import Observation
-from audiosim.simulation.trials import Followed, TrialCourse
+from audiosim.simulation.trials import Followed, Part, TrialCourse
 
 SAID = {"measure": "CG@5", "model": "<joint>", "learn": None, "rule": "drawn"}
 

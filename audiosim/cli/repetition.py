@@ -18,8 +18,7 @@ from audiosim.ranking import StoppingRule
 from audiosim.report.screen import progress
 from audiosim.report.simulate import flat, followed_view, repeats_view
 from audiosim.results.value import need
-from audiosim.simulation import HeldOutKind, Part, Trial, follow, repeat
-from audiosim.simulation.trials import NEAR
+from audiosim.simulation.trials import NEAR, HeldOutKind, Part, Trial, follow, repeat
 from audiosim.tables.text import check_output_file, write_text
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train

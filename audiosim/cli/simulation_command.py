@@ -22,7 +22,8 @@ from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping
 from audiosim.report.rank import replay_view
 from audiosim.report.screen import progress
 from audiosim.report.simulate import comparison_view
-from audiosim.simulation import Replay, Trial, draw_parts, replay
+from audiosim.simulation.replay import Replay, replay
+from audiosim.simulation.trials import Trial, draw_parts
 
 StoppingRuleTexts = Annotated[
     list[str] | None,

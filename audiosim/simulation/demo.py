@@ -14,7 +14,7 @@ from audiosim.collection.values import Judgment
 from audiosim.collection.written import write_judgments_csv, write_run
 from audiosim.errors import InputError
 from audiosim.ranking.ranking import Ranking
-from audiosim.simulation import ReplayMoment, agreement_with_truth, moment, true_scores
+from audiosim.simulation.replay import ReplayMoment, agreement_with_truth, moment, true_scores
 from audiosim.sound.index import AudioIndex, extract
 from audiosim.sound.neighbours import nearest_run
 from audiosim.stats.arrays import Array

@@ -16,7 +16,7 @@ from audiosim import package_files
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.measures.measure import parse_measure
-from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 from peers.task import Task
 
 

@@ -11,7 +11,8 @@ from audiosim.errors import InputError
 from audiosim.joint.estimators import uniform
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
-from audiosim.simulation import Design, Trial, draw_parts, follow, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.trials import Trial, draw_parts, follow
 from peers import comparison
 from peers.comparison import across, compare_methods, statement_of
 from peers.model_peers import gaussian_process

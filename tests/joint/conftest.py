@@ -10,7 +10,7 @@ from scipy.stats import norm
 from audiosim.collection.pool import build_pool
 from audiosim.joint.posterior import Belief, Marginals
 from audiosim.ordinal.model import Model, Trend
-from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.block_normal import BlockNormal
 
 

@@ -39,7 +39,7 @@ from audiosim.joint.people import (
 )
 from audiosim.joint.prior import Uncertainty as Held
 from audiosim.joint.terms import layout_of
-from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.layout import REST
 from audiosim.stats.normal.variance_components import estimate_components
 

@@ -13,7 +13,7 @@ from audiosim.joint.estimators import after_grades, estimator_of, following, rel
 from audiosim.joint.moments import is_moment, last_moment
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
-from audiosim.simulation import Design, Effects, synthetic_collection
+from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.training.joint import fit_joint
 
 DEMO = package_files.folder("fixtures") / "demo"

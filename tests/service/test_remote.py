@@ -20,8 +20,8 @@ from audiosim.joint.contract import check_estimator
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection, parse_stopping_rule
-from audiosim.simulation import replay
 from audiosim.simulation.remaining import drawn_grades
+from audiosim.simulation.replay import replay
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
 from audiosim.sound.parameters import Parameters

@@ -12,7 +12,6 @@ from audiosim.collection.values import Judgment, Run, Scale
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
-from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation.alternatives import (
     TWICE,
     after_queries,
@@ -23,6 +22,7 @@ from audiosim.simulation.alternatives import (
     scores_of,
     taste,
 )
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.plan import plan
 
 

@@ -3,8 +3,7 @@ import pytest
 from scipy.stats import binned_statistic
 from sklearn.metrics import brier_score_loss
 
-from audiosim.simulation import Claims
-from audiosim.simulation.calibration import jackknife_error, mean_and_error
+from audiosim.simulation.calibration import Claims, jackknife_error, mean_and_error
 
 # The bins of Urbano (2013), Tables 8.2 and 8.4, as printed.
 PRINTED = [(0.5, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 0.95), (0.95, 0.99), (0.99, 1.0)]

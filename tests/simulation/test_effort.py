@@ -13,9 +13,9 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Run
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation import plan as effort
 from audiosim.simulation.alternatives import scores_of
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.plan import SECONDS, plan, queries_needed, seconds_per_judgment
 from audiosim.simulation.remaining import interval_of
 

@@ -11,8 +11,8 @@ from audiosim.joint.estimators import uniform
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
-from audiosim.simulation import Design, Observation, Truth, synthetic_collection
-from audiosim.simulation.calibration import observation_summary
+from audiosim.simulation.calibration import Observation, Truth, observation_summary
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import selections
 
 

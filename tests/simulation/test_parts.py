@@ -8,7 +8,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Run
 from audiosim.errors import InputError
-from audiosim.simulation import Design, Part, draw_parts, part_of, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.trials import Part, draw_parts, part_of
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,9 @@ from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.stopping import ORDER, Assurance, Judgments
-from audiosim.simulation import Design, replay, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.remaining import ENOUGH, drawn_grades, forecast, interval_of, played
+from audiosim.simulation.replay import replay
 
 CG = parse_measure("CG@5")
 

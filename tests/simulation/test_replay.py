@@ -15,8 +15,8 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores, rank
 from audiosim.ranking.stopping import ORDER, AnyOf, Assurance, Error, Judgments
-from audiosim.simulation import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
-from audiosim.simulation.replay import right
+from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.replay import agreement_with_truth, moment, replay, right, true_scores
 from audiosim.stats.normal.multivariate import Moments
 from audiosim.stats.ranks import spearman
 

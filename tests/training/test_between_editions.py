@@ -7,7 +7,8 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.ordinal.model import EFFECT_NAMES, TREND, Between
-from audiosim.simulation import Design, draw_parts, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.trials import draw_parts
 from audiosim.training.joint import EditionPair, Estimates, edition_pairs, learn_carried, of_one_source
 
 SPREAD, ERROR = 0.3, 0.1

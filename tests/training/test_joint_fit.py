@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
 from audiosim.joint.model import JointEstimator
 from audiosim.ordinal.model import ALWAYS, METADATA, SOUND, load_model, save_model
-from audiosim.simulation import Design, Effects, synthetic_collection
+from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
 from audiosim.sound.parameters import Parameters

@@ -13,7 +13,7 @@ from audiosim.joint.model import JointEstimator
 from audiosim.ordinal.model import ALWAYS, METADATA, SOUND, fallbacks
 from audiosim.report.screen import console
 from audiosim.report.train import MEANINGS, component_table, spell, training_page, training_view
-from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.layout import REST
 from audiosim.training.cross_validate import View
 from audiosim.training.examples import Judged, draw, judged_pools, make_examples, ways_to_hold_out

@@ -22,7 +22,8 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.about import About
 from audiosim.ranking.rules import DrawnByDoubt
-from audiosim.simulation import Design, Trial, draw_parts, follow, synthetic_collection
+from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.trials import Trial, draw_parts, follow
 from audiosim.workers import each_in_turn
 
 DEMO = Path(audiosim.__file__).parents[1] / "fixtures" / "demo"

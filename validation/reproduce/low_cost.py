@@ -16,7 +16,7 @@ from audiosim.ranking import Selection, StoppingRule, parse_stopping_rule
 from audiosim.ranking.about import Ideal
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.stopping import Error
-from audiosim.simulation import Replay, ReplayMoment, moment, replay, true_scores
+from audiosim.simulation.replay import Replay, ReplayMoment, moment, replay, true_scores
 from reproduce.data import mirex_2011
 from reproduce.row import THESIS, PrintedRow
 
