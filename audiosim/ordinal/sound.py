@@ -17,8 +17,8 @@ from audiosim.collection.evidence import Evidence
 from audiosim.collection.pool import UNKNOWN, Pool
 from audiosim.ordinal.feature import Feature, once_per_pool
 from audiosim.ordinal.judgment import ratio_or_nan
-from audiosim.sound.closeness import SHAPE, Neighbourhood, references_among
-from audiosim.sound.proximity import mutual_proximity
+from audiosim.sound.closeness import REFERENCES, SHAPE, Neighbourhood
+from audiosim.sound.proximity import mutual_proximity, references_among
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def angles_of(pool: Pool, piece: Evidence) -> Angles:
     )  # keeps squares from overflow and underflow
     return Angles(
         vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
-        references_among(len(piece.keys)),
+        references_among(len(piece.keys), REFERENCES),
         np.array([places.get(pair.document, UNKNOWN) for pair in pool.pairs], dtype=np.int64),
         np.array([places.get(document, UNKNOWN) for document in pool.query_documents], dtype=np.int64),
     )

@@ -21,13 +21,12 @@ import numpy as np
 
 from audiosim.sound import jensen_shannon
 from audiosim.sound.gaussians import Singles
-from audiosim.sound.proximity import mutual_proximity, nearest_correlation
+from audiosim.sound.proximity import mutual_proximity, nearest_correlation, references_among
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.threads import one_thread
 
 DIVERGENCES = 2_000_000  # divergences held at a time: 16 MB
 REFERENCES = 250  # references of mutual proximity: with more of them, its standard error of .03 hardly falls
-SEED = 2012
 SHAPE = 8  # power of the proximity: 4 or 16 work equally well; 1 is too wide, the divergence itself too narrow
 FILE = "closeness.npz"
 MOST_BYTES = 2**26  # divergences cached for one index
@@ -37,13 +36,6 @@ DIGEST_BYTES = 16
 KEY = f"V{DIGEST_BYTES}"  # numpy's type of digests
 
 Digest = bytes
-
-
-def references_among(count: int) -> Integers:
-    """(r,) places of the references among this many recordings: all, or REFERENCES of them in a fixed random draw."""
-    if count <= REFERENCES:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(SEED).choice(count, REFERENCES, replace=False))
 
 
 class ClosenessMemory:
@@ -183,7 +175,7 @@ class Neighbourhood:
     """
 
     def __init__(self, table: Singles, dimension: int, settled: int, folder: Path | None) -> None:
-        self.table, self.references = table, references_among(settled)
+        self.table, self.references = table, references_among(settled, REFERENCES)
         self.memory = memory_of(np.asarray(table[self.references]), dimension, folder)
         self._known: dict[int, Digest] = {}  # digests of rows, by place
         self._many: bool | None = None

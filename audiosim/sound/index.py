@@ -85,7 +85,7 @@ class AudioIndex(RecordingTable):
         columns    (c) identifiers; None: all
         precision  precision of the result; single is within a relative 1e-4, also for near duplicates
         """
-        places = [self.packed_places(self.positions(ids)) for ids in (rows, columns)]
+        places = [self.packed_places(Searched((self,)).wanted(ids)[0]) for ids in (rows, columns)]
         return kullback_leibler_divergence(self.packed, places[0], places[1], precision)
 
     def neighbours(

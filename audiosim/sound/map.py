@@ -10,7 +10,8 @@ from audiosim.errors import InputError
 from audiosim.results.plots import draw_map
 from audiosim.results.value import Result, need
 from audiosim.sound.descriptions import Description, Searched, descriptions_of
-from audiosim.sound.search import drawn_references
+from audiosim.sound.proximity import references_among
+from audiosim.sound.search import SAMPLE
 from audiosim.stats.arrays import Array, Integers
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _drawn(searched: Searched, heard: Integers, kept: Collection[str]) -> Intege
 def _shares(description: Description, heard: Integers) -> Array:
     """(n, r) share of the known recordings that are nearer to each landmark than each recording is."""
     known = heard[description.known[heard]]
-    drawn = known[drawn_references(len(known))]
+    drawn = known[references_among(len(known), SAMPLE)]
     landmarks = drawn[:: max(1, -(-len(drawn) // LANDMARKS))]
     found = np.full((len(heard), len(landmarks)), 0.5)
     if len(known):

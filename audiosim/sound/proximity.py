@@ -3,9 +3,10 @@
 import numpy as np
 
 from audiosim.sound.gaussians import Singles
-from audiosim.stats.arrays import Array, Booleans
+from audiosim.stats.arrays import Array, Booleans, Integers
 
 LEAST = 20  # fewest references of a kind that has proximities of its own
+SEED = 2012
 
 
 def mutual_proximity(
@@ -29,6 +30,13 @@ def mutual_proximity(
     count = counted.sum(axis=1)
     shares: Array = np.divide(farther.sum(axis=1), count, out=np.full(len(distances), np.nan), where=count > 0)
     return shares
+
+
+def references_among(count: int, most: int) -> Integers:
+    """Places of the references among this many things, in rising order: all, or `most` of them, always the same."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
 
 
 def has_two_kinds(references: Booleans) -> bool:

@@ -1,6 +1,6 @@
 """Recordings and their Gaussians, a row for each, in memory or on disk; and the Gaussians nearest to some, by row."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -108,17 +108,6 @@ class RecordingTable:
         if self.stored is None:
             return [self.ids[position] for position in positions.tolist()]
         return self.stored.names(positions)
-
-    def positions(self, ids: Iterable[str] | None) -> Integers:
-        """The rows of some identifiers; None: of all."""
-        if ids is None:
-            return np.arange(len(self))
-        names = tuple(ids)
-        found = self.find(names)
-        if (found < 0).any():
-            missing = names[int(np.argmax(found < 0))]
-            raise InputError(f"no recording is called {missing!r} in this index of {len(self)}")
-        return found
 
     def find(self, names: Sequence[str]) -> Integers:
         """(k,) the rows of some identifiers; -1 for an unknown one."""

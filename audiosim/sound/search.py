@@ -11,13 +11,12 @@ import numpy as np
 
 from audiosim.errors import InputError
 from audiosim.sound.descriptions import ByGaussians, Description, Searched
-from audiosim.sound.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
+from audiosim.sound.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds, references_among
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 SAMPLE = 1000  # references of mutual proximity; among no more recordings than this, everything is compared
 SHORTLIST = 100  # nearest recordings by each description that are ranked among more
 TOGETHER = 128  # queries with shortlists that are compared with the references together
-SEED = 2012
 
 
 class Neighbour(NamedTuple):
@@ -91,13 +90,6 @@ def proximities_by(
     return np.array(found)
 
 
-def drawn_references(count: int) -> Integers:
-    """Places of the references of mutual proximity among this many recordings: always the same, in rising order."""
-    if count <= SAMPLE:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(SEED).choice(count, SAMPLE, replace=False))
-
-
 class _Compared:
     """Divergences and mutual proximities by one description.
 
@@ -107,7 +99,7 @@ class _Compared:
     def __init__(self, description: Description, heard: Booleans, proximity: bool = True) -> None:
         self.description, self._proximity = description, proximity
         self.open = np.flatnonzero(description.known[: len(heard)] & heard)
-        self.references = self.open[drawn_references(len(self.open)) if proximity else slice(0)]
+        self.references = self.open[references_among(len(self.open), SAMPLE) if proximity else slice(0)]
         self._own = self._far = self.open[:0], np.empty((0, len(self.references)))
 
     def shortlists(self, queries: Integers, groups: Integers, size: int) -> list[Integers]:

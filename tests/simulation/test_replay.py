@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim import simulation
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Run
@@ -21,11 +20,6 @@ from audiosim.stats.normal.multivariate import Moments
 from audiosim.stats.ranks import spearman
 
 CG = parse_measure("CG@2")
-
-
-def test_the_public_names_are_sorted():
-    assert simulation.__all__ == sorted(simulation.__all__)
-    assert all(callable(getattr(simulation, name)) for name in simulation.__all__)
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_how_loud_a_recording_is_does_not_matter_where_it_is_levelled(tmp_path, 
         soundfile.write(tmp_path / f"{name}.wav", samples, 22_050, subtype="FLOAT")
     extract(tmp_path, into=tmp_path / "index")
     index, searched = AudioIndex.load(tmp_path / "index"), Searched.load([tmp_path / "index"])
-    soft, loud, other = index.positions(["soft", "loud", "other"])
+    soft, loud, other = index.find(["soft", "loud", "other"])
     plain, levelled = descriptions_of(searched, ["gaussians", "levelled"])
     assert plain.divergence(np.array([soft]), np.array([loud]))[0, 0] > 0.1
     assert levelled.divergence(np.array([soft]), np.array([loud]))[0, 0] < 1e-5
