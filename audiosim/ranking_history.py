@@ -25,8 +25,7 @@ from audiosim.report.screen import progress
 from audiosim.results.plots import draw_looks
 from audiosim.results.value import Result, Row, listed, plain
 from audiosim.stats.inference.ties import shared_ranks
-from audiosim.tables.arrays import check_regular
-from audiosim.tables.text import parse_json
+from audiosim.tables.text import check_regular, parse_json
 from audiosim.text import one_line
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import ParamSpec, TypeVar, cast
 
 from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
-from audiosim.collection.facts import check_judgments
+from audiosim.collection.facts import NO_SCALE, check_judgments
 from audiosim.collection.kinds import read_judgments
-from audiosim.collection.settings import NO_SCALE
 from audiosim.collection.values import Judgment, JudgmentSequence, Scale, as_scale
 from audiosim.errors import InputError
 from audiosim.tables.memory import is_frame

@@ -13,10 +13,11 @@ from audiosim.collection.facts import (
     Reading,
     check_judgments,
     check_met,
+    check_names,
     check_whole,
-    common_queries,
-    depth_of,
+    readings,
     run_facts,
+    settled_cutoff,
 )
 from audiosim.collection.folder import write_collection
 from audiosim.collection.kinds import (
@@ -25,7 +26,6 @@ from audiosim.collection.kinds import (
     SameArtist,
     SystemFrom,
     artist_of,
-    check_names_of_judges,
     known_artists,
     read_comparisons,
     read_documents,
@@ -40,7 +40,7 @@ from audiosim.collection.kinds import (
 )
 from audiosim.collection.layouts import FolderFiles, open_folder
 from audiosim.collection.mirex import Exclusions
-from audiosim.collection.settings import DEEPEST_GUESS, Settings, left_open, read_settings
+from audiosim.collection.settings import Settings, read_settings
 from audiosim.collection.task import AssessorTask, check_task, read_task
 from audiosim.collection.values import (
     FINE,
@@ -60,7 +60,6 @@ from audiosim.collection.values import (
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
-from audiosim.tables.table import Say
 from audiosim.text import counted, repeated
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class Collection(Result):
             self.scale.check(grade)
         if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
-        check_names_of_judges(self.judges, (piece.name for piece in self.evidence))
+        check_names(self.judges, {piece.name for piece in self.evidence})
 
     def __repr__(self) -> str:
         queries = retrieved_by(self.runs, self.cutoff)
@@ -204,20 +203,25 @@ class Collection(Result):
         runs = read_runs(files.runs, exclusions, system_from, notes.append)
         runs, said = without_same_artist(runs, exclusions, same_artist)
         notes += [] if said is None else [said]
-        if not partial:
-            check_whole(runs, common_queries(runs), str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
-        settings = replace(settings, scale=settings.scale if scale is None else as_scale(scale))
-        scale, judged = _read_judgments(files.judgments, settings.scale, notes.append)
-        judged = settings.counting(judged, notes.append)
+        given = settings.scale if scale is None else as_scale(scale)
+        unjudged: tuple[Scale, JudgmentSequence] = (given or FINE, ())
+        scale, judged = read_judgments(files.judgments, given, notes.append) if files.judgments else unjudged
+        if settings.set_aside:
+            judged = settings.counting(judged, notes.append)
         comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
+        judges = read_judges(folder, settings.judges)
         evidence = read_evidence(folder, settings.evidence, folder / SOUNDS)
-        judges, deepest = read_judges(folder, settings.judges), depth_of(runs)
         task = None if files.task is None else read_task(files.task)
+        arrivals = Arrivals.of(folder) or None
+        if not partial:
+            check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
+        lines = readings(files, runs, documents, query_documents, teams, judged, comparisons, evidence, judges)
+        cutoff, guesses = settled_cutoff(runs, settings.cutoff, given, judged)
         found = cls(
             identifier=folder.resolve().name,
             name=folder.resolve().name if settings.name is None else settings.name,
             scale=scale,
-            cutoff=settings.cutoff or min(deepest, DEEPEST_GUESS),
+            cutoff=cutoff,
             runs=runs,
             documents=documents,
             query_documents=query_documents,
@@ -225,8 +229,8 @@ class Collection(Result):
             judgments=judged,
             comparisons=comparisons,
             not_artists=settings.not_artists,
-            guesses=(*notes, *left_open(settings, bool(judged), deepest)),
-            readings=files.readings(runs, documents, query_documents, teams, judged, comparisons, evidence, judges),
+            guesses=(*notes, *guesses),
+            readings=lines,
             # The path is made absolute: worker processes may open it from another folder.
             sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
             evidence=evidence,
@@ -240,7 +244,8 @@ class Collection(Result):
         )
         if task is not None and files.task is not None:
             check_task(files.task, task, found.scale, found.named())
-        return _checked(_parted(found).with_arrivals(Arrivals.of(folder)))
+        found = _parted(found)
+        return _checked(found.with_arrivals(arrivals) if arrivals else found)
 
     @classmethod
     def from_frames(
@@ -270,26 +275,24 @@ class Collection(Result):
             collection = Collection.from_frames(runs, judgments, scale=[0, 1, 2, 3])
             audiosim.estimate(collection)
         """
-        settings = Settings(name, None if scale is None else as_scale(scale), cutoff)
+        given = None if scale is None else as_scale(scale)
         odd: list[str] = []
         found = runs_in_memory(runs, odd.append)
-        scale, judged = (
-            (settings.scale or FINE, ()) if judgments is None else read_judgments(judgments, settings.scale, odd.append)
-        )
+        scale, judged = (given or FINE, ()) if judgments is None else read_judgments(judgments, given, odd.append)
         check_judgments(found, judged, "judgments")
-        deepest = depth_of(found)
+        depth, guesses = settled_cutoff(found, cutoff, given, judged)
         made = cls(
             identifier=name,
             name=name,
             scale=scale,
-            cutoff=cutoff or min(deepest, DEEPEST_GUESS),
+            cutoff=depth,
             runs=found,
             documents={} if documents is None else read_documents(documents),
             query_documents={} if queries is None else read_queries(queries),
             teams={} if systems is None else read_systems(systems),
             judgments=judged,
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
-            guesses=(*odd, *left_open(settings, bool(judged), deepest)),
+            guesses=(*odd, *guesses),
         )
         return _parted(made)
 
@@ -414,10 +417,6 @@ def _parted(collection: Collection) -> Collection:
     aspects = Aspects.of(collection.scale, collection.judgments, names, collection.judges)
     note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
     return replace(collection, aspects=aspects, guesses=(*collection.guesses, note)).by_aspect(MEAN)
-
-
-def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, JudgmentSequence]:
-    return read_judgments(path, scale, say) if path else (scale or FINE, ())
 
 
 # Prompts: texts of queries, in the column `prompt` of documents.tsv, beside the query's sound or instead of it.

@@ -26,10 +26,10 @@ import numpy as np
 
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array
-from audiosim.tables.arrays import check_regular, parquet_portions, read_npy, read_npz, read_parquet
+from audiosim.tables.arrays import parquet_portions, read_npy, read_npz, read_parquet
 from audiosim.tables.reading import read
 from audiosim.tables.schema import Schema
-from audiosim.tables.text import Lines, finite, read_lines
+from audiosim.tables.text import Lines, check_regular, finite, read_lines
 from audiosim.text import repeated
 
 EvidenceOf = Literal["document", "pair", "system"]

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from audiosim.collection.evidence import Evidence, Key, spelled
-from audiosim.collection.kinds import MachineJudge, check_favoured
+from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.layouts import FolderFiles
 from audiosim.collection.mirex import file_identifier
 from audiosim.collection.values import (
     Judgment,
@@ -25,6 +26,7 @@ from audiosim.collection.values import (
     Results,
     Retrieved,
     Run,
+    Scale,
     contained,
     judged_keys,
     judged_names,
@@ -33,7 +35,10 @@ from audiosim.collection.values import (
 )
 from audiosim.errors import InputError
 from audiosim.results.value import cached_property
-from audiosim.text import nearest_name
+from audiosim.text import did_you_mean, nearest_name
+
+DEEPEST_GUESS = 10
+NO_SCALE = "scale not given, no judgments: taken as fine, 0 to 100"
 
 
 class Reading(NamedTuple):
@@ -161,6 +166,60 @@ class Matching:
         return Reading(f"{line} {_some(len(there), 'retrieved pair')}")
 
 
+def readings(
+    files: FolderFiles,
+    runs: Sequence[Run],
+    documents: Names[str],
+    query_documents: Mapping[str, str],
+    teams: Mapping[str, str],
+    judgments: Sequence[Judgment],
+    comparisons: Sequence[PairedComparison],
+    evidence: Sequence[Evidence],
+    judges: Sequence[MachineJudge],
+) -> tuple[Reading, ...]:
+    """A line on each file except the settings; an error if a file has nothing in common with the runs."""
+    matching = Matching(runs)
+    lines = [matching.runs(files.runs)]
+    if files.documents and documents:
+        lines.append(matching.documents(files.documents, documents, query_documents))
+    if files.queries and query_documents:
+        lines.append(matching.queries(files.queries, query_documents))
+    if files.systems and teams:
+        lines.append(matching.systems(files.systems, teams))
+    if files.judgments:
+        lines.append(matching.judgments(files.judgments, judgments))
+    if files.comparisons and comparisons:
+        lines.append(matching.comparisons(files.comparisons, comparisons))
+    return (*lines, *map(matching.evidence, evidence), *map(matching.judge, judges))
+
+
+def settled_cutoff(
+    runs: Sequence[Run], cutoff: int | None, scale: Scale | None, judgments: Sequence[Judgment]
+) -> tuple[int, tuple[str, ...]]:
+    """The cutoff, guessed where none is given, and a sentence on each of cutoff and scale that was guessed.
+
+    scale  scale given; None: none was, and judgments show it where there are any
+    """
+    deepest = max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)
+    depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
+    guess = min(deepest, DEEPEST_GUESS)
+    sentences = {
+        NO_SCALE: scale is None and not judgments,
+        f"cutoff of the collection not given: guessed {guess}, {depth}": cutoff is None,
+    }
+    return cutoff or guess, tuple(sentence for sentence, guessed in sentences.items() if guessed)
+
+
+def check_names(judges: Sequence[MachineJudge], taken: Names[str]) -> None:
+    """Raise an error if two judges, or a judge and a piece of evidence, whose names are taken, share a name."""
+    taken = set(taken)
+    for judge in judges:
+        if judge.name in taken:
+            problem = "another judge, or a piece of evidence, has the same name"
+            raise InputError(f"{_source(judge)}judge {judge.name}: {problem}")
+        taken.add(judge.name)
+
+
 def check_met(
     runs: Sequence[Run],
     documents: Names[str],
@@ -182,20 +241,27 @@ def check_met(
     }
     for piece in evidence:
         if known[piece.about].isdisjoint(piece.keys):
-            where = "" if piece.source is None else f"{piece.source}: "
             wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
             raise InputError(
-                f"{where}evidence {piece.name}: the collection knows none of its {len(piece.keys)} {piece.about}s, "
-                f"such as {spelled(piece.keys[0])}{wanted}"
+                f"{_source(piece)}evidence {piece.name}: the collection knows none of its {len(piece.keys)} "
+                f"{piece.about}s, such as {spelled(piece.keys[0])}{wanted}"
             )
-    check_favoured(judges, {*teams, *(run.system for run in runs)})
+    names = {*teams, *(run.system for run in runs)}
+    for judge in judges:
+        favoured = judge.settings.may_favour
+        if favoured and favoured not in names:
+            expected = f"expected a team or a system in may_favour{did_you_mean(favoured, sorted(names))}"
+            raise InputError(f"{_source(judge)}judge {judge.name}: {expected}, got {favoured!r}")
     for judge in judges:
         if pairs.isdisjoint(judge.pairs):
-            where = "" if judge.source is None else f"{judge.source}: "
             raise InputError(
-                f"{where}judge {judge.name}: no system retrieved any of its {len(judge.pairs)} pairs, such as "
+                f"{_source(judge)}judge {judge.name}: no system retrieved any of its {len(judge.pairs)} pairs, such as "
                 f"{spelled(judge.pairs[0])}, expected such as {spelled(min(pairs))}"
             )
+
+
+def _source(one: Evidence | MachineJudge) -> str:
+    return "" if one.source is None else f"{one.source}: "
 
 
 def _some(count: int, noun: str) -> str:
@@ -281,8 +347,12 @@ def common_queries(runs: Sequence[Run]) -> frozenset[str]:
     return frozenset(query for query, count in answers.items() if 2 * count >= len(runs))
 
 
-def check_whole(runs: Sequence[Run], wanted: RunNames[str], where: str) -> None:
-    """Raise an InputError if a run answers less than 90 % of the queries it should."""
+def check_whole(runs: Sequence[Run], where: str, wanted: RunNames[str] | None = None) -> None:
+    """Raise an InputError if a run answers less than 90 % of the queries it should.
+
+    wanted  these queries; None: those that at least half of the systems answer
+    """
+    wanted = common_queries(runs) if wanted is None else wanted
     for run in runs:
         answered = len(wanted & set(run.rankings))
         others = len(run.rankings) - answered
@@ -408,8 +478,3 @@ def plain_identifier(name: str) -> str:
     """An identifier without folder, suffix of sound files, quotes and case, in one Unicode form."""
     base = unicodedata.normalize("NFKC", name).strip(" \t\"'").replace("\\", "/").rpartition("/")[2].casefold()
     return next((base.removesuffix(suffix) for suffix in SOUND_SUFFIXES if base.endswith(suffix)), base)
-
-
-def depth_of(runs: Sequence[Run]) -> int:
-    """Length of the longest ranking, at least 1."""
-    return max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from audiosim.collection.arrivals import Arrivals, check_distinct, keep_runs
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import check_whole, common_queries
-from audiosim.collection.kinds import read_runs, without_same_artist
+from audiosim.collection.kinds import known_artists, read_runs, without_same_artist
 from audiosim.collection.mirex import Exclusions
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Run, queries_of, retrieved_by
@@ -67,7 +67,7 @@ def joining_runs(
     differs from a known one only in case or spaces, or most of an earlier run would be lost.
     """
     path = Path(path)
-    artists = {name: artist for name in collection.documents if (artist := collection.artist(name))}
+    artists = known_artists(collection.documents, collection.not_artists)
     exclusions = Exclusions(collection.query_documents, artists)
     runs, _ = without_same_artist(
         read_runs([path], exclusions, collection.system_from), exclusions, collection.same_artist
@@ -86,7 +86,7 @@ def joining_runs(
     if not replace:
         _check_kept(runs, collection)
     if not (partial or replace):
-        check_whole(runs, common_queries(collection.runs), str(path))
+        check_whole(runs, str(path), common_queries(collection.runs))
     return runs
 
 

@@ -55,14 +55,12 @@ from audiosim.collection.values import (
 )
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Integers
-from audiosim.tables.arrays import check_regular
 from audiosim.tables.memory import distinct_keys, is_frame, is_ranx
-from audiosim.tables.nested import is_xml
 from audiosim.tables.reading import read
-from audiosim.tables.schema import Schema, check_once
+from audiosim.tables.schema import Schema
 from audiosim.tables.table import Say, Table, Words, number_of
-from audiosim.tables.text import BYTE_ORDER_MARK, read_lines
-from audiosim.text import did_you_mean, quoted
+from audiosim.tables.text import BYTE_ORDER_MARK, check_regular, is_xml, read_lines
+from audiosim.text import quoted
 
 # Names of the same thing in the words of most tools. The first that a table has is read: PyTerrier's results have the
 # topic in `qid` and its text in `query`, and the document in `docno` and a number in `docid`.
@@ -110,27 +108,16 @@ def read_documents(source: Any) -> dict[str, Document]:
     if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
         return read_documents([{**_fields(one), **one.more} for one in source])
     table = DOCUMENTS.settled(_read(source, DOCUMENTS))
-    names = table.names("document").cells()
-    check_once(enumerate(names), table, "document")
-    others = [name for name in table.columns if name != "document"]
-    cells = [[cell or None for cell in table.texts(name, name != "path")] for name in others if _is_text(table, name)]
-    others = [name for name in others if _is_text(table, name)]
-    rows = zip(*cells, strict=True) if cells else ((),) * len(names)
-    return {name: _document(name, dict(zip(others, row, strict=True))) for name, row in zip(names, rows, strict=True)}
+    names, rows = table.distinct("document"), list(table.rows())
+    return {name: _document(name, cells) for name, (_, cells) in zip(names, rows, strict=True)}
 
 
 def _fields(one: Document) -> dict[str, str | None]:
     return {"document": one.identifier, "artist": one.artist, "genre": one.genre, "path": one.path}
 
 
-def _is_text(table: Table, column: str) -> bool:
-    """False for a column of lists, such as links of a corpus, which are not kept."""
-    cells = table.columns[column]
-    return isinstance(cells, Words) or not any(isinstance(cell, list) for cell in cells)
-
-
-def _document(name: str, columns: Mapping[str, str | None]) -> Document:
-    known = {column: cell for column, cell in columns.items() if cell is not None}
+def _document(name: str, columns: Mapping[str, str]) -> Document:
+    known = {column: cell for column, cell in columns.items() if cell and column != "document"}
     return Document(name, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known)
 
 
@@ -146,9 +133,7 @@ def read_systems(source: Any) -> dict[str, str]:
 
 def _named(source: Any, schema: Schema, key: str, value: str) -> dict[str, str]:
     table = schema.settled(_read(source, schema))
-    names = table.names(key).cells()
-    check_once(enumerate(names), table, key)
-    return {name: cell for name, cell in zip(names, table.texts(value), strict=True) if cell}
+    return {name: cell for name, cell in zip(table.distinct(key), table.texts(value), strict=True) if cell}
 
 
 def _read(source: Any, schema: Schema) -> Table:
@@ -374,30 +359,6 @@ def _pairs(table: Table) -> list[Pair]:
     return list(map(Pair._make, zip(table.names("query").cells(), table.names("document").cells(), strict=True)))
 
 
-def check_names_of_judges(judges: Iterable[MachineJudge], evidence: Iterable[str]) -> None:
-    """Raise an error if two judges, or a judge and a piece of evidence, share a name."""
-    taken = set(evidence)
-    for judge in judges:
-        if judge.name in taken:
-            raise InputError(
-                f"{_where(judge)}judge {judge.name}: another judge, or a piece of evidence, has the same name"
-            )
-        taken.add(judge.name)
-
-
-def check_favoured(judges: Iterable[MachineJudge], names: Collection[str]) -> None:
-    """Raise an error if a judge may favour what is not one of these teams and systems."""
-    for judge in judges:
-        favoured = judge.settings.may_favour
-        if favoured and favoured not in names:
-            expected = f"expected a team or a system in may_favour{did_you_mean(favoured, sorted(names))}"
-            raise InputError(f"{_where(judge)}judge {judge.name}: {expected}, got {favoured!r}")
-
-
-def _where(judge: MachineJudge) -> str:
-    return "" if judge.source is None else f"{judge.source}: "
-
-
 def _is_table(path: Path) -> bool:
     if path.name.startswith("."):
         return False
@@ -595,11 +556,11 @@ def _with_ranks(table: Table, say: Say) -> Table:
 def _ranking_of(system: Words, query: Words) -> tuple[Integers, list[tuple[int, int]]]:
     """(rows,) the number of each row's ranking, by first appearance; and the system and query of each ranking."""
     change = (system.codes[1:] != system.codes[:-1]) | (query.codes[1:] != query.codes[:-1])
-    block = np.flatnonzero(np.concatenate([[True], change])) if len(query) else np.empty(0, dtype=np.int64)
+    block = np.flatnonzero(np.concatenate([[True], change])) if query.codes.size else np.empty(0, dtype=np.int64)
     places: dict[tuple[int, int], int] = {}
     named = zip(system.codes[block].tolist(), query.codes[block].tolist(), strict=True)
     owner = np.array([places.setdefault(key, len(places)) for key in named], dtype=np.int64)
-    return np.repeat(owner, np.diff(np.append(block, len(query)))), list(places)
+    return np.repeat(owner, np.diff(np.append(block, len(query.codes)))), list(places)
 
 
 def _first_rows(codes: NDArray[np.int32], size: int) -> Integers:
@@ -730,7 +691,7 @@ def _as_runs(found: Sequence[Found]) -> tuple[Run, ...]:
     for one, own in zip(found, rankings, strict=True):
         if own.repeated is not None:
             raise _twice(one, own.repeated)
-    return tuple(Run(one.system, own) for one, own in zip(found, rankings, strict=True))
+    return tuple(map(Run, first, rankings))
 
 
 def _again(one: Found, other: Found, expected: str) -> InputError:
@@ -1096,7 +1057,7 @@ def without_same_artist(
 
 def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:
     """True if any result is the query's own recording, or by its artist."""
-    rankings = on_one_table([coded(run.rankings) for run in runs])
+    rankings = on_one_table([run.rankings for run in runs])
     names = rankings[0].names if rankings else ()
     queries = {exclusions.query_documents.get(query, query) for one in rankings for query in one.queries}
     if not exclusions.artists and queries.isdisjoint(names):

@@ -5,23 +5,20 @@ starts with its path.
 """
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 
 from audiosim.collection.arrivals import ARRIVALS
-from audiosim.collection.evidence import EVIDENCE, Evidence
-from audiosim.collection.facts import Matching, Reading
-from audiosim.collection.kinds import JUDGES, RUNS, MachineJudge
+from audiosim.collection.evidence import EVIDENCE
+from audiosim.collection.kinds import JUDGES, RUNS
 from audiosim.collection.kinds import JUDGMENTS as JUDGMENTS_KIND
 from audiosim.collection.task import TASK_FILE
-from audiosim.collection.values import Document, Judgment, PairedComparison, Run
 from audiosim.errors import FormatError, InputError
-from audiosim.tables.arrays import check_regular
 from audiosim.tables.schema import Schema
-from audiosim.tables.text import every_line
+from audiosim.tables.text import check_regular, every_line
 from audiosim.text import nearest_name
 
 # Runs and judgments in a folder with other file names than ours, recognised by their contents.
@@ -247,8 +244,9 @@ def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         name = path.name.removesuffix(".gz")
         own, _, kind = name.partition(".")
-        stem = nearest_name(own, STEMS) if kind.rpartition(".")[2].lower() in KINDS else None
-        if path not in taken and name not in PARTS and stem is not None and not found[stem]:
+        if path in taken or name in PARTS or kind.rpartition(".")[2].lower() not in KINDS:
+            continue
+        if (stem := nearest_name(own, STEMS)) is not None and not found[stem]:
             raise InputError(f"{path} is ignored: rename it to {STEMS[stem]}, or remove it")
 
 
@@ -320,31 +318,3 @@ class FolderFiles:
             task=find_file(folder, TASK_FILE),
             guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
         )
-
-    def readings(
-        self,
-        runs: Sequence[Run],
-        documents: Mapping[str, Document],
-        query_documents: Mapping[str, str],
-        teams: Mapping[str, str],
-        judgments: Sequence[Judgment],
-        comparisons: Sequence[PairedComparison],
-        evidence: Sequence[Evidence],
-        judges: Sequence[MachineJudge],
-    ) -> tuple[Reading, ...]:
-        """A line on each file except the settings; an error if a file has nothing in common with the runs."""
-        matching = Matching(runs)
-        lines = [matching.runs(self.runs)]
-        if self.documents and documents:
-            lines.append(matching.documents(self.documents, documents, query_documents))
-        if self.queries and query_documents:
-            lines.append(matching.queries(self.queries, query_documents))
-        if self.systems and teams:
-            lines.append(matching.systems(self.systems, teams))
-        if self.judgments:
-            lines.append(matching.judgments(self.judgments, judgments))
-        if self.comparisons and comparisons:
-            lines.append(matching.comparisons(self.comparisons, comparisons))
-        lines += [matching.evidence(piece) for piece in evidence]
-        lines += [matching.judge(judge) for judge in judges]
-        return tuple(lines)

@@ -15,8 +15,6 @@ from audiosim.text import did_you_mean, shortened
 READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
 KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "set_aside", "sounds")
 DEEPEST = 1_000_000
-DEEPEST_GUESS = 10
-NO_SCALE = "scale not given, no judgments: taken as fine, 0 to 100"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,6 @@ def read_settings(path: str | Path) -> Settings:
         return Settings(
             name=_text("name", table.get("name")),
             task=_text("task", table.get("task")),
-            scale=_scale(table.get("scale")),
             cutoff=_cutoff(table.get("cutoff")),
             not_artists=_not_artists(table.get("not_artists", [])),
             system_from=_system_from(table.get("system_from")),
@@ -72,6 +69,7 @@ def read_settings(path: str | Path) -> Settings:
             evidence=_evidence(table.get("evidence", {})),
             judges=_judges(table.get("judges", {})),
             set_aside=_set_aside(table.get("set_aside", [])),
+            scale=_scale(table.get("scale")),
         )
     except _WrongValueError as error:
         raise FormatError(path, line_of(text, error.key), str(error)) from None
@@ -193,13 +191,3 @@ def settings_lines(settings: Settings) -> list[str]:
 def _quote(text: str) -> str:
     # A JSON string is a valid TOML string, except for one character that TOML requires to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def left_open(settings: Settings, judged: bool, deepest: int) -> tuple[str, ...]:
-    """One sentence per setting missing in collection.toml, except the name and a scale evident from grades."""
-    depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
-    guesses = {
-        NO_SCALE: settings.scale is None and not judged,
-        f"cutoff of the collection not given: guessed {min(deepest, DEEPEST_GUESS)}, {depth}": settings.cutoff is None,
-    }
-    return tuple(sentence for sentence, open_ in guesses.items() if open_)

@@ -79,18 +79,19 @@ def coded(rankings: Mapping[str, tuple[str, ...]]) -> CodedRankings:
     return CodedRankings(tuple(rankings), starts, np.array(found, dtype=np.int32), tuple(codes))
 
 
-def on_one_table(rankings: Sequence[CodedRankings]) -> list[CodedRankings]:
-    """The same rankings with one table of names."""
-    tables = {id(one.names): one.names for one in rankings}
+def on_one_table(rankings: Iterable[Mapping[str, tuple[str, ...]]]) -> list[CodedRankings]:
+    """The rankings as codes, with one table of names."""
+    own = list(map(coded, rankings))
+    tables = {id(one.names): one.names for one in own}
     if len(tables) < 2:
-        return list(rankings)
+        return own
     codes: dict[str, int] = {}
     moved = {
         key: np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int32)
         for key, names in tables.items()
     }
     names = tuple(codes)
-    return [CodedRankings(one.queries, one.starts, moved[id(one.names)][one.documents], names) for one in rankings]
+    return [CodedRankings(one.queries, one.starts, moved[id(one.names)][one.documents], names) for one in own]
 
 
 def lengths_of(rankings: Mapping[str, tuple[str, ...]]) -> Integers:
@@ -122,7 +123,7 @@ class Results:
     @classmethod
     def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], cutoff: int | None = None) -> "Results":
         """The results in several systems' rankings; all of them where no cutoff is given."""
-        runs = on_one_table([coded(one) for one in rankings])
+        runs = on_one_table(rankings)
         codes: dict[str, int] = {}
         parts: list[tuple[Codes, Codes, Codes]] = []
         for run in runs:
@@ -212,7 +213,7 @@ class Retrieved:
     @classmethod
     def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], largest: int = LARGEST_TABLE) -> "Retrieved":
         """The pairs in several systems' rankings; `largest` bounds the bytes of a table of queries x documents."""
-        runs = on_one_table([coded(one) for one in rankings])
+        runs = on_one_table(rankings)
         codes: dict[str, int] = {}
         own = [np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int64) for run in runs]
         names = runs[0].names if runs else ()

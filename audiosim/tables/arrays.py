@@ -27,13 +27,6 @@ MOST_WORDS = 300  # characters quoted from another library's error message
 INDEX = "__index_level_"  # columns that pandas adds to those of a frame
 
 
-def check_regular(path: Path) -> None:
-    """Raise an InputError unless the path is a regular file: a pipe would block, and a device never ends."""
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "a link to nothing" if not path.exists() else "a pipe or a device"
-        raise InputError(f"{path}: is {what}, expected a file")
-
-
 def most_bytes(path: Path) -> int:
     """Largest number of bytes that a file of arrays may unpack to."""
     return max(UNPACKED, EXPANSION * path.stat().st_size)

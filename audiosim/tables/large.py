@@ -23,15 +23,13 @@ BLOCK = 2**23  # bytes read at once by a thread
 def large_table(
     path: Path, schema: Schema, first: str, separator: str | None, names: Sequence[str], head: int | None
 ) -> Table | None:
-    """The table of a large file; None if it is small or not plain.
+    """The table of a file; None if it is not plain.
 
     first      its first line
     separator  between its columns; None: white space
     names      of its columns
     head       line of its header, or None
     """
-    if path.stat().st_size < LARGE or schema.kept:
-        return None
     sign = separator or next((one for one in " \t" if len(first.split(one)) == len(names)), None)
     columns = None if sign is None else _columns(path, schema, sign, names, head)
     if columns is None or any(isinstance(one, Words) and not _are_plain(one, separator) for one in columns.values()):

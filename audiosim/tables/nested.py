@@ -10,7 +10,6 @@ XML is read by the names of its parts, at any depth; each may be an element or a
 """
 
 import json
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,6 @@ OF_ELEMENT = ("id", "name", "value")  # names of attributes with the value of th
 EXPECTED = "one object per line, a list of objects, or values by query and document"
 DEEPEST = 100  # open elements
 VALUES = ("grade", "fine", "broad", "group")
-
-
-def is_json(line: str) -> bool:
-    """True if a file that starts with a line is JSON; an identifier may start with a brace, but then a word follows."""
-    text = line.strip()
-    return text in ("{", "[") or (re.match(r"[{\[]\s*[{\[\"\]}]", text) is not None and text[-1] in "{[]},")
 
 
 def read_json(path: Path, lines: Lines) -> Table | Any:
@@ -75,11 +68,6 @@ def _record(path: Path, number: int, text: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise FormatError(path, number, f"expected a JSON object, one per line, found {shortened(text)}")
     return record
-
-
-def is_xml(line: str) -> bool:
-    """True if a file that starts with a line is XML."""
-    return line.lstrip().startswith("<") and ("<?xml" in line or line.rstrip().endswith(">"))
 
 
 def read_xml(path: Path, lines: Lines) -> Table:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from audiosim.errors import FormatError
+from audiosim.tables import large
 from audiosim.tables.arrays import parquet_table
-from audiosim.tables.large import large_table
 from audiosim.tables.memory import memory_table
-from audiosim.tables.nested import is_json, is_xml, read_json, read_xml
+from audiosim.tables.nested import read_json, read_xml
 from audiosim.tables.schema import Schema, check_header
 from audiosim.tables.table import Table
-from audiosim.tables.text import SEPARATORS, Lines, columns_hint, read_lines
+from audiosim.tables.text import SEPARATORS, Lines, columns_hint, is_json, is_xml, read_lines
 from audiosim.text import quoted
 
 
@@ -51,8 +51,9 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
     separator, names, head = _header(path, number, text, schema)
     if head is None:
         lines = chain([(number, text)], lines)
-    if number == 1 and (large := large_table(path, schema, text, separator, names, head)) is not None:
-        return large
+    is_large = number == 1 and not schema.kept and path.stat().st_size >= large.LARGE
+    if is_large and (found := large.large_table(path, schema, text, separator, names, head)) is not None:
+        return found
     rows: list[list[str]] = []
     numbers: list[int] = []
     for number, text in lines:

@@ -1,6 +1,6 @@
 """A schema says what the columns of a table mean: their names in every tool's words, and which of them are required."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,11 +114,3 @@ def check_identifier(path: Path, number: int, kind: str, identifier: str) -> Non
         raise FormatError(path, number, f"the {kind} is empty, expected an identifier")
     if "\0" in identifier:
         raise FormatError(path, number, f"the {kind} {quoted(identifier)} has a byte 0, expected text")
-
-
-def check_once(names: Iterable[tuple[int, str]], table: Table, what: str) -> None:
-    """Raise an error if a name occurs in two rows."""
-    first: dict[str, int] = {}
-    for row, name in names:
-        if (before := first.setdefault(name, row)) != row:
-            raise table.error(row, f"{what} {name} is {table.place(before)} already, expected it once")

@@ -118,10 +118,14 @@ class Table:
         return Table(self.source, columns, lines, self.head, self.keys, self.by_place)
 
     def rows(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """The rows as texts by column, each with its line; only paths keep white space around them."""
-        columns = [self.texts(name, name != "path") for name in self.columns]
+        """The rows as texts by column, each with its line; only paths keep white space around them.
+
+        Columns of lists, such as links of a corpus, are left out.
+        """
+        names = [name for name, cells in self.columns.items() if isinstance(cells, Words) or not _are_lists(cells)]
+        columns = [self.texts(name, name != "path") for name in names]
         for row, cells in enumerate(zip(*columns, strict=True)):
-            yield row if self.lines is None else self.lines[row], dict(zip(self.columns, cells, strict=True))
+            yield row if self.lines is None else self.lines[row], dict(zip(names, cells, strict=True))
 
     def cells(self, column: str) -> list[Any]:
         """The cells of a column as they are; none if there is no such column."""
@@ -139,6 +143,15 @@ class Table:
             problem = f"the {column} {quoted(trimmed[odd])} has a byte 0, expected text"
             raise self.error(_row(words, odd), problem)
         return words if trimmed == list(words.names) else words.renamed(trimmed)
+
+    def distinct(self, column: str) -> list[str]:
+        """A column of identifiers, each of which has one row."""
+        names = self.names(column).cells()
+        first: dict[str, int] = {}
+        for row, name in enumerate(names):
+            if (before := first.setdefault(name, row)) != row:
+                raise self.error(row, f"{column} {name} is {self.place(before)} already, expected it once")
+        return names
 
     def _spelled(self, column: str) -> list[str]:
         found = []
@@ -188,6 +201,10 @@ class Table:
             kind = f"a whole number for the {column}" if whole else f"a finite number for {column}"
             raise self.error(row, f"expected {kind}, found {_shown(cell)}{decimal_comma(cell)}")
         return value
+
+
+def _are_lists(cells: Cells | Array) -> bool:
+    return any(isinstance(cell, list) for cell in cells)
 
 
 def is_missing(cell: object) -> bool:

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +23,13 @@ LONGEST_LINE = 2**25  # longest line, in bytes
 EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
 UNPACKED = 2**26  # size in bytes to which any `.gz` may unpack
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
+
+
+def check_regular(path: Path) -> None:
+    """Raise an InputError unless the path is a regular file: a pipe would block, and a device never ends."""
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "a link to nothing" if not path.exists() else "a pipe or a device"
+        raise InputError(f"{path}: is {what}, expected a file")
 
 
 def every_line(path: Path) -> Lines:
@@ -68,6 +76,17 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
             yield number, text
     if empty:
         raise FormatError(path, 1, f"the file is empty, expected {expected}")
+
+
+def is_json(line: str) -> bool:
+    """True if a file that starts with a line is JSON; an identifier may start with a brace, but then a word follows."""
+    text = line.strip()
+    return text in ("{", "[") or (re.match(r"[{\[]\s*[{\[\"\]}]", text) is not None and text[-1] in "{[]},")
+
+
+def is_xml(line: str) -> bool:
+    """True if a file that starts with a line is XML."""
+    return line.lstrip().startswith("<") and ("<?xml" in line or line.rstrip().endswith(">"))
 
 
 def finite(path: Path, number: int, kind: str, text: str) -> float:

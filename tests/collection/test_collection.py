@@ -215,7 +215,8 @@ def collections(draw):
         documents={name: Document(name, draw(UNKNOWN), draw(UNKNOWN), draw(UNKNOWN)) for name in names},
         query_documents=draw(st.dictionaries(WORDS, WORDS, max_size=2)),
         teams=draw(st.dictionaries(WORDS, WORDS, max_size=2)),
-        judgments=tuple(draw(st.lists(judgment, max_size=4))),
+        # Two grades of a pair by nobody would contradict each other.
+        judgments=tuple(draw(st.lists(judgment, max_size=4, unique_by=lambda one: (one.pair, one.assessor and one)))),
         not_artists=draw(st.frozensets(TEXTS, max_size=2)),
     )
 
