@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.collection.collection import Collection
+from audiosim.collection.joining import joining_runs
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BINARY, BROAD, FINE, Document, Judgment, Run, Scale
 from audiosim.errors import FormatError, InputError
@@ -120,6 +121,8 @@ def test_artists_that_are_none_do_not_remove_results_of_a_mirex_file(tmp_path):
     for name in ("Various Artists", "UNKNOWN ARTIST"):
         (folder / "documents.tsv").write_text(documents.replace("several", name))
         assert Collection.load(folder).runs[0].rankings == {"q": ("a", "c")}
+        (run,) = joining_runs(folder / "runs.trec", Collection.load(folder), partial=True)
+        assert run.rankings == {"q": ("a", "c")}
 
 
 ERRORS = {
