@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 import uvicorn
+from anyio import to_thread
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -70,6 +71,7 @@ from audiosim.stats.threads import stay_on_one_thread
 LOG = logging.getLogger("service")
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
+AT_ONCE = 8  # requests worked on at once; more would hold more states, and be no faster on few processors
 SWITCH_S = 0.001  # longest turn of a computing thread; the thread that answers requests waits that long
 CHAPTERS = (
     predictions.router,
@@ -162,6 +164,8 @@ def _add_routes(app: FastAPI) -> None:
 @asynccontextmanager
 async def _running(app: FastAPI) -> AsyncIterator[None]:
     """Run the application's background tasks while it lives."""
+    # Each request in progress may hold a state of its own, with the opinions of everybody.
+    to_thread.current_default_thread_limiter().total_tokens = AT_ONCE
     with state_of(app).running():
         yield
 

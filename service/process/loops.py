@@ -2,11 +2,13 @@
 
 import ctypes
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -23,6 +25,7 @@ P = ParamSpec("P")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # as glibc's malloc.h numbers them
 KEPT_BYTES = 128 * 2**20
 LARGE_BYTES = 32 * 2**20
+SPARE_BYTES = 32 * 2**20
 
 
 def keep_freed_memory() -> None:
@@ -43,6 +46,33 @@ def give_back_freed_memory() -> None:
     For use after rare, large tasks: a model that has learned predicts all pairs again, which leaves some 60 MB unused.
     """
     _malloc("malloc_trim", 0)
+
+
+class SpareMemory:
+    """Gives freed memory back whenever the process has grown by SPARE_BYTES since it last did.
+
+    glibc finds a hole for each new array, but with threads that allocate and free beliefs of several sizes, holes come
+    to take more than what is in use.
+    """
+
+    def __init__(self) -> None:
+        """Start from the present size."""
+        self._size = _resident()
+
+    def __call__(self) -> None:
+        """Look, and give back."""
+        if _resident() > self._size + SPARE_BYTES:
+            give_back_freed_memory()
+            self._size = _resident()
+        self._size = min(self._size, _resident())
+
+
+def _resident() -> int:
+    """Bytes of this process in memory; 0 if the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def kept_beside(make: Callable[Concatenate[Value, P], Answer]) -> Callable[Concatenate[Value, P], Answer]:

@@ -19,7 +19,7 @@ from audiosim.service.collections.imports import ImportStore, import_next
 from audiosim.service.collections.outlook import Outlooks
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.shelf import Served
-from audiosim.service.process.loops import Loop, give_back_freed_memory
+from audiosim.service.process.loops import Loop, SpareMemory, give_back_freed_memory
 from audiosim.service.tasks.cards import Cards
 
 LOG = logging.getLogger("service")
@@ -31,7 +31,7 @@ LOOK_S = 5.0  # between two searches for files left by another service
 IDLE_S = 1.0  # without a new line, until the write-ahead log is folded in
 PROBE_S = 5.0  # between two checks that the logs are writable
 TIDY = 10  # closed collections after which memory is given back
-TIDY_S = 3.0  # between two returns of freed memory
+TIDY_S = 0.5  # between two looks at the memory
 FORGET_S = 60.0  # between two searches for data to be deleted
 FOLD_S = 5.0  # between two such foldings under constant load
 
@@ -55,7 +55,6 @@ class Keeper:
         self._imports, self._outlooks = imports, outlooks
         self._open_links = open_links
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
-        self._tidy = self._lines = 0.0  # time of the next return of freed memory, and the number of log lines then
         self._troubled: set[str] = set()  # collections whose logs are known to fail
         self._probe = 0.0  # time of the next check that the logs are writable
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
@@ -66,6 +65,7 @@ class Keeper:
         self._estimating = Loop("estimating the effort left", self._estimate)
         self._looking = Loop("looking at the collections", self._look)
         self._forgetting = Loop("forgetting people", self._forget)
+        self._tidying, self._spare = Loop("giving back memory", self._tidy), SpareMemory()
         self._loops = (
             self._following,
             self._reading,
@@ -75,6 +75,7 @@ class Keeper:
             self._estimating,
             self._looking,
             self._forgetting,
+            self._tidying,
         )
 
     def start(self) -> None:
@@ -120,10 +121,11 @@ class Keeper:
         if began >= self._probe:
             self._probe_writing()
             self._probe = time.monotonic() + (0.0 if any(self._following.reasons()) else PROBE_S)
-        if began >= self._tidy and (lines := sum(one.campaign.number for one in there.values())) != self._lines:
-            give_back_freed_memory()  # every judgment frees the previous belief, in fragments
-            self._tidy, self._lines = time.monotonic() + TIDY_S, lines
         return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
+
+    def _tidy(self) -> float:
+        self._spare()  # every judgment frees the previous belief, in fragments
+        return TIDY_S
 
     def _tell_trouble(self, name: str, trouble: str) -> None:
         """Write a trouble with a log once, until it has gone."""

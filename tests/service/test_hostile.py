@@ -117,8 +117,9 @@ def test_a_pair_that_is_there_twice_is_answered_twice(http, small):
 
 
 # JSON does not define the meaning of a repeated key, so neither of the two is taken.
-def test_a_key_that_is_there_twice_is_refused(http):
-    body = b'{"query": ["a", "b"], "document": ["a"], "query": ["c"]}'
+@pytest.mark.parametrize("more", [0, 2**17])
+def test_a_key_that_is_there_twice_is_refused_however_long_the_body(http, more):
+    body = b'{"query": ["a", "b"], "document": ["a"], "query": ["c"]}' + b" " * more
     answer = http.post(PAIRS, content=body)
     assert answer.status_code == 422
     assert "query" in str(detail(answer))
