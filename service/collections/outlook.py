@@ -24,7 +24,7 @@ from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.collections.predictions import Remembering
 from audiosim.service.collections.quotas import answers_among, answers_kept
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.process.learning import OF_PEOPLE
+from audiosim.service.process.learning import takes_long
 from audiosim.simulation.plan import Effort, effort_from, usual_seconds
 from audiosim.simulation.remaining import Forecast, forecast
 
@@ -175,7 +175,7 @@ class History:
     def large(self) -> bool:
         """True if a moment has the opinions of many people about many pairs: it takes seconds and much memory."""
         people = {change.assessor for change in self._one.campaign.changes()[1]}
-        return len(people) * len(self._one.predictor().pool.pairs) >= OF_PEOPLE
+        return takes_long(0, len(people), self._one.predictor().pool)
 
     def _look_on(self, proceed: Callable[[], bool]) -> None:
         self._read_on()

@@ -26,7 +26,7 @@ from audiosim.service.http.limits import Shared
 from audiosim.service.operations.campaign import AboutQuery
 from audiosim.service.operations.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
 from audiosim.service.operations.sessions import AccessDep
-from audiosim.service.process.learning import WORTHWHILE
+from audiosim.service.process.learning import takes_long
 from audiosim.service.process.loops import kept_beside
 from audiosim.service.tasks.state import part
 from audiosim.service.types.judging import RecordOut
@@ -70,8 +70,9 @@ def _all_judges(one: ServedCollection) -> Judges:
 
 
 def _worked_out(work: Callable[[], Result], one: ServedCollection, judgments: int) -> Result:
-    """Result of work on some judgments, in a process of its own if they are many."""
-    return one.judging.errands.run(work) if judgments >= WORTHWHILE else work()
+    """Result of work on some judgments, in a process of its own if they, or the people who made them, are many."""
+    now = one.campaign.selection
+    return one.judging.errands.run(work) if takes_long(judgments, len(now.panel.judges), now.pool) else work()
 
 
 def _only_people(one: ServedCollection, selection: Selection) -> Judges:

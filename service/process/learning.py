@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from audiosim.campaign import Counted, Stretch
+from audiosim.collection.pool import Pool
 from audiosim.errors import ServiceError
 from audiosim.joint.estimators import Relearning
 from audiosim.results.value import cached_property
@@ -232,7 +233,8 @@ class Errands:
 
     def count(self, stretch: Stretch) -> Counted:
         """Selection at the end of a stretch of a log."""
-        if not _takes_long(stretch) or not isinstance(stretch.base, Relearning):
+        people = len({change.assessor for change in stretch.changes})
+        if not takes_long(len(stretch.changes), people, stretch.first.pool) or not isinstance(stretch.base, Relearning):
             return stretch.counted()
         try:
             return self.run(stretch.counted, stretch.shared)
@@ -262,10 +264,9 @@ class Errands:
             self._under_way.discard(errand)
 
 
-def _takes_long(stretch: Stretch) -> bool:
-    """True if computing a stretch takes longer than starting a process."""
-    people = len({change.assessor for change in stretch.changes})
-    return len(stretch.changes) >= WORTHWHILE or people * len(stretch.first.pool.pairs) >= OF_PEOPLE
+def takes_long(answers: int, people: int, pool: Pool) -> bool:
+    """True if computing from answers by some people takes longer than starting a process, or hundreds of megabytes."""
+    return answers >= WORTHWHILE or people * len(pool.pairs) >= OF_PEOPLE
 
 
 def _environment(known: Mapping[str, str]) -> dict[str, str]:
