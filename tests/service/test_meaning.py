@@ -12,6 +12,7 @@ import pytest
 from audiosim.campaign import CampaignSettings
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import nameless
+from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Run
 from audiosim.errors import InputError
 from service.collections.additions import Receiver, sent_documents, sent_grades
@@ -231,3 +232,14 @@ def test_the_path_of_a_recording_is_known_or_refused_and_never_dropped():
     for row in (b"a\tjazz\tother.wav", b"b\tjazz\tsounds/b.wav"):
         with pytest.raises(InputError, match=r"^document [ab]: its path is not followed here: send the recording"):
             sent_documents(b"document\tgenre\tpath\n" + row + b"\n", known)
+
+
+def test_names_in_bodies_are_trimmed_as_in_files_or_refused(http, small):
+    query, document = build_pool(small).pairs[0]
+    for padded in ({"query": f" {query}"}, {"document": f"{document} "}):
+        said = {"query": query, "document": document, "assessor": "ann", "grade": 1} | padded
+        assert http.post("/v1/collections/small/judgments", json=said).status_code == 422
+    tables = {"documents": {" a ": {"artist": " x "}}, "queries": {" q ": " a "}, "systems": {" A ": " T "}}
+    made = TablesIn({" A ": {" q ": [" a ", "b"]}}, **tables).collection
+    assert [(run.system, run.rankings) for run in made.runs] == [("A", {"q": ("a", "b")})]
+    assert (made.documents["a"].artist, made.query_documents, made.teams) == ("x", {"q": "a"}, {"A": "T"})
