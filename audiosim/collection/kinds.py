@@ -65,7 +65,7 @@ from audiosim.text import quoted
 # Names of the same thing in the words of most tools. The first that a table has is read: PyTerrier's results have the
 # topic in `qid` and its text in `query`, and the document in `docno` and a number in `docid`.
 
-QUERY = ("qid", "query_id", "query-id", "q_id", "query", "topic", "seed", "_id")
+QUERY = ("qid", "query_id", "query-id", "q_id", "query", "topic", "seed", "user_id", "_id")
 DOCUMENT = (
     "docno",
     "doc_id",
@@ -78,6 +78,7 @@ DOCUMENT = (
     "pid",
     "candidate",
     "result",
+    "item_id",
 )
 SYSTEM = ("system", "run", "run_id", "tag", "name")
 GRADE = ("grade", "relevance", "rel", "label", "score")

@@ -130,7 +130,7 @@ CG = Definition(
     _cg,
     _alike,
     two_levels=P,
-    words="gain of the first {cutoff} results, with equal weight for each rank",
+    words="mean gain of the first {cutoff} results",
 )
 DCG = Definition(
     "DCG",

@@ -120,7 +120,7 @@ class Verdicts(Result):
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise InputError(f"the family-wise level must be between 0 and 1, got {self.level:g}")
+            raise InputError(f"the level for all pairs together must be between 0 and 1, got {self.level:g}")
         if self.k < 1:
             raise InputError(f"the number of systems at the top must be at least 1, got {self.k}")
 

@@ -213,9 +213,8 @@ def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
         Text(f"{measure}: {', '.join(names)} came out below 0 and is set to 0.") for measure, names in zero.items()
     ]
     queries = next(iter(found.values()))["queries"]
-    caption = (
-        f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the present {queries} queries."
-    )
+    reliability = f"Reliability, 0 to 1, with {queries} queries: E rho² of the order of systems, Phi of their scores."
+    caption = f"Shares of the variance. {reliability}"
     return Group(table, Text(caption), *notes)
 
 

@@ -1,8 +1,10 @@
 """Terminal views of the commands."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -37,7 +39,7 @@ def check_view(found: CollectionCheck) -> RenderableType:
     }
     width = max(map(len, facts)) + 2
     head = [Text(f"{name:{width}}{value}") for name, value in facts.items()]
-    table = PlainTable(("System", "left"), "Queries", "Results", "Alone", "Judged", ("Same as", "left"))
+    table = PlainTable(("System", "left"), "Queries", "Results", "Unique", "Judged", ("Same as", "left"))
     for one in found.runs:
         cells = (f"{one.queries:,}", f"{one.depth:,}", _percent(one.alone), _percent(one.judged), one.same_as or "")
         table.add_row(one.system, *cells)
@@ -76,7 +78,7 @@ def history_view(value: Mapping[str, Any]) -> RenderableType:
     several, dated = len({look["source"] for look in looks}) > 1, any(look["time"] for look in looks)
     heads = (("Source", "left"),) if several else ()
     when = (("Time", "whole"),) if dated else ()
-    table = PlainTable("Look", *heads, *when, "Judged", "Confidence", ("Best", "left"), "Swapped")
+    table = PlainTable("Step", *heads, *when, "Judged", "Confidence", ("Best", "left"), "Swapped")
     for number, look in enumerate(looks, start=1):
         source = (look["source"],) if several else ()
         time = (_when(look["time"]),) if dated else ()
@@ -85,7 +87,7 @@ def history_view(value: Mapping[str, Any]) -> RenderableType:
         table.add_row(str(number), *source, *time, f"{look['judged']:,}", sure, look["best"], swapped)
     subjects = list(dict.fromkeys(look["about"] for look in looks))
     said = f"{value['measure']}; confidence is about {' or '.join(subjects)}."
-    return Group(table, Text(said), Text("\nRank and score at each look", style="bold"), _ranks(looks))
+    return Group(table, Text(said), Text("\nRank and score at each step", style="bold"), _ranks(looks))
 
 
 def _ranks(looks: Sequence[Mapping[str, Any]]) -> PlainTable:
@@ -129,6 +131,8 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
     confident = _confident(ranking)
     notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]
     notes.append(ranking.measure.form_in_words)
+    words, bounds = ranking.measure.words, ", 0 to 1" if ranking.measure.bounded else ""
+    notes.insert(0, f"{ranking.measure}: {words}{bounds}." if words else "")
     return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
 
 
@@ -366,6 +370,14 @@ def replay_view(result: Mapping[str, Any]) -> RenderableType:
     return Group(curve_view(result["curve"]), Text(end))
 
 
+def _typed() -> str:
+    """The command as people type it to call it once more: with its folder if that is not on the path."""
+    command = sys.argv[0]
+    if Path(command).name != "audiosim":
+        return "python -m audiosim"
+    return "audiosim" if which("audiosim") == command else quote(command)
+
+
 def demo_view(result: "DemoResult") -> RenderableType:
     """End of the demo: the ranking, the judgments, its confidence and its accuracy, and the folder of the files."""
     ranking, end = result.ranking, result.curve[-1]
@@ -375,6 +387,9 @@ def demo_view(result: "DemoResult") -> RenderableType:
         f"{100 * end.accuracy:.1f} % of the pairs of systems are in the right order (tau {result.tau:.3f}); "
         f"the stated confidence was {100 * (end.confidence or 0):.1f} %."
     )
+    folder = result.files[0][0].parent
+    command, name, database = _typed(), quote(str(folder)), quote(f"sqlite:///{folder / 'campaign.db'}")
+    following = f"\nNext: {command} next {name} -n 5\n      {command} serve {name} --db {database} --open"
     files = PlainTable(("File", "left"), ("Contents", "left"))
     for path, meaning in result.files:
         files.add_row(path.name, meaning)
@@ -384,6 +399,7 @@ def demo_view(result: "DemoResult") -> RenderableType:
         Text("\nThe campaign", style="bold"),
         Text(saved),
         curve_view(result.to_dict()["curve"]),
-        Text(f"\nFiles in {result.files[0][0].parent}", style="bold", overflow="fold"),
+        Text(f"\nFiles in {folder}", style="bold", overflow="fold"),
         files,
+        Text(following, overflow="fold"),
     )
