@@ -1,6 +1,8 @@
 """The page of results in a real Chromium: its content, and the end of its link."""
 
+import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -52,6 +54,19 @@ def test_an_organiser_makes_a_link_that_shows_the_results_until_it_is_revoked(lo
         found = http.get("/v1/collections/demo/ranking", headers={"Authorization": f"Bearer {secret}"}).json()
     rows = reader.eval_on_selector("#ranking", ROWS)
     assert rows == [[one["system"], f"{one['expectation']:.3f}"] for one in found["systems"]]
+    with reader.expect_download() as saving:
+        reader.locator("#ranking-files").get_by_role("button", name="JSON").click()
+    kept = json.loads(Path(saving.value.path()).read_text(encoding="utf-8"))
+    assert [(one["system"], one["expectation"]) for one in kept] == [
+        (one["system"], one["expectation"]) for one in found["systems"]
+    ]
+    reader.locator("#ranking th[data-by=system] button").click()
+    assert [row[0] for row in reader.eval_on_selector("#ranking", ROWS)] == sorted(one["system"] for one in kept)
+    assert urlsplit(reader.url).query == "ranking=system"  # the address keeps the order, and the token behind it
+    assert urlsplit(reader.url).fragment == urlsplit(link).fragment
+    reader.reload()
+    reader.wait_for_selector("#results:not([hidden])")
+    assert [row[0] for row in reader.eval_on_selector("#ranking", ROWS)] == sorted(one["system"] for one in kept)
     (fallen,) = found["notes"]
     assert fallen.startswith("historical-fine predicts 13 of the 600 unjudged pairs in place of mout-fine: ")
     assert f" {fallen}." in reader.inner_text("#verdict-about")

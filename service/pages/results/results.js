@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { showSystems } from "../organise/ranking.js";
+import { equip } from "../organise/tables.js";
 import { announce, byId, switchThemes } from "../page.js";
 import { apart, percent, target, whole, withNames } from "../text.js";
 
@@ -11,8 +12,9 @@ const PATH = `/v1/collections/${encodeURIComponent(document.body.dataset.collect
 // The token stays in the address, so that a reload or a bookmark still works.
 const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? undefined;
 let shown = null;
+let found = null;
 
-function show(found) {
+function show() {
   const [said, kind] = STATUS[found.status];
   Object.assign(byId("status"), { textContent: said, className: `badge ${kind}`, hidden: false });
   byId("title").textContent = found.name;
@@ -42,9 +44,9 @@ function about({ confidence, words, stopping_rule: goal, reached, status, notes 
 
 async function refresh() {
   try {
-    const found = await get(PATH, { token });
+    found = await get(PATH, { token });
     byId("trouble").hidden = true;
-    if (found.state !== shown) show(found);
+    if (found.state !== shown) show();
     byId("updated").textContent = `Up to date at ${new Date().toLocaleTimeString("en-GB", { timeStyle: "short" })}.`;
   } catch (error) {
     const refused = [401, 403].includes(error.status);
@@ -60,4 +62,5 @@ async function refresh() {
 
 addEventListener("hashchange", () => location.reload());
 switchThemes(byId("theme"));
+equip(byId("ranking", HTMLTableElement), { resort: () => found && showSystems(found) });
 refresh();
