@@ -47,25 +47,29 @@ def test_a_large_array_is_not_fetched_page_by_page_each_time():
 
 TRIM = """
 import re
-from service.process.loops import give_back_freed_memory, keep_freed_memory
+from service.process.loops import SpareMemory, give_back_freed_memory, keep_freed_memory
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 keep_freed_memory()
+spare = SpareMemory()
 held = [bytearray(b"x" * 2**20) for _ in range(100)]
 last = bytearray(b"x" * 2**20)  # at the end: what is before it is not given back by itself
 del held
 before = resident()
-give_back_freed_memory()
+{call}()
 print(before - resident())
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs glibc")
-def test_what_was_freed_is_given_back_when_it_is_asked_for():
-    done = subprocess.run([sys.executable, "-c", TRIM], capture_output=True, text=True, check=True, timeout=300)
+@pytest.mark.parametrize("call", ["give_back_freed_memory", "spare"])
+def test_what_was_freed_is_given_back_when_it_is_asked_for_or_once_the_process_has_grown(call):
+    done = subprocess.run(
+        [sys.executable, "-c", TRIM.replace("{call}", call)], capture_output=True, text=True, check=True, timeout=300
+    )
     assert int(done.stdout) > 90 * 2**10
 
 
