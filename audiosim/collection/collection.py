@@ -51,6 +51,8 @@ from audiosim.collection.values import (
     Run,
     Scale,
     as_scale,
+    contradicting,
+    contradiction,
     distinct_grades,
     have_aspects,
     mean_grades,
@@ -138,6 +140,9 @@ class Collection(Result):
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for grade in distinct_grades(self.judgments):
             self.scale.check(grade)
+        if (both := contradiction(self.judgments)) is not None:
+            one, other = (self.judgments[place] for place in both)
+            raise InputError(f"collection {self.identifier}: {contradicting(one, other, '')}")
         if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
         check_names(self.judges, {piece.name for piece in self.evidence})

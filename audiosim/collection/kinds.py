@@ -51,6 +51,8 @@ from audiosim.collection.values import (
     Run,
     Scale,
     coded,
+    contradicting,
+    contradiction,
     on_one_table,
 )
 from audiosim.errors import InputError
@@ -957,19 +959,15 @@ def _check_aspects(table: Table, judgments: Sequence[Judgment]) -> None:
 
 
 def _check_conflicts(table: Table, judgments: Sequence[Judgment]) -> None:
-    """Raise an error if a pair has two grades by nobody, of which neither is later; in lists, if it has two lines."""
-    first: dict[tuple[str, str, str], int] = {}
-    for row, one in enumerate(judgments):
-        if one.assessor or one.time:
-            continue
-        before = first.setdefault((one.query, one.document, one.aspect), row)
-        pair = f"query {one.query} and document {one.document}"
-        if before != row and table.by_place:
+    """Raise an error if two judgments contradict each other; in lists, if a pair has two lines."""
+    first: dict[Pair, int] = {}
+    for row, one in enumerate(judgments if table.by_place else ()):
+        if (before := first.setdefault(one.pair, row)) != row:
+            pair = f"query {one.query} and document {one.document}"
             raise table.error(row, f"{pair} are {table.place(before)} already, expected each pair once")
-        if judgments[before].grade != one.grade:
-            there = f"the grade {judgments[before].grade:g} {table.place(before)} already"
-            problem = f"{pair} have {there}, got {one.grade:g}, expected one grade, or the names of the assessors"
-            raise table.error(row, problem)
+    if (both := contradiction(judgments)) is not None:
+        before, row = both
+        raise table.error(row, contradicting(judgments[before], judgments[row], f" {table.place(before)}"))
 
 
 def nameless(name: str, body: bytes) -> bytes:

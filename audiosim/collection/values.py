@@ -569,6 +569,25 @@ def assessors_in(judgments: Sequence[Judgment]) -> set[str]:
     return {judgment.assessor for judgment in judgments}
 
 
+def contradiction(judgments: Sequence[Judgment]) -> tuple[int, int] | None:
+    """Places of two judgments that contradict each other: of one pair, by nobody, neither of them later; or None."""
+    first: dict[tuple[str, str, str], int] = {}
+    for place, one in enumerate(() if isinstance(judgments, CodedJudgments) else judgments):
+        if not (one.assessor or one.time):
+            before = first.setdefault((one.query, one.document, one.aspect), place)
+            if judgments[before].grade != one.grade:
+                return before, place
+    return None
+
+
+def contradicting(one: Judgment, other: Judgment, where: str) -> str:
+    """The error for two judgments that contradict each other; `where` says where the first one is."""
+    return (
+        f"query {one.query} and document {one.document} have the grade {one.grade:g}{where} already, got "
+        f"{other.grade:g}, expected one grade, or the names of the assessors"
+    )
+
+
 def have_aspects(judgments: Sequence[Judgment]) -> bool:
     """True if any judgment has an aspect; judgments as codes have none, and do not become objects here."""
     return not isinstance(judgments, CodedJudgments) and any(one.aspect for one in judgments)

@@ -192,6 +192,25 @@ def test_a_collection_that_is_saved_is_loaded_again(tmp_path):
     assert copy.identifier == "copy"
 
 
+def test_grades_by_nobody_that_contradict_each_other_are_refused_in_memory_as_in_a_file(tmp_path):
+    runs = (Run("S", {"q": ("a", "b")}),)
+    said = "query q and document a have the grade 1{} already, got 2, expected one grade, or the names of the assessors"
+    both = (Judgment("q", "a", 1), Judgment("q", "b", 1), Judgment("q", "a", 2))
+    with pytest.raises(InputError, match=f"^collection x: {re.escape(said.format(''))}$"):
+        Collection("x", "x", FINE, 2, runs, judgments=both)
+    files = {"runs.trec": RUN, "judgments.csv": "query,document,grade\nq,a,1\nq,b,1\nq,a,2\n"}
+    with pytest.raises(FormatError, match=re.escape(said.format(" on line 2"))):
+        Collection.load(folder_of(tmp_path, files))
+    for other in (
+        Judgment("q", "a", 1),
+        Judgment("q", "a", 2, "ann"),
+        Judgment("q", "a", 2, "", "2026-01-01T00:00:00Z"),
+    ):
+        collection = Collection("x", "x", FINE, 2, runs, judgments=(*both[:2], other))
+        collection.save(tmp_path / f"{other.grade:g}{other.assessor}")
+        assert Collection.load(tmp_path / f"{other.grade:g}{other.assessor}").judgments == collection.judgments
+
+
 WORDS = st.text("abc\u00e9", min_size=1, max_size=3)
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=5).map(str.strip)
 UNKNOWN = st.none() | TEXTS.filter(bool)

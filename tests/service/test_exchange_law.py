@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from audiosim import Collection, estimate
@@ -17,7 +17,7 @@ from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event
 from audiosim.campaign.archive import back_up, restore
 from audiosim.campaign.event import write_time
 from audiosim.collection.kinds import read_judgments
-from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, mean_grades
+from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, contradiction, mean_grades
 from audiosim.collection.written import qrels_lines
 from audiosim.errors import AudiosimError, InputError
 from service.collections.campaigns import Judging
@@ -52,6 +52,7 @@ def collections(draw):
     runs = tuple(Run(system, {q: tuple(names[2:]) for q in names[:2]}) for system in ("A", "B"))
     said = draw(st.lists(st.tuples(st.integers(0, 7), NAMES, GRADES), max_size=4))
     own = tuple(Judgment(names[i % 2], names[2 + i // 2], grade, name) for i, name, grade in said)
+    assume(contradiction(own) is None)
     scale = draw(st.sampled_from([FINE, BROAD]))
     return Collection("any", "any", scale, 4, runs, {name: Document(name) for name in names[2:]}, judgments=own)
 
