@@ -299,7 +299,7 @@ class Collection(Result):
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
             guesses=(*odd, *guesses),
         )
-        return _parted(made)
+        return _checked(_parted(made))
 
     @classmethod
     def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":

@@ -211,6 +211,14 @@ def test_grades_by_nobody_that_contradict_each_other_are_refused_in_memory_as_in
         assert Collection.load(tmp_path / f"{other.grade:g}{other.assessor}").judgments == collection.judgments
 
 
+def test_grades_by_a_machine_of_pairs_that_no_system_retrieved_are_refused_in_memory_as_in_a_file(tmp_path):
+    said = r"judge gpt: no system retrieved any of its 1 pairs, such as query q, document z, expected such as query q, "
+    with pytest.raises(InputError, match=said):
+        Collection.from_frames({"S": {"q": ["a", "b"]}}, judges={"gpt": {("q", "z"): 1.0}})
+    with pytest.raises(InputError, match=said):
+        Collection.load(folder_of(tmp_path, {"runs.trec": RUN, "judges/gpt.tsv": "query\tdocument\tgrade\nq\tz\t1\n"}))
+
+
 WORDS = st.text("abc\u00e9", min_size=1, max_size=3)
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=5).map(str.strip)
 UNKNOWN = st.none() | TEXTS.filter(bool)
