@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -197,32 +197,11 @@ def _shortlists(task: tuple[RecordingTable, Singles, Integers, Integers, int]) -
     return RecordingTable.shortlists(*task)
 
 
-class Description(Protocol):
-    """One kind of description of the n searched recordings, followed by the recordings to search by.
-
-    name     its name
-    known    (n,) True for recordings that have one
-    limited  (n,) True for recordings with a limited band, which are nearer to each other; None: irrelevant here
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def known(self) -> Booleans: ...
-
-    @property
-    def limited(self) -> Booleans | None: ...
-
-    def divergence(self, rows: Integers, columns: Integers) -> Array:
-        """(r, c) of some recordings from others, all known; 0 for one and itself."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class ByGaussians:
     """Divergence of the Gaussians of indexes.
 
+    name      name of the description
     kind      "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
     constant  dimension whose mean is treated as equal in all recordings; None: no dimension
     """
@@ -249,15 +228,16 @@ class ByGaussians:
 
     @property
     def known(self) -> Booleans:
-        """See `Description`."""
+        """(n,) True for all recordings, and the recordings to search by after them."""
         return np.ones(len(self.searched.silent), dtype=np.bool_)
 
     @property
     def limited(self) -> Booleans | None:
-        """See `Description`."""
+        """(n,) True for recordings with a limited band, which are nearer to each other."""
         return self.searched.limited
 
     def divergence(self, rows: Integers, columns: Integers) -> Array:
+        """(r, c) of some recordings from others; 0 for one and itself."""
         if self.kind == "js":
             return jensen_shannon_divergence(
                 self._table(rows), self._table(columns), self.searched.parameters.dimension
@@ -282,6 +262,8 @@ class ByVectors:
     """1 - cosine of vectors.
 
     vectors  (n, d) vectors of length 1; zeros for recordings without one
+    known    (n,) True for recordings that have one
+    limited  None: whether a band is limited does not matter here
     """
 
     name: str
@@ -300,9 +282,14 @@ class ByVectors:
         return cls(name, vectors, known)
 
     def divergence(self, rows: Integers, columns: Integers) -> Array:
+        """(r, c) of some recordings from others, all known; 0 for one and itself."""
         found: Array = np.maximum(0.0, 1 - self.vectors[rows] @ self.vectors[columns].T)
         found[rows[:, None] == columns] = 0.0
         return found
+
+
+# One kind of description of the n searched recordings, followed by the recordings to search by.
+Description = ByGaussians | ByVectors
 
 
 def descriptions_of(searched: Searched, names: Iterable[str] | None = None) -> tuple[Description, ...]:
