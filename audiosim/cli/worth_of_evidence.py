@@ -7,8 +7,8 @@ import typer
 from audiosim.cli import options
 from audiosim.cli.flattened import flattened
 from audiosim.measures.measure import as_measure
-from audiosim.report.rank import rows_view
 from audiosim.report.screen import progress
+from audiosim.report.simulate import worth_view
 from audiosim.simulation.worth import worth as worth_of
 from audiosim.training.plan import parse_shares
 
@@ -61,4 +61,4 @@ def worth(
             scheduler=scheduler,
         )
     value = found.to_dict()
-    options.print_result(form, value, value["evidence"], lambda: rows_view(value["evidence"]))
+    options.print_result(form, value, value["evidence"], lambda: worth_view(found))

@@ -1,4 +1,4 @@
-"""Terminal views of replayed campaigns: several rules compared, and stated confidence beside true accuracy."""
+"""Terminal views of replayed campaigns: rules compared, stated confidence beside true accuracy, worth of evidence."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from audiosim.report.rank import dots
+from audiosim.report.rank import dots, rows_view
 from audiosim.report.rendering import Origin, inline_svg, render
 from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Line, Series, draw_calibration, draw_curves
@@ -15,6 +15,8 @@ from audiosim.results.plots import Line, Series, draw_calibration, draw_curves
 if TYPE_CHECKING:
     from altair import LayerChart
     from rich.console import RenderableType
+
+    from audiosim.simulation.worth import EvidenceWorth
 
 
 MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
@@ -36,6 +38,11 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "Renderable
         "change to another query."
     )
     return Group(table, Text(note))
+
+
+def worth_view(worth: "EvidenceWorth") -> "RenderableType":
+    """What each piece of evidence is worth, in a sentence, and the figures below it."""
+    return Group(Text(str(worth)), Text(), rows_view(worth.rows()))
 
 
 def repeats_view(result: Mapping[str, Any]) -> "RenderableType":

@@ -27,6 +27,7 @@ from audiosim.results.value import Result, Row
 from audiosim.simulation.replay import replay
 from audiosim.simulation.trials import draw_parts
 from audiosim.stats.arrays import Array, Integers
+from audiosim.text import counted
 from audiosim.training.examples import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.scores import LEAST
@@ -66,6 +67,15 @@ class PieceWorth:
     log_score_high: float
     saved: float | None
 
+    def __str__(self) -> str:
+        if self.log_score_high < 0:
+            return f"{self.evidence} makes predictions worse"
+        if self.log_score_low <= 0:
+            return f"{self.evidence} has no measurable worth"
+        if self.saved is None or self.saved < 1:
+            return f"{self.evidence} lowers the error of a grade by {self.rmse:.3f} of the scale"
+        return f"{self.evidence} saves about {counted(round(self.saved), 'judgment', 'judgments')}"
+
 
 @dataclass(frozen=True, slots=True)
 class EvidenceWorth(Result):
@@ -83,9 +93,8 @@ class EvidenceWorth(Result):
     target: float | None
 
     def __repr__(self) -> str:
-        first = [one for one in self.pieces if one.judged == self.pieces[0].judged]
-        said = ", ".join(f"{one.evidence} {one.rmse:+.3f}" for one in first)
-        return f"increase of the error of grades, {first[0].judged:.0%} of them judged, without {said}"
+        first = [str(one) for one in self.pieces if one.judged == self.pieces[0].judged]
+        return f"With {100 * self.pieces[0].judged:.0f} % judged, {'; '.join(first)}."
 
     def rows(self) -> list[Row]:
         """One row per piece of evidence and share judged."""

@@ -9,7 +9,7 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BINARY, BROAD
 from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
-from audiosim.simulation.worth import worth
+from audiosim.simulation.worth import EvidenceWorth, PieceWorth, worth
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +79,13 @@ def test_a_collection_whose_evidence_cannot_be_valued_is_refused(demo):
         worth(replace(demo, documents={}))
     with pytest.raises(InputError, match="at least 0 and below 1, got 1"):
         worth(demo, judged=[1])
+
+
+def test_worth_is_said_in_sentences():
+    one = PieceWorth("genre", 1.0, 0.0, 0.0124, 0.001, 0.02, 0.3, 0.1, 0.5, 106.4)
+    assert str(one) == "genre saves about 106 judgments"
+    assert str(replace(one, saved=None)) == "genre lowers the error of a grade by 0.012 of the scale"
+    assert str(replace(one, log_score_low=-0.1)) == "genre has no measurable worth"
+    assert str(replace(one, log_score_low=-0.5, log_score_high=-0.1)) == "genre makes predictions worse"
+    found = EvidenceWorth((one, replace(one, evidence="mood", log_score_low=-0.1)), {0.0: 0.3}, False, 0.95)
+    assert str(found) == "With 0 % judged, genre saves about 106 judgments; mood has no measurable worth."
