@@ -41,7 +41,7 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "Renderable
 
 
 def worth_view(worth: "EvidenceWorth") -> "RenderableType":
-    """What each piece of evidence is worth, in a sentence, and the figures below it."""
+    """Worth of each piece of evidence: in a sentence, and its figures below."""
     return Group(Text(str(worth)), Text(), rows_view(worth.rows()))
 
 
