@@ -197,6 +197,19 @@ def test_the_page_alone_is_that_of_the_bundle_without_its_links(request, kind):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("judged", [0, 7, None])
+def test_a_single_query_has_a_report_without_statements_on_others(made, judged):
+    query = made.judgments[0].query
+    runs = tuple(replace(run, rankings={query: run.rankings[query]}) for run in made.runs)
+    own = tuple(one for one in made.judgments if one.query == query)[:judged]
+    record = record_of(replace(made, runs=runs, judgments=own))
+    files = bundle(record, DAY)
+    assert "queries of this kind" not in files["index.html"].decode()
+    assert record.headline is record.verdicts
+    assert not {"score", "satisfied", "difference"}.intersection(*(record.rows(), record.pair_rows())[0])
+
+
+@pytest.mark.slow
 def test_the_citation_has_what_the_format_asks_for(whole):
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     found = yaml.safe_load(bundle(whole, DAY)["CITATION.cff"])

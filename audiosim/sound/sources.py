@@ -29,22 +29,6 @@ def is_url(path: str | Path) -> bool:
     return isinstance(path, str) and URL.match(path) is not None
 
 
-def find_remote(url: str) -> Iterator[tuple[PurePosixPath, str]]:
-    """The files at a URL, sorted, each with its path below it: all of a folder, or the one file under its name."""
-    try:
-        system, place = _system(url)
-        if not system.isdir(place):
-            yield PurePosixPath(PurePosixPath(place).name), url
-            return
-        root = place.rstrip("/") + "/"
-        below = sorted(PurePosixPath(path.removeprefix(root)) for path in system.find(place))
-    except InputError:
-        raise
-    except Exception as error:  # every kind of storage has its own
-        raise InputError(f"{url}: cannot be listed ({_reason(error)}), expected a file or a folder") from None
-    yield from ((path, f"{url.rstrip('/')}/{path}") for path in below)
-
-
 def remote_status(url: str) -> tuple[int, int]:
     """Size in bytes and time of change in nanoseconds; 0 for a value that the storage does not report."""
     try:
@@ -211,10 +195,20 @@ def _is_sound(path: PurePath) -> bool:
 
 
 def _remote(url: str) -> Iterator[tuple[str, SoundSource]]:
-    for place, file in find_remote(url):
-        hidden = any(part.startswith(".") for part in place.parts)
-        if file == url or (_is_sound(place) and not hidden):
-            yield _named(place, file)
+    """The sound files below a URL, sorted, or the one file under its name."""
+    try:
+        system, place = _system(url)
+        below = system.find(place) if system.isdir(place) else None
+    except InputError:
+        raise
+    except Exception as error:  # every kind of storage has its own
+        raise InputError(f"{url}: cannot be listed ({_reason(error)}), expected a file or a folder") from None
+    if below is None:
+        yield _named(PurePosixPath(PurePosixPath(place).name), url)
+        return
+    for path in sorted(PurePosixPath(one.removeprefix(place.rstrip("/") + "/")) for one in below):
+        if _is_sound(path) and not any(part.startswith(".") for part in path.parts):
+            yield _named(path, f"{url.rstrip('/')}/{path}")
 
 
 def _documents(table: Path) -> Iterator[tuple[str, SoundSource]]:
