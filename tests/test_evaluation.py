@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from audiosim.collection.pool import build_pool
+from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
 from audiosim.evaluation.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
 from audiosim.file_functions import write_report
@@ -167,10 +168,13 @@ def test_what_cannot_be_evaluated_is_refused(demo, tiny):
         evaluate(demo, "CG@5", test="z")
     with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
         evaluate(demo, "CG@5", resamples=0)
-    with pytest.raises(
-        InputError, match="tiny: 7 retrieved pairs are not judged, the first is document a for query q1"
-    ):
+    with pytest.raises(InputError, match="tiny: nothing is judged, expected judgments"):
         evaluate(tiny, "CG@2")
+    some = replace(tiny, judgments=(Judgment("q1", "b", 1),))
+    with pytest.raises(
+        InputError, match="tiny: 6 retrieved pairs are not judged, the first is document a for query q1"
+    ):
+        evaluate(some, "CG@2")
 
 
 def of_one_query(collection):
