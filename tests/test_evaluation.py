@@ -12,7 +12,6 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
 from audiosim.evaluation.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
-from audiosim.file_functions import write_report
 from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.satisfaction import published_mapping
@@ -20,7 +19,7 @@ from audiosim.ranking import Selection, confidences
 from audiosim.ranking.about import THESE
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.page import Extras
-from audiosim.report.publication import page_alone
+from audiosim.report.publication import page_alone, write_report
 from audiosim.report.record import record_of
 from audiosim.simulation.worth import EvidenceWorth, PieceWorth
 

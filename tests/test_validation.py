@@ -84,7 +84,7 @@ def test_a_notebook_that_is_not_there_is_said():
 @pytest.mark.filterwarnings("ignore")
 def test_a_bar_of_progress_in_a_notebook_goes_on_and_is_gone_at_the_end():
     text = """
-from audiosim.report.screen import progress
+from audiosim.results.progress import progress
 with progress("listening") as show:
     show(0, 4); show(4, 4)
     import IPython.display

@@ -137,7 +137,7 @@ def import_judgments(
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """
     from audiosim.collection.kinds import has_comparisons, nameless
-    from audiosim.report.screen import progress
+    from audiosim.results.progress import progress
     from audiosim.service.client import Client
     from audiosim.service.transport import collection_address
 

@@ -199,7 +199,7 @@ def report(
 
     `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
     """
-    from audiosim.file_functions import write_report
+    from audiosim.report.publication import write_report
 
     subject = options.about_of(about, OF_THIS_KIND)
     collection = reading.load(folder, aspect)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from audiosim.campaign.history import LOOKS, RankingHistory
+from audiosim.campaign.history import history as look_back
 from audiosim.cli import options
 from audiosim.errors import InputError
-from audiosim.ranking_history import LOOKS, RankingHistory
-from audiosim.ranking_history import history as look_back
 from audiosim.report.rank import history_view
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_texts

@@ -17,12 +17,12 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import parse_scale
 from audiosim.collection.written import qrels_lines
 from audiosim.errors import InputError
-from audiosim.functions import PoolPredictions, judged_so_far, predict_by, predict_pairs
 from audiosim.joint.independent import predict_feature_file
 from audiosim.joint.posterior import Belief
 from audiosim.joint.predictions import Predictions, completed_judgments, drawn_completions, prediction_columns
 from audiosim.ranking import Selection
 from audiosim.ranking.nearest_completion import nearest_completion
+from audiosim.ranking.verbs import PoolPredictions, judged_so_far, predict_by, predict_pairs
 from audiosim.stats.arrays import Array
 from audiosim.stats.threads import one_thread
 from audiosim.tables.arrays import write_parquet

@@ -8,7 +8,6 @@ import typer
 from audiosim.cli import options
 from audiosim.cli.flattened import flattened
 from audiosim.collection.collection import Collection
-from audiosim.functions import NextPairs, start_loop
 from audiosim.measures.measure import as_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import OF_THIS_KIND
@@ -16,6 +15,7 @@ from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.sampled import DRAWS
 from audiosim.ranking.separation import two_systems_of_pool, verdicts_on
 from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, check_two
+from audiosim.ranking.verbs import NextPairs, start_loop
 from audiosim.ranking.verdicts import TOP
 from audiosim.report.rank import ranking_view, rows_view, verdict_view
 from audiosim.text import did_you_mean, quoted

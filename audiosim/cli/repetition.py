@@ -15,8 +15,8 @@ from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.ordinal.model import Model, source_of
 from audiosim.ranking import StoppingRule
-from audiosim.report.screen import progress
 from audiosim.report.simulate import flat, followed_view, repeats_view
+from audiosim.results.progress import progress
 from audiosim.results.value import need
 from audiosim.simulation.trials import NEAR, HeldOutKind, Part, Trial, follow, repeat
 from audiosim.tables.text import check_output_file, write_text

@@ -11,7 +11,6 @@ from audiosim.cli import options, repetition
 from audiosim.cli.flattened import flattened
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
-from audiosim.functions import start_loop
 from audiosim.joint.estimators import JOINT, estimator_of, make_estimator
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import Model
@@ -19,9 +18,10 @@ from audiosim.ranking import SELECTION_RULES, Selection, StoppingRule, default_s
 from audiosim.ranking.about import About, DifferenceDistribution, Ideal
 from audiosim.ranking.rules import AffectedDifferences, DrawnByDoubt
 from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
+from audiosim.ranking.verbs import start_loop
 from audiosim.report.rank import replay_view
-from audiosim.report.screen import progress
 from audiosim.report.simulate import comparison_view
+from audiosim.results.progress import progress
 from audiosim.simulation.replay import Replay, replay
 from audiosim.simulation.trials import Trial, draw_parts
 

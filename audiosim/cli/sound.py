@@ -12,7 +12,7 @@ from rich.text import Text
 from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError
 from audiosim.report.rank import extraction_view, music_folder_view, rows_view
-from audiosim.report.screen import progress
+from audiosim.results.progress import progress
 from audiosim.text import printable
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def extract(
     from audiosim.sound.embedding import keep_vectors
     from audiosim.sound.embeddings import find_embedding
     from audiosim.sound.index import extract as extract_sounds
-    from audiosim.sound_functions import embed
+    from audiosim.sound.vectors import embed
 
     chosen = [find_embedding(name).name for name in embeddings or ()]
     start = time.monotonic()
@@ -230,7 +230,7 @@ def neighbours(
 
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
-    from audiosim.sound_search import neighbours as find_neighbours
+    from audiosim.sound.neighbours import neighbours as find_neighbours
 
     if like and (queries or not_same_artist):
         raise typer.BadParameter("--queries and --not-same-artist are about recordings of the index, not --like")
@@ -303,7 +303,7 @@ def map_sounds(
 
     Example: `audiosim map my-demo -o map.html`
     """
-    from audiosim.sound_functions import sound_map
+    from audiosim.report.sounds import sound_map
 
     found = sound_map(collection, output, by.value, descriptions, pictures)
     rows = found.rows()
@@ -358,7 +358,7 @@ def init(
         _refuse_given(context, "--generated", "queries", "seed", "jobs", "embeddings")
         _init_generated(folder, collection, form)
         return
-    from audiosim.sound_functions import init as init_collection
+    from audiosim.report.sounds import init as init_collection
 
     made = init_collection(folder, collection, queries=queries, seed=seed, jobs=jobs, embeddings=embeddings or ())
     _name_failed(made.failed)

@@ -124,7 +124,7 @@ def sample_study(
 
     Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
-    from audiosim.file_functions import sample_study as choose_examples
+    from audiosim.people.examples import sample_study as choose_examples
 
     collection = options.CollectionOptions(judgments, system_from, same_artist, partial=partial).load(folder)
     found = choose_examples(collection, output, measures, scales or (), wanted, cutoff, seed=seed)

@@ -24,8 +24,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import SystemFrom
 from audiosim.errors import InputError
 from audiosim.ordinal.model import save_model
-from audiosim.report.screen import progress
 from audiosim.report.train import training_view
+from audiosim.results.progress import progress
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_text
 from audiosim.training.plan import Plan, is_joint, parse_shares, parse_terms

@@ -7,8 +7,8 @@ import typer
 from audiosim.cli import options
 from audiosim.cli.flattened import flattened
 from audiosim.measures.measure import as_measure
-from audiosim.report.screen import progress
 from audiosim.report.simulate import worth_view
+from audiosim.results.progress import progress
 from audiosim.simulation.worth import worth as worth_of
 from audiosim.training.plan import parse_shares
 

@@ -3,20 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from audiosim.collection.grading import Grading
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.grading import Grading, find_grading
 from audiosim.collection.values import Pair, Scale
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import user_form, user_scores
 from audiosim.people.answers import documents, grade_columns
 from audiosim.people.preferences import BINS, bins, thousandths
 from audiosim.results.plots import Line, draw_curves
+from audiosim.results.progress import progress
 from audiosim.results.value import Result
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.tables.text import write_text
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -308,3 +312,41 @@ class _Shelf:
         grades = self.judged.grades[criterion.scale.name][query[:, None, None], lists]
         rounded = thousandths(criterion.score(grades))
         return bins(np.abs(rounded[:, 0] - rounded[:, 1]))
+
+
+def sample_study(
+    collection: object,
+    output: str | Path | None = None,
+    measures: Sequence[str] = ("CG@5",),
+    scales: Sequence[str] = (),
+    wanted: int = 200,
+    cutoff: int = 5,
+    *,
+    judgments: object = None,
+    seed: int = 0,
+) -> ExampleSet:
+    """Choose pairs of lists to show people, from judged documents, so that they cover all differences in score.
+
+    collection  `Collection` or its folder, judged
+    output      file for people's answers; None: not written
+    scales      artificial scales such as "graded-4" to balance over, besides the collection's own
+    wanted      examples for each measure, scale and tenth of difference
+    cutoff      length of the lists
+    judgments   as for `estimate`
+    """
+    collection = as_collection(collection, judgments)
+    own = collection.scale
+    gradings = [None, *(find_grading(name, own) for name in scales if name != own.name)]
+    criteria = [ScaledMeasure(as_measure(text), own, grading) for grading in gradings for text in measures]
+    with progress("choosing") as show:
+        found = balanced_examples(
+            {own.name: collection.grades()},
+            criteria,
+            seed,
+            cutoff=cutoff,
+            wanted=wanted,
+            progress=show,
+        )
+    if output is not None:
+        write_text(Path(output), found.lines())
+    return found

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import SatisfactionMapping, user_form, user_scores
 from audiosim.measures.scores import judged_runs
-from audiosim.people.answers import Answers
+from audiosim.people.answers import Answers, read_answers
 from audiosim.results.plots import Line, draw_curves, draw_points
 from audiosim.results.value import Result, Value, cached_property, plain, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
@@ -332,3 +333,15 @@ def _differences(collection: Collection, preferences: Preferences) -> Array:
     values = judged_runs(collection, measure.cutoff).scores(measure).values
     first, second = np.triu_indices(len(values), 1)
     return np.asarray(np.abs(values[first] - values[second]).ravel())
+
+
+def satisfaction(
+    answers: str | Path | Answers, measure: str | Measure = "CG@5", *, scale: str | None = None
+) -> Preferences:
+    """Compare people's preferences between two lists with a measure.
+
+    answers  answers, or their file
+    scale    scale of the grades if a file has several; or an artificial one such as graded-4
+    """
+    read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
+    return preferences(read, as_measure(measure))

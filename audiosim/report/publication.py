@@ -12,16 +12,25 @@ from dataclasses import asdict
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from audiosim import package_files
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.collection import Collection, prompts_of
 from audiosim.errors import InputError
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.ranking.about import OF_THIS_KIND, About, DifferenceDistribution, as_about
 from audiosim.report.imprint import NOBODY, Imprint, citation_file
 from audiosim.report.page import Extras, page
 from audiosim.report.record import Record
+from audiosim.results.progress import progress
+from audiosim.results.value import need
 from audiosim.sound import channel as decoder
 from audiosim.sound import formats as more_formats
-from audiosim.tables.text import check_output_file, write_texts
+from audiosim.tables.text import check_output_file, write_text, write_texts
+
+if TYPE_CHECKING:
+    from audiosim.simulation.worth import EvidenceWorth
 
 OTHER_FORMS = {".htm", ".pdf", ".svg", ".png", ".json", ".csv", ".tsv", ".txt", ".md", ".gz", ".tar", ".tgz"}
 PACKAGES = ("audiosim", "numpy", "scipy")
@@ -165,3 +174,67 @@ def model_checksum(said: str | None, name: str) -> dict[str, str]:
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_report(
+    collection: object,
+    output: str | Path = "report.html",
+    measures: Sequence[str] = ("CG",),
+    model: str | None = None,
+    *,
+    distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] | None = None,
+    judgments: object = None,
+    success: float = 0.5,
+    evidence: bool = False,
+    pictures: bool = False,
+    folder: str | Path | None = None,
+    log: str | None = None,
+) -> Path:
+    """Write a report: one self-contained page, or a bundle to publish.
+
+    collection  `Collection` or its folder
+    output      a name that ends in .html gives a page; any other a bundle, as a .zip file or a folder
+    measures    measures of the systems; if judgments are missing, only the first is used
+    about       queries that the report is about, such as "these"; None: queries of this kind
+    judgments   as for `estimate`, or the URL of the database of the collection's campaign
+    success     share of satisfied users above which a result list is a success
+    evidence    True to report also the worth of each piece of evidence, as `worth` does
+    pictures    True to show the mel spectrograms of the queries' recordings in the index
+    folder      folder of a `Collection`, for a bundle's checksums of its files
+    log         URL of the database with the log for a bundle; None: `judgments`, if that is a URL
+
+    A page says which parts could not be computed, and why. The command is `audiosim report`.
+    """
+    from audiosim.campaign.reader import log_in, log_lines, published, with_log
+    from audiosim.report.record import record_of
+    from audiosim.report.sounds import query_pictures
+
+    need("plots", "a report")
+    url, output = judgments if isinstance(judgments, str) and "://" in judgments else None, Path(output)
+    read = as_collection(collection, judgments) if url is None else with_log(url, as_collection(collection))
+    check = check_output_file if output.suffix == ".html" else check_bundle_place
+    check(output)
+    subject = as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
+    what, *others = (as_measure(text, read.cutoff) for text in measures)
+    extras = Extras(prompts_of(read))
+    if evidence:
+        extras.worth = extras.made("worth of the evidence", lambda: _worth_of(read, what))
+    if pictures:
+        extras.pictures = extras.made("pictures", lambda: query_pictures(read))
+    record = record_of(read, what, model, others=others, about=subject, threshold=success, distribution=distribution)
+    if output.suffix == ".html":
+        write_text(output, [page_alone(record, date.today(), sources_of(record, model, None), extras)])
+        return output
+    folder = collection if isinstance(collection, str | Path) else folder
+    url = log or url
+    lines = None if url is None else log_lines(published(log_in(url, read)))
+    write_bundle(bundle(record, date.today(), sources_of(record, model, folder), lines, extras=extras), output)
+    return output
+
+
+def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":
+    from audiosim.simulation.worth import worth
+
+    with progress("leaving out") as show:
+        return worth(collection, measure=measure, progress=show)

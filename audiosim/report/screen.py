@@ -1,14 +1,10 @@
-"""The terminal: a console, a progress bar, and a plain table, which pages show too."""
+"""The terminal: a console, and a plain table, which pages show too."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from html import escape
 from typing import Any, Literal
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +14,6 @@ Setting = Literal["left", "whole", "right", "bar"]
 GAP = 2  # characters between columns
 SHORTEST = 8  # fewest characters of a shortened name
 UNLIMITED = 10_000
-EVERY_S = 0.1  # seconds between two updates of a bar in a notebook
 
 
 class PlainTable:
@@ -93,54 +88,3 @@ def console(stderr: bool = False) -> Console:
     """Console as wide as the terminal; unlimited without a terminal, so that a file has every column in full."""
     shown = Console(stderr=stderr, highlight=False, soft_wrap=False)
     return shown if shown.is_terminal else Console(stderr=stderr, highlight=False, width=UNLIMITED)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left, in notebooks and on a terminal's stderr: call it with (done, total)."""
-    shown = Console(stderr=True)
-    if shown.is_jupyter:
-        with _notebook_progress(what) as show:
-            yield show
-        return
-    bar = Progress(
-        TextColumn(what),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=shown,
-        transient=True,
-        disable=not shown.is_terminal,
-    )
-    task = bar.add_task(what, total=None, rate="")
-    with bar:
-
-        def show(done: int, total: int) -> None:
-            speed = bar.tasks[task].speed
-            bar.update(task, completed=done, total=total, rate=f"{speed:.0f}/s" if speed else "")
-
-        yield show
-
-
-@contextmanager
-def _notebook_progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """An HTML bar, which every notebook shows, and which disappears at the end."""
-    from IPython.display import HTML, display
-
-    handle, start, last = display(HTML(""), display_id=True), time.monotonic(), 0.0
-
-    def show(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < EVERY_S and done < total:
-            return
-        last = now
-        left = f", {(now - start) / done * (total - done):.0f} s left" if done else ""
-        said = f"{escape(what)}: {done:,} of {total:,}{left}"
-        handle.update(HTML(f'<progress value="{done}" max="{total}"></progress> {said}'))
-
-    try:
-        yield show
-    finally:
-        handle.update(HTML(""))

@@ -1,17 +1,25 @@
 """Replay of a campaign with known judgments: the moment it would have stopped, and its accuracy then."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
+from audiosim.joint.estimators import make_estimator
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection, StoppingRule
+from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about
 from audiosim.ranking.ranking import Ranking, spelled_confidence
+from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
+from audiosim.ranking.verbs import ModelOrName, start_loop
 from audiosim.results.plots import Line, draw_curves
+from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import equalised
@@ -222,3 +230,56 @@ def right(ranking: Ranking, scores: Array) -> Array:
     better, worse = ranking.pairs
     expected, true = np.sign(ranking.differences[0]), np.sign(scores[better] - scores[worse])
     return np.where((expected == 0) & (true == 0), 1.0, (1 + expected * true) / 2)
+
+
+@judgments_second
+def simulate(
+    collection: object,
+    model: ModelOrName = None,
+    measure: str | Measure = "CG",
+    *,
+    stopping_rule: float | str | StoppingRule | Sequence[str] = 0.95,
+    selection_rule: str | None = None,
+    batch: int = 20,
+    by_query: bool = False,
+    ideal: Ideal = "ordered",
+    distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
+    seed: int = 0,
+    judgments: object = None,
+) -> Replay:
+    """Replay a campaign against known judgments: when it would have stopped, and how accurate it would have been.
+
+    collection  every pair of its pool must be judged
+    stopping_rule   a mean confidence, or stopping rules such as "every=0.95": the first one met stops
+    selection_rule  as for `next_pairs`
+    batch       number of judgments between two predictions
+    ideal       ideal of nDCG and RBP: see `estimate`
+    about       queries that the confidence is about, such as "queries": of this kind
+    judgments   as for `estimate`
+
+    A bar shows the progress, in terminals and notebooks.
+    """
+    collection = as_collection(collection, judgments)
+    measure = as_measure(measure, collection.cutoff)
+    pool = build_pool(collection, measure.cutoff)
+    estimator = make_estimator(pool, model)
+    start = start_loop(
+        pool, estimator, measure, ideal=ideal, batch=batch, selection_rule=selection_rule, seed=seed,
+        distribution=distribution, about=as_about(about),
+    )  # fmt: skip
+    truth = pool.spread(collection.grades())
+    with progress("judging") as show:
+        return replay(
+            start, truth, _stopping_rule(stopping_rule), lambda moment: show(moment.judged, len(truth)), by_query
+        )
+
+
+def _stopping_rule(rule: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
+    if isinstance(rule, str):
+        return parse_stopping_rule(rule)
+    if not isinstance(rule, Sequence):
+        return as_stopping_rule(rule)
+    if not rule:
+        raise InputError("expected a stopping rule such as 'every=0.95', got none")
+    return first_of([parse_stopping_rule(text) for text in rule])

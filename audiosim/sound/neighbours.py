@@ -1,16 +1,35 @@
-"""The baseline system of an index; weights of several descriptions, learned by how well each predicts judgments."""
+"""The recordings nearest to others; several descriptions, weighted by how well each predicts judgments."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.collection.arguments import as_collection
+from audiosim.collection.kinds import read_documents, read_queries
 from audiosim.collection.values import Pair, Run
+from audiosim.collection.written import run_lines, write_run
 from audiosim.errors import InputError
-from audiosim.sound.descriptions import Description, Searched, descriptions_of
-from audiosim.sound.index import AudioIndex
-from audiosim.sound.search import neighbours_by, proximities_by
+from audiosim.results.plots import Line, draw_curves
+from audiosim.results.value import Result
+from audiosim.sound.describe import Failure, frames_of_index
+from audiosim.sound.descriptions import ByGaussians, Description, Divergence, Searched, descriptions_of
+from audiosim.sound.embedding import GAUSSIANS, embedded_files
+from audiosim.sound.embeddings import EMBEDDING_POINT, find_embedding
+from audiosim.sound.index import AudioIndex, extract
+from audiosim.sound.recordings import RecordingTable
+from audiosim.sound.search import Neighbour, neighbours_by, proximities_by
+from audiosim.sound.vectors import vectors_of
 from audiosim.stats.arrays import Array
+from audiosim.workers import Workers
+
+if TYPE_CHECKING:
+    from altair import LayerChart
+
 
 # A baseline system: it retrieves the recordings that sound nearest to the query's own recording.
 
@@ -94,3 +113,177 @@ def _fit(proximities: Array, y: Array) -> Array:
     found, _ = nnls(rows, np.concatenate([y, np.full(d, strength * slope)]))
     weights: Array = found / found.mean()
     return weights
+
+
+Paths = str | Path | Sequence[str | Path]
+By = str | Sequence[str] | Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class NearestRecordings(Result):
+    """Recordings that sound most like each query, nearest first.
+
+    system  name of their run
+    found   neighbours by query
+    failed  query sounds that could not be described
+    """
+
+    system: str
+    found: Mapping[str, tuple[Neighbour, ...]]
+    failed: tuple[Failure, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{len(self.found):,} queries with the recordings nearest to each, as the run of {self.system}"
+
+    @property
+    def run(self) -> Run:
+        """The neighbours as a baseline system."""
+        return Run(self.system, {query: tuple(one.identifier for one in near) for query, near in self.found.items()})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per neighbour: query, document, rank, divergence in nats, and mutual proximity if requested."""
+        return [
+            {"query": query, "document": other.identifier, "rank": rank, "divergence": other.divergence}
+            | ({} if other.proximity is None else {"proximity": None if isnan(other.proximity) else other.proximity})
+            for query, near in self.found.items()
+            for rank, other in enumerate(near, start=1)
+        ]
+
+    def lines(self) -> list[str]:
+        """The lines of a TREC run."""
+        self._check_names()
+        return list(run_lines([self.run]))
+
+    def save(self, path: str | Path) -> None:
+        """Write a TREC run; a missing folder is created."""
+        self._check_names()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_run(path, [self.run])
+
+    def _check_names(self) -> None:
+        names = {*self.found, *(one.identifier for near in self.found.values() for one in near)}
+        spaced = next((name for name in sorted(names) if name.split() != [name]), None)
+        if spaced is not None:
+            remedy = "audiosim init FOLDER gives recordings names that a run can hold; json and csv print any name"
+            raise InputError(f"{spaced!r} has white space, which separates the columns of a run: {remedy}")
+
+    def plot(self) -> "LayerChart":
+        """The mean divergence of each rank over the queries."""
+        depth = max((len(near) for near in self.found.values()), default=0)
+        at = [[near[rank].divergence for near in self.found.values() if rank < len(near)] for rank in range(depth)]
+        line = Line(self.system, list(range(1, depth + 1)), [float(np.mean(values)) for values in at])
+        return draw_curves([line], "rank", "divergence, nats")
+
+
+def neighbours(
+    indexes: Paths,
+    count: int = 5,
+    system: str = "nearest",
+    like: Paths | None = None,
+    queries: str | Path | None = None,
+    not_same_artist: str | Path | None = None,
+    output: str | Path | None = None,
+    *,
+    by: By | None = None,
+    judged: object = None,
+    divergence: Divergence = "js",
+    mutual_proximity: bool = True,
+    scheduler: str | None = None,
+) -> NearestRecordings:
+    """Find the recordings that sound most like each query: a baseline system.
+
+    indexes           a folder that `extract` wrote, or several that are shards of one index
+    count             number of neighbours per query
+    system            name of the run
+    like              query sounds, which need not be in the index: files, folders, URLs
+    queries           a queries.tsv; None: every recording is a query
+    not_same_artist   a documents.tsv: recordings by the query's artist are left out
+    output            file for the TREC run; None: not written
+    by                descriptions to use: "gaussians" or "levelled", and names of vectors; a mapping of these to
+                      weights, or a list for equal weights; None: Gaussians and all vectors
+    judged            a collection, or its folder: the weights are learned from its judgments
+    divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
+    mutual_proximity  True to rank by mutual proximity, which reduces hubs; False: by the divergence itself
+    scheduler         address of a Dask cluster that searches the shards
+
+    Silent recordings are left out.
+    """
+    if like and (queries or not_same_artist):
+        raise InputError("queries and not_same_artist are about recordings of the index, not about `like`")
+
+    shards, weights = _several(indexes), _weights(by)
+    sounds = _described_like(shards[0], _several(like)) if like else None
+    alone = scheduler is not None or divergence != "js" or not mutual_proximity
+    if alone and (judged is not None or [*(weights or [GAUSSIANS])] != [GAUSSIANS]):
+        raise InputError(
+            "several descriptions are compared in this process, by Jensen-Shannon and mutual proximity: expected "
+            "neither a scheduler nor another divergence, or gaussians alone"
+        )
+    searched = Searched.load(shards, map if scheduler is None else Workers(scheduler=scheduler).map)
+    if sounds is not None:
+        names = [] if alone else [name for name in searched.pieces if weights is None or name in weights]
+        searched = replace(searched, asked=sounds, asked_vectors=_vectors_like(searched.shards, sounds, names))
+    descriptions = (ByGaussians(searched, divergence),) if alone else descriptions_of(searched, weights)
+    weighed: Any = None if weights is None else [weights[one.name] for one in descriptions]
+    if judged is not None and len(descriptions) > 1:
+        weighed = _learned(searched.shards, [one.name for one in descriptions], judged)
+    artists, own = _artists_of(not_same_artist), _queries_of(queries)
+    asked = None if own is None else own.values()
+    found = neighbours_by(searched, descriptions, asked, count, artists, weighed, proximity=mutual_proximity)
+    near = found if own is None else {name: found[of] for name, of in own.items()}
+    result = NearestRecordings(system, near, () if sounds is None else sounds.failed)
+    if output is not None:
+        result.save(output)
+    return result
+
+
+def _learned(shards: tuple[RecordingTable, ...], names: Sequence[str], judged: object) -> Array:
+    """Weights of descriptions, from the judgments of a collection."""
+    within, collection = Searched(shards), as_collection(judged)
+    return learned_weights(within, descriptions_of(within, names), collection.query_documents, collection.grades())
+
+
+def _weights(by: By | None) -> dict[str, float] | None:
+    """Weight of each description; None: equal weights of all available ones."""
+    if by is None:
+        return None
+    found = dict(by) if isinstance(by, Mapping) else dict.fromkeys([by] if isinstance(by, str) else by, 1.0)
+    wrong = next((name for name, weight in found.items() if not 0 < weight < float("inf")), None)
+    if wrong is not None:
+        raise InputError(f"the weight of {wrong} must be above 0, got {found[wrong]:g}")
+    return found
+
+
+def _vectors_like(shards: Sequence[RecordingTable], sounds: AudioIndex, names: Sequence[str]) -> dict[str, Array]:
+    """Vectors of query sounds, by those installed embeddings that made the vectors of the index."""
+    installed = set(EMBEDDING_POINT.names())
+    made = [
+        name
+        for name in names
+        if name in installed and any(one.folder and embedded_files(one.folder, name) is not None for one in shards)
+    ]
+    return {name: vectors_of(sounds, find_embedding(name)) for name in made}
+
+
+def _several(paths: Paths) -> list[str | Path]:
+    return [paths] if isinstance(paths, str | Path) else list(paths)
+
+
+def _artists_of(documents: str | Path | None) -> dict[str, str | None] | None:
+    return {name: one.artist for name, one in read_documents(Path(documents)).items()} if documents else None
+
+
+def _queries_of(queries: str | Path | None) -> dict[str, str] | None:
+    return read_queries(Path(queries)) if queries else None
+
+
+def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> AudioIndex:
+    """Sounds described like those of an index; an error if none can be described."""
+    AudioIndex.load(index)  # raises before any sound is read
+    found = extract(list(sounds), parameters=frames_of_index(Path(index)))
+    if not found.ids:
+        reasons = "; ".join(f"{one.path}: {one.error}" for one in found.failed[:1]) or f"{sounds[0]}"
+        raise InputError(f"no sound to query by could be described, expected at least one: {reasons}")
+    if found.silent.all():
+        raise InputError(f"{sounds[0]}: is silent, and silence has no neighbours; expected an audible sound")
+    return found

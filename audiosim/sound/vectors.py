@@ -10,10 +10,12 @@ import numpy as np
 
 from audiosim.collection.evidence import Evidence, read_pieces
 from audiosim.errors import InputError, SoundError
+from audiosim.results.progress import progress
 from audiosim.sound import decode
 from audiosim.sound.decode import Reader
 from audiosim.sound.describe import Embedded, Failure, each_file, opened_sound
-from audiosim.sound.embedding import Embedding, embedded_files, keep_embedded, vectors_path
+from audiosim.sound.embedding import Embed, Embedding, embedded_files, keep_embedded, vectors_path
+from audiosim.sound.embeddings import find_embedding
 from audiosim.sound.index import AudioIndex, ShowProgress, follow
 from audiosim.sound.store import Recording
 from audiosim.stats.arrays import Array
@@ -140,3 +142,36 @@ def _prepare(embedding: Embedding) -> None:
     time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
     with suppress(Exception):  # each file will report the error
         embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
+
+
+def embed(
+    index: str | Path,
+    embeddings: str | Embed | Embedding | Sequence[str | Embed | Embedding] = "tonal",
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+) -> tuple[Failure, ...]:
+    """Add vectors of its recordings to an index, as a further description; the result lists failures with reasons.
+
+    index      folder that `extract` wrote
+    embeddings  one or several of: names of installed embeddings, functions of y=samples and sr=rate in Hz that return a
+               vector, and `Embedding` values, which have their own rate
+    jobs       worker processes, each of which loads the function; None: one per core
+    scheduler  address of a Dask cluster that does the work instead
+    """
+    given = [embeddings] if isinstance(embeddings, str | Embedding) or callable(embeddings) else list(embeddings)
+    chosen = [
+        find_embedding(one) if isinstance(one, str) else one if isinstance(one, Embedding) else Embedding.of(one)
+        for one in given
+    ]
+    failed: list[Failure] = []
+    for one in chosen:
+        with progress(f"describing by {one.name}") as show:
+            failed += embed_index(
+                index,
+                one,
+                jobs or -1,
+                progress=lambda done, lost, total: show(done + lost, total),
+                scheduler=scheduler,
+            )
+    return tuple(failed)

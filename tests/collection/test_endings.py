@@ -2,6 +2,7 @@
 
 import pytest
 
+from audiosim.campaign.history import history
 from audiosim.collection.evidence import read_feature_rows, read_pieces
 from audiosim.collection.kinds import (
     read_comparisons,
@@ -20,7 +21,6 @@ from audiosim.errors import AudiosimError, FormatError
 from audiosim.ordinal.model import load_model
 from audiosim.people.answers import read_list_pairs
 from audiosim.people.study_log import read_study_log
-from audiosim.ranking_history import history
 from audiosim.text import LONGEST_MESSAGE, brief, nearest_name
 
 LONG = 300_000

@@ -9,10 +9,10 @@ from audiosim import package_files
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Pair, Run, Scale
-from audiosim.functions import judged_so_far, predict
 from audiosim.joint.estimators import after_judgments, make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.expected import estimate, expected_scores
+from audiosim.ranking.verbs import judged_so_far, predict
 
 SCALES = (FINE, BROAD, Scale("0 1", (0.0, 1.0)), Scale("0 1 2 3", (0.0, 1.0, 2.0, 3.0)))
 

@@ -8,9 +8,9 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Pair
-from audiosim.functions import judged_so_far
 from audiosim.joint.estimators import make_estimator, taught_by
 from audiosim.ordinal.model import load_model
+from audiosim.ranking.verbs import judged_so_far
 
 PREDICTIONS = "/v1/collections/small/predictions"
 MJUD = f"{PREDICTIONS}?model=mjud"

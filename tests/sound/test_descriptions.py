@@ -11,10 +11,10 @@ from audiosim.sound.embedding import keep_vectors
 from audiosim.sound.gaussians import Gaussian, to_rows
 from audiosim.sound.index import AudioIndex, extract
 from audiosim.sound.jensen_shannon import jensen_shannon_divergence
+from audiosim.sound.neighbours import neighbours
 from audiosim.sound.parameters import PLAIN, Parameters
 from audiosim.sound.search import neighbours_by
 from audiosim.sound.store import Recording
-from audiosim.sound_search import neighbours
 
 N, WITHOUT = 40, 7  # recordings, and how many of them have no vector
 

@@ -21,10 +21,9 @@ from audiosim.sound.embedding import Embedding
 from audiosim.sound.embeddings import check_embedding
 from audiosim.sound.folder import collect
 from audiosim.sound.index import extract, split
+from audiosim.sound.neighbours import neighbours
 from audiosim.sound.search import neighbours_by
-from audiosim.sound.vectors import embed_index
-from audiosim.sound_functions import embed
-from audiosim.sound_search import neighbours
+from audiosim.sound.vectors import embed, embed_index
 
 N = 6
 ROOT = Path(__file__).resolve().parents[2]

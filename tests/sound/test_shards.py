@@ -12,9 +12,9 @@ from audiosim.sound import search
 from audiosim.sound.descriptions import ByGaussians, Searched
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex, split
+from audiosim.sound.neighbours import neighbours
 from audiosim.sound.parameters import Parameters
 from audiosim.sound.search import neighbours_by
-from audiosim.sound_search import neighbours
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import audiosim
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
 from audiosim.report.rendering import sound_address
+from audiosim.report.sounds import query_pictures
 from audiosim.sound import map as sound_map
 from audiosim.sound.clips import picture_of
 from audiosim.sound.descriptions import Searched
@@ -24,7 +25,6 @@ from audiosim.sound.index import AudioIndex
 from audiosim.sound.map import OTHERS, map_coordinates, map_of
 from audiosim.sound.parameters import PLAIN
 from audiosim.sound.store import Appender, Recording
-from audiosim.sound_functions import query_pictures
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 EACH = 12

@@ -1,7 +1,4 @@
-"""Commands on sound as Python functions: vectors of recordings, a collection from a folder, a map.
-
-Arguments have the commands' names and order; each function also returns its result.
-"""
+"""A collection from a folder of music; its recordings as a map on a page, and as pictures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,53 +9,15 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import SOUNDS, Collection
 from audiosim.collection.values import queries_of
 from audiosim.errors import InputError, SoundError
-from audiosim.report.screen import progress
+from audiosim.results.progress import progress
 from audiosim.sound.embeddings import find_embedding
 from audiosim.tables.text import write_text
 
 if TYPE_CHECKING:
-    from audiosim.sound.describe import Failure
-    from audiosim.sound.embedding import Embed, Embedding
     from audiosim.sound.folder import MusicFolder
     from audiosim.sound.map import MapBy, SoundMap
 
 _WITHOUT_INDEX = f"{{}} has no index of its sounds: make one with audiosim extract -o COLLECTION/{SOUNDS}"
-
-
-def embed(
-    index: str | Path,
-    embeddings: "str | Embed | Embedding | Sequence[str | Embed | Embedding]" = "tonal",
-    *,
-    jobs: int | None = None,
-    scheduler: str | None = None,
-) -> "tuple[Failure, ...]":
-    """Add vectors of its recordings to an index, as a further description; the result lists failures with reasons.
-
-    index      folder that `extract` wrote
-    embeddings  one or several of: names of installed embeddings, functions of y=samples and sr=rate in Hz that return a
-               vector, and `Embedding` values, which have their own rate
-    jobs       worker processes, each of which loads the function; None: one per core
-    scheduler  address of a Dask cluster that does the work instead
-    """
-    from audiosim.sound.embedding import Embedding
-    from audiosim.sound.vectors import embed_index
-
-    given = [embeddings] if isinstance(embeddings, str | Embedding) or callable(embeddings) else list(embeddings)
-    chosen = [
-        find_embedding(one) if isinstance(one, str) else one if isinstance(one, Embedding) else Embedding.of(one)
-        for one in given
-    ]
-    failed: list[Failure] = []
-    for one in chosen:
-        with progress(f"describing by {one.name}") as show:
-            failed += embed_index(
-                index,
-                one,
-                jobs or -1,
-                progress=lambda done, lost, total: show(done + lost, total),
-                scheduler=scheduler,
-            )
-    return tuple(failed)
 
 
 def init(

@@ -1,12 +1,7 @@
-"""Commands as Python functions, unless another module has a function of that name: one call, one value.
-
-`estimate`, `evaluate`, `plan`, `train` and `reliability` are in the packages of their subjects. Every result has
-`to_frame()`, `plot()` and a notebook display.
-"""
+"""Verbs on a ranking: predict, ask for the next pairs, compare two systems; each result has a table and a plot."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,19 +16,14 @@ from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judg
 from audiosim.joint.posterior import fallbacks_in_words, what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.people.answers import Answers, read_answers
-from audiosim.people.preferences import Preferences, preferences
-from audiosim.ranking import Selection, StoppingRule
+from audiosim.ranking import Selection
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal, as_about
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.rules import make_selection_rule
 from audiosim.ranking.separation import two_systems_of_pool
-from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
 from audiosim.ranking.two_systems import TwoSystems, check_level, check_two
-from audiosim.report.screen import progress
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
-from audiosim.simulation.replay import Replay, replay
 from audiosim.stats.arrays import Integers
 from audiosim.workers import HERE, Workers
 
@@ -306,71 +296,6 @@ def compare(
     )
 
 
-@judgments_second
-def simulate(
-    collection: object,
-    model: ModelOrName = None,
-    measure: str | Measure = "CG",
-    *,
-    stopping_rule: float | str | StoppingRule | Sequence[str] = 0.95,
-    selection_rule: str | None = None,
-    batch: int = 20,
-    by_query: bool = False,
-    ideal: Ideal = "ordered",
-    distribution: DifferenceDistribution = "t",
-    about: About | str | Sequence[str] = THESE,
-    seed: int = 0,
-    judgments: object = None,
-) -> Replay:
-    """Replay a campaign against known judgments: when it would have stopped, and how accurate it would have been.
-
-    collection  every pair of its pool must be judged
-    stopping_rule   a mean confidence, or stopping rules such as "every=0.95": the first one met stops
-    selection_rule  as for `next_pairs`
-    batch       number of judgments between two predictions
-    ideal       ideal of nDCG and RBP: see `estimate`
-    about       queries that the confidence is about, such as "queries": of this kind
-    judgments   as for `estimate`
-
-    A bar shows the progress, in terminals and notebooks.
-    """
-    collection = as_collection(collection, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    pool = build_pool(collection, measure.cutoff)
-    estimator = make_estimator(pool, model)
-    start = start_loop(
-        pool, estimator, measure, ideal=ideal, batch=batch, selection_rule=selection_rule, seed=seed,
-        distribution=distribution, about=as_about(about),
-    )  # fmt: skip
-    truth = pool.spread(collection.grades())
-    with progress("judging") as show:
-        return replay(
-            start, truth, _stopping_rule(stopping_rule), lambda moment: show(moment.judged, len(truth)), by_query
-        )
-
-
-def satisfaction(
-    answers: str | Path | Answers, measure: str | Measure = "CG@5", *, scale: str | None = None
-) -> Preferences:
-    """Compare people's preferences between two lists with a measure.
-
-    answers  answers, or their file
-    scale    scale of the grades if a file has several; or an artificial one such as graded-4
-    """
-    read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
-    return preferences(read, as_measure(measure))
-
-
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
     """The estimator of a pool, trained on the judgments in the same steps as in a campaign."""
     return after_judgments(pool, make_estimator(pool, model), collection.judgments)
-
-
-def _stopping_rule(rule: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
-    if isinstance(rule, str):
-        return parse_stopping_rule(rule)
-    if not isinstance(rule, Sequence):
-        return as_stopping_rule(rule)
-    if not rule:
-        raise InputError("expected a stopping rule such as 'every=0.95', got none")
-    return first_of([parse_stopping_rule(text) for text in rule])

@@ -21,8 +21,8 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
 from audiosim.ranking.expected import estimate_after, expected_scores
 from audiosim.ranking.ranking import Ranking
-from audiosim.report.screen import progress
 from audiosim.results.plots import draw_looks
+from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row, listed, plain
 from audiosim.stats.inference.ties import shared_ranks
 from audiosim.tables.text import check_regular, parse_json
