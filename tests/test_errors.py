@@ -40,7 +40,7 @@ def test_what_is_long_is_quoted_by_its_ends():
 
 @pytest.mark.parametrize(
     ("find", "name", "near"),
-    [(as_measure, "ndcg@5", "nDCG"), (as_measure, "nDGC@5", "nDCG"), (partial(make_estimator, None), "mouth", "mout")],
+    [(as_measure, "NDGC@5", "nDCG"), (as_measure, "nDGC@5", "nDCG"), (partial(make_estimator, None), "mouth", "mout")],
 )
 def test_misspelt_measures_and_models_are_told_what_was_meant(find, name, near):
     with pytest.raises(ValueError, match=rf"; did you mean {near}\?$"):

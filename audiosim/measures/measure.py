@@ -98,9 +98,12 @@ def _named(name: str) -> Definition:
     own = {known.lower(): known for known in MEASURES} | ELSEWHERE
     if name in MEASURES or name in MEASURE_POINT.names():
         return MEASURE_POINT.find(name)
-    if plain in ABSENT:
-        raise InputError(f"unknown measure {name!r}: {ABSENT[plain]}")
-    return MEASURE_POINT.find(own.get(plain, name))
+    try:
+        return MEASURE_POINT.find(own.get(plain, name))
+    except InputError as error:
+        if plain not in ABSENT:
+            raise
+        raise InputError(f"{error}; {ABSENT[plain]}") from None
 
 
 def _parse_parameters(text: str, written: str | None) -> list[tuple[str, str]]:

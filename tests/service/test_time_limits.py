@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow.csv  # noqa: F401  an import that is interrupted leaves its file open
 import pytest
 
 from audiosim.errors import FormatError, InputError

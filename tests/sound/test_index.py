@@ -20,6 +20,7 @@ from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex, extract
 from audiosim.sound.neighbours import nearest_run
 from audiosim.sound.parameters import Parameters
+from audiosim.sound.proximity import SEED
 from audiosim.sound.search import Neighbour
 from audiosim.sound.store import Appender, Recording
 
@@ -359,7 +360,7 @@ def test_a_large_index_ranks_a_shortlist_against_a_sample(monkeypatch, tmp_path)
     for module, name, size in ((search, "SAMPLE", 40), (search, "SHORTLIST", 12), (search, "TOGETHER", 5)):
         monkeypatch.setattr(module, name, size)
     index = drawn(90)
-    references = np.sort(np.random.default_rng(search.SEED).choice(90, 40, replace=False)).tolist()
+    references = np.sort(np.random.default_rng(SEED).choice(90, 40, replace=False)).tolist()
     kl, js = brute(index, "kl"), brute(index, "js")
     for query, near in index.neighbours(None, 3).items():
         q = int(query[1:])

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from audiosim.sound import jensen_shannon
 from audiosim.sound.gaussians import from_rows, to_rows
-from audiosim.sound.jensen_shannon import bordered, jensen_shannon_divergence
+from audiosim.sound.jensen_shannon import _halves, jensen_shannon_divergence
 
 
 def pair(m, s, n, t):
@@ -114,6 +114,12 @@ def far_pair(m, s, n, t):
 ELIMINATIONS = {"arrays": lambda: jensen_shannon._log_determinants, "loops": jensen_shannon._by_loops}
 
 
+def bordered(means, upper, sign=1):
+    """Bordered triangles of Gaussians with these means and upper triangles of covariances."""
+    rows = np.concatenate([2 * means, 2 * upper, np.zeros((len(means), 1))], axis=1)
+    return _halves(rows, means.shape[1], sign)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ELIMINATIONS)
 def test_determinants_of_mixtures_are_those_of_numpy(kind):
@@ -121,7 +127,7 @@ def test_determinants_of_mixtures_are_those_of_numpy(kind):
     roots, means = rng.standard_normal((70, 9, 20)), rng.standard_normal((70, 9))
     covariances = roots @ np.swapaxes(roots, 1, 2)
     upper = covariances[:, *np.triu_indices(9)]
-    mine, theirs = bordered(means[:3], upper[:3]), bordered(-means[1:], upper[1:])
+    mine, theirs = bordered(means[:3], upper[:3]), bordered(means[1:], upper[1:], -1)
     found = ELIMINATIONS[kind]()(mine, np.ascontiguousarray(theirs.T), 10)
     off_diagonal = means[:3, None] - means[None, 1:]
     whole = covariances[:3, None] + covariances[None, 1:] + off_diagonal[..., :, None] * off_diagonal[..., None, :]
