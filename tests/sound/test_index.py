@@ -165,8 +165,9 @@ def test_an_interruption_keeps_what_is_done(index, album, tmp_path, n_jobs):
 
 
 EXTRACT_FOR_EVER = """
-import sys
+import signal, sys
 from audiosim.sound.index import extract
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell starts in the background
 first = []
 def shown(done, failed, total):
     first.append(done)
