@@ -182,7 +182,9 @@ def grades_of(
         table[system, of.query, of.rank - 1] = of.grade
         deepest = max(deepest, int(of.rank.max(initial=0)))
     if missing:
-        raise _incomplete(name, tuple(queries), runs, missing, bool(asked))
+        if not asked:
+            raise InputError(f"{name}: nothing is judged, expected judgments in its folder, or judgments=FILE")
+        raise _incomplete(name, tuple(queries), runs, missing)
     return tuple(queries), table[:, :, :deepest], known.best_first()
 
 
@@ -320,15 +322,12 @@ def check_unjudged(unjudged: str) -> None:
 
 
 def _incomplete(
-    name: str, queries: Sequence[str], runs: Sequence[CodedRankings], missing: Sequence[_Graded], some: bool
+    name: str, queries: Sequence[str], runs: Sequence[CodedRankings], missing: Sequence[_Graded]
 ) -> InputError:
     """Error message about results without judgment: the number of pairs, and the first one.
 
     missing  unjudged results, for each system with any
-    some     True if anything is judged
     """
-    if not some:
-        return InputError(f"{name}: nothing is judged, expected judgments in its folder, or judgments=FILE")
     of = missing[0]
     line = np.lexsort((of.rank, of.query))[0]
     count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)

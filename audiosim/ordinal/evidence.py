@@ -72,11 +72,11 @@ def standard_column(pool: Pool, name: str, values: Array) -> Column | None:
 
 def _sound(pool: Pool) -> Array:
     sounds = sounds_of(pool)
-    return _nearness(gaussian_proximity(pool), 1 if sounds is None else max(1, min(REFERENCES, sounds.settled)))
+    return _nearness(gaussian_proximity(pool), 0 if sounds is None else min(REFERENCES, sounds.settled))
 
 
 def _nearness(proximity: Array, references: int) -> Array:
-    return -np.log(1 - proximity + 1 / references)
+    return -np.log(1 - proximity + 1 / max(1, references))
 
 
 def _own(pool: Pool, piece: Evidence) -> Array:

@@ -72,9 +72,11 @@ class PieceWorth:
             return f"{self.evidence} makes predictions worse"
         if self.log_score_low <= 0:
             return f"{self.evidence} has no measurable worth"
-        if self.saved is None or self.saved < 1:
+        if self.saved is not None and self.saved >= 1:
+            return f"{self.evidence} saves about {counted(round(self.saved), 'judgment', 'judgments')}"
+        if self.rmse > 0:
             return f"{self.evidence} lowers the error of a grade by {self.rmse:.3f} of the scale"
-        return f"{self.evidence} saves about {counted(round(self.saved), 'judgment', 'judgments')}"
+        return f"{self.evidence} makes the probabilities of grades better, not their error"
 
 
 @dataclass(frozen=True, slots=True)

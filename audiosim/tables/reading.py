@@ -46,13 +46,12 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
     Between commas and semicolons, fields may be quoted. Names by place are those of a form with as many columns,
     between spaces, or between tabs if they hold spaces.
     """
-    number, text = next(lines)
-    text_of_first = text
-    separator, names, head = _header(path, number, text, schema)
+    number, first = next(lines)
+    separator, names, head = _header(path, number, first, schema)
     if head is None:
-        lines = chain([(number, text)], lines)
+        lines = chain([(number, first)], lines)
     is_large = number == 1 and not schema.kept and path.stat().st_size >= large.LARGE
-    if is_large and (found := large.large_table(path, schema, text, separator, names, head)) is not None:
+    if is_large and (found := large.large_table(path, schema, first, separator, names, head)) is not None:
         return found
     rows: list[list[str]] = []
     numbers: list[int] = []
@@ -61,8 +60,8 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
         if len(row) != len(names):
             row = text.split() if schema.forms and separator == "\t" else row
             if len(row) != len(names):
-                if head is None and len(rows) == 1 and text_of_first.startswith("#"):
-                    problem = f"expected {schema.expected}, from the first line on, found {quoted(text_of_first)}"
+                if head is None and len(rows) == 1 and first.startswith("#"):
+                    problem = f"expected {schema.expected}, from the first line on, found {quoted(first)}"
                     raise FormatError(path, numbers[0], problem)
                 raise _ragged(path, number, len(names), len(row), head)
         rows.append(row)

@@ -49,7 +49,8 @@ class Schema:
 
     def is_header(self, cells: Sequence[str]) -> bool:
         """True if the cells of a first line are names of columns, in any case: at least two, or one without forms."""
-        found = sum(cell.strip().strip('"').lower() in self.known.difference(self.passed) for cell in cells)
+        names = self.known.difference(self.passed)
+        found = sum(cell.strip().strip('"').lower() in names for cell in cells)
         return found >= min(len(cells), 2) if not self.forms else found >= 2
 
     def settled(self, table: Table) -> Table:

@@ -8,6 +8,7 @@ in one step: nothing incomplete is ever served or visible under its name.
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -211,10 +212,13 @@ def _kind(parts: list[str], head: bytes) -> Kind:
 
 
 def _by_header(head: bytes) -> Kind:
-    text = head.decode("utf-8", "replace").lstrip("\ufeff \n\r\t")
-    record = re.match(r"\[?\s*(\{[^{}]*\})", text)  # the first of JSON or JSON Lines, whose keys are columns
-    first = ",".join(re.findall(r'"([^"]*)"\s*:', record[1])) if record else text.partition("\n")[0]
-    columns = {one.strip() for one in re.split(r"[\t,;]", first.strip().lower())}
+    text = head.decode("utf-8", "replace").lstrip("\ufeff")
+    try:
+        record, _ = json.JSONDecoder().raw_decode(text.lstrip("[ \n\r\t"))  # the first of JSON or JSON Lines
+    except (ValueError, RecursionError):
+        record = None
+    names = record if isinstance(record, dict) else re.split(r"[\t,;]", text.partition("\n")[0])
+    columns = {name.strip().lower() for name in names}
     if {"document_a", "document_b"} <= columns:
         return "comparisons"
     if {"query", "document"} <= columns:

@@ -61,10 +61,12 @@ class SpareMemory:
 
     def __call__(self) -> None:
         """Look, and give back."""
-        if _resident() > self._size + SPARE_BYTES:
+        size = _resident()
+        if size > self._size + SPARE_BYTES:
             give_back_freed_memory()
             self._size = _resident()
-        self._size = min(self._size, _resident())
+        else:
+            self._size = min(self._size, size)
 
 
 def _resident() -> int:

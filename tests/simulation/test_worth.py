@@ -85,6 +85,9 @@ def test_worth_is_said_in_sentences():
     one = PieceWorth("genre", 1.0, 0.0, 0.0124, 0.001, 0.02, 0.3, 0.1, 0.5, 106.4)
     assert str(one) == "genre saves about 106 judgments"
     assert str(replace(one, saved=None)) == "genre lowers the error of a grade by 0.012 of the scale"
+    assert (
+        str(replace(one, saved=None, rmse=-0.001)) == "genre makes the probabilities of grades better, not their error"
+    )
     assert str(replace(one, log_score_low=-0.1)) == "genre has no measurable worth"
     assert str(replace(one, log_score_low=-0.5, log_score_high=-0.1)) == "genre makes predictions worse"
     found = EvidenceWorth((one, replace(one, evidence="mood", log_score_low=-0.1)), {0.0: 0.3}, False, 0.95)

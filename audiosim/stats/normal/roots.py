@@ -10,9 +10,8 @@ ROUNDING = 1e-9  # share of its variance below which a conditioned unknown count
 
 def root_of(covariance: Array) -> Array:
     """(m, m) R with R R' equal to the covariance, which may be singular."""
-    # By eigenvalues: Cholesky's method stops at a singular matrix, where rounding leaves eigenvalues just below 0.
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
+    deviations, vectors = _axes_of(covariance)
+    return np.asarray(vectors * deviations)
 
 
 def symmetric_root(covariance: Array) -> Array:
@@ -21,8 +20,15 @@ def symmetric_root(covariance: Array) -> Array:
     Only this root changes little with the covariance. Signs of eigenvectors, and directions of those with equal
     eigenvalues, are up to the last bits, which differ between machines; so would be what is drawn.
     """
+    deviations, vectors = _axes_of(covariance)
+    return np.asarray((vectors * deviations) @ vectors.T)
+
+
+def _axes_of(covariance: Array) -> tuple[Array, Array]:
+    """(m,) standard deviations along the eigenvectors of a covariance, and (m, m) the eigenvectors as columns."""
+    # By eigenvalues: Cholesky's method stops at a singular matrix, where rounding leaves eigenvalues just below 0.
     values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(0, values))) @ vectors.T)
+    return np.sqrt(np.maximum(0, values)), np.asarray(vectors)
 
 
 def factor_of(covariance: Array) -> Array:
