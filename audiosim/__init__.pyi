@@ -1,5 +1,6 @@
 from .campaign import Campaign as Campaign
 from .campaign.history import history as history
+from .campaign.questions import kinds_of_question as kinds_of_question
 from .collection.collection import Collection as Collection
 from .collection.grading import regrade as regrade
 from .collection.joining import join as join

@@ -19,6 +19,20 @@ class InputError(AudiosimError, ValueError):
     """A value breaks a rule; the message names the rule and what came instead."""
 
 
+class ArgumentError(InputError):
+    """An argument of a function is wrong, whatever it is used on: wrong usage, where a person typed it.
+
+    argument  name of the parameter, or several joined by " and "
+    """
+
+    def __init__(self, argument: str, problem: str) -> None:
+        super().__init__(problem)
+        self.argument = argument
+
+    def __reduce__(self) -> tuple[type["ArgumentError"], tuple[str, str]]:
+        return ArgumentError, (self.argument, str(self))
+
+
 class FormatError(InputError):
     """A line of a file breaks a rule of its format: `path:line: problem`, lines counted from 1."""
 

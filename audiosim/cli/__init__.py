@@ -1,18 +1,16 @@
 """The command: one function per verb; reads files, makes one library call, prints."""
 
-import ast
 import errno
 import os
 import re
 import sys
-from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import audiosim
+from audiosim.cli.verbs import COMMANDS, PANELS
 from audiosim.errors import AudiosimError
 from audiosim.text import did_you_mean
 
@@ -23,55 +21,6 @@ SETTINGS: dict[str, Any] = {
     "rich_markup_mode": "markdown",
 }
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
-
-# Commands grouped by their job: the panels of `audiosim --help`.
-PANELS = {
-    "Begin": {
-        "demo": "service_commands.demo",
-        "init": "sound.init",
-        "check": "check_command.check",
-    },
-    "Rank systems": {
-        "estimate": "ranking_commands.estimate",
-        "compare": "ranking_commands.compare",
-        "predict": "predict_command.predict",
-        "next": "ranking_commands.next_pairs",
-        "plan": "plan_command.plan",
-        "history": "history_command.history",
-    },
-    "Judge together": {
-        "serve": "service_commands.serve",
-        "join": "join_command.join",
-        "import": "database_commands.import_judgments",
-        "judges": "people.judges",
-        "adjudicate": "adjudicate_command.adjudicate",
-        "token": "access_tokens.app",
-    },
-    "Evaluate and publish": {
-        "evaluate": "evaluation_commands.evaluate",
-        "reliability": "evaluation_commands.reliability",
-        "report": "evaluation_commands.report",
-        "satisfaction": "study_commands.satisfaction",
-        "study": "study_commands.app",
-    },
-    "Models and their reliability": {
-        "train": "training_command.train",
-        "simulate": "simulation_command.simulate",
-        "worth": "worth_of_evidence.worth",
-    },
-    "Sound": {
-        "extract": "sound.extract",
-        "neighbours": "sound.neighbours",
-        "map": "sound.map_sounds",
-    },
-    "Databases of campaigns": {
-        "backup": "database_commands.backup",
-        "verify": "database_commands.verify_logs",
-        "restore": "database_commands.restore",
-        "migrate": "database_commands.migrate",
-    },
-}
-COMMANDS = {name: place for commands in PANELS.values() for name, place in commands.items()}
 
 
 class OnDemand(TyperGroup):
@@ -90,15 +39,17 @@ class OnDemand(TyperGroup):
         """The command with a given name; while commands are listed, a stand-in that has only the help text."""
         if cmd_name not in COMMANDS:
             return None
-        module, function = COMMANDS[cmd_name].split(".")
+        verb = COMMANDS[cmd_name]
         if self._listing:
             panel = next(name for name, commands in PANELS.items() if cmd_name in commands)
-            return TyperCommand(cmd_name, help=_first_paragraph(module, function), rich_help_panel=panel)
-        loaded = getattr(import_module(f"audiosim.cli.{module}"), function)
-        if isinstance(loaded, typer.Typer):
-            return _built(loaded)
+            return TyperCommand(cmd_name, help=verb.summary(), rich_help_panel=panel)
+        from audiosim.cli.command import command_of
+
+        command = command_of(verb)
+        if isinstance(command, typer.Typer):
+            return _built(command)
         alone = typer.Typer(**SETTINGS)
-        alone.command(cmd_name)(loaded)
+        alone.command(cmd_name)(command)
         return _built(alone)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
@@ -132,13 +83,6 @@ def _built(commands: typer.Typer) -> TyperCommand | TyperGroup:
     built = typer.main.get_command(commands)
     assert isinstance(built, TyperCommand | TyperGroup)
     return built
-
-
-def _first_paragraph(module: str, function: str) -> str:
-    """First paragraph of a command's docstring, or of the module's for a group of commands, read from the source."""
-    source = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
-    named = [node for node in source.body if isinstance(node, ast.FunctionDef) and node.name == function]
-    return (ast.get_docstring(named[0] if named else source) or "").split("\n\n")[0]
 
 
 SUMMARY = """Rank music-similarity systems from as few human judgments as possible, and say how sure the ranking is.

@@ -1,14 +1,15 @@
 """Parts shared by the commands: options, opening a collection, printing a result."""
 
 import csv
+import inspect as signatures
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -18,8 +19,9 @@ from audiosim.collection.grading import is_artificial, on_scale
 from audiosim.collection.kinds import SameArtist, SystemFrom, read_pairs
 from audiosim.collection.values import Pair, lengths_of, parse_scale
 from audiosim.errors import FormatError, InputError
-from audiosim.measures.measure import Measure
-from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal
+from audiosim.measures.measure import Measure, as_measure, with_cutoff
+from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
+from audiosim.stats.tests import MOST_DRAWS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -175,7 +177,6 @@ ByQuery = Annotated[
         "--by-query", help="Fill each batch from as few queries as possible: fewer changes of query, more judgments."
     ),
 ]
-MOST_DRAWS = 1_000_000  # more would hardly change a digit and would fill the memory
 Resamples = Annotated[
     int,
     typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1, max=MOST_DRAWS),
@@ -242,10 +243,14 @@ class CollectionOptions:
             collection = collection.by_aspect(aspect)
         return on_scale(collection, artificial)
 
-    def load(self, folder: Path, aspect: str | None = None) -> Collection:
-        """The same, with doubts and guesses printed on stderr; on a terminal also a line about each file."""
+    def load(self, folder: Path, aspect: str | None = None, measures: Sequence[str] = ()) -> Collection:
+        """The same, with doubts and guesses printed on stderr; on a terminal also a line about each file.
+
+        measures  measures that will be taken of it: judgments that they leave unused are a note
+        """
         collection = self.read(folder, aspect)
         say_read(collection)
+        say_measures(collection, [as_measure(with_cutoff(text, collection.cutoff)) for text in measures])
         return collection
 
     def open(
@@ -333,6 +338,60 @@ def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
         except InputError as error:
             raise FormatError(path, number, str(error)) from None
     return tuple(pairs)
+
+
+def keyword(name: str, annotation: Any, default: Any) -> signatures.Parameter:
+    """A parameter as typer reads it: with an annotation of typer's, and a default or `inspect.Parameter.empty`."""
+    return signatures.Parameter(name, signatures.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def of_collection() -> list[signatures.Parameter]:
+    """The options of every verb on a collection."""
+    hints = get_type_hints(CollectionOptions, include_extras=True)
+    read = [keyword(one.name, hints[one.name], one.default) for one in fields(CollectionOptions)]
+    return [*read, keyword("aspect", AspectName, None)]
+
+
+def _about(words: list[str] | None, default: About | None) -> About | None:
+    return default if not words else About.parse(words, default or OF_THIS_KIND)
+
+
+def _known(measure: str, _: object = None) -> str:
+    """A measure by its text, which must be that of a known one."""
+    as_measure(measure, 1)
+    return measure
+
+
+# What every verb shares, by the name of the function's parameter: the option, and the argument made of what is typed.
+SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "model": lambda default: (ModelName, default),
+    "measure": lambda default: (MeasureName, default),
+    "measures": lambda default: (Measures, list(default)),
+    "ideal": lambda default: (IdealName, default),
+    "distribution": lambda default: (DistributionName, default),
+    "about": lambda default: (AboutWords if default == THESE else AboutThisKind, None),
+    "selection_rule": lambda default: (SelectionRuleName, default),
+    "by_query": lambda default: (ByQuery, default),
+    "complete": lambda default: (Complete, default),
+    "resamples": lambda default: (Resamples, default),
+    "seed": lambda default: (Seed, default),
+    "jobs": lambda _: (Jobs, None),
+    "scheduler": lambda default: (Scheduler, default),
+}
+READS: dict[str, Callable[[Any, Any], Any]] = {
+    "about": _about,
+    "measure": _known,
+    "measures": lambda texts, _: [_known(text) for text in texts],
+    "jobs": lambda typed, default: default if typed is None else typed,
+}
+
+
+def numbers(text: str, kind: Callable[[str], Any]) -> tuple[Any, ...]:
+    """Numbers with commas between them, such as 0,0.1."""
+    try:
+        return tuple(kind(word) for word in text.split(","))
+    except ValueError:
+        raise InputError(f"expected numbers with commas between them, got {text!r}") from None
 
 
 @contextmanager

@@ -4,6 +4,7 @@ Learning takes place at 25, 50, 100, 200, ... judged pairs, and at no other mome
 reproduced from the order of its judgments.
 """
 
+import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.moments import last_moment
 from audiosim.joint.people import Panel
-from audiosim.joint.posterior import Belief
+from audiosim.joint.posterior import Belief, fallbacks_in_words, what_lacks
 from audiosim.joint.terms import EvidenceKind
 from audiosim.ordinal.model import (
     Model,
@@ -36,6 +37,7 @@ from audiosim.text import did_you_mean
 # Estimators of the relevance of unjudged pairs: the Protocol, and the built-in ones.
 
 
+NOTES = logging.getLogger("audiosim.notes")
 JOINT = "joint"  # the default model
 NameOrFile = str | os.PathLike[str]  # a path is the path of a model file
 
@@ -276,6 +278,21 @@ def learned_from(pool: Pool, judgments: Sequence[Judgment]) -> dict[Pair, float]
     moment = last_moment(len(first))
     known = judgments[: list(first.values())[moment - 1] + 1] if moment else ()
     return mean_grades(one for one in known if one.pair in pool.positions)
+
+
+def taught(
+    pool: Pool, model: NameOrFile | RelevanceEstimator | None, judgments: Sequence[Judgment]
+) -> RelevanceEstimator:
+    """The named estimator of a pool after these judgments, in the same steps as in a campaign.
+
+    Says on the logger `audiosim.notes` what evidence it lacks, and how many pairs a fallback predicts.
+    """
+    estimator = after_judgments(pool, make_estimator(pool, model), judgments)
+    if NOTES.isEnabledFor(logging.INFO):
+        lacks = what_lacks(estimator.predict(pool.spread({})), pool)
+        for note in (*lacks, *fallbacks_in_words(estimator.predict(pool.spread(mean_grades(judgments))))):
+            NOTES.info("%s", note)
+    return estimator
 
 
 def after_judgments(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:

@@ -1,24 +1,68 @@
 """Verdicts on the systems of a pool, and the number of further judgments that would probably separate two of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 from scipy.linalg import solve_triangular
 
+from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
-from audiosim.joint.estimators import RelevanceEstimator
+from audiosim.collection.pool import build_pool
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, taught
 from audiosim.joint.posterior import Belief
-from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution
-from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, rank_belief
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal, as_about
+from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, expected_scores, rank_belief
 from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.sampled import DRAWS
 from audiosim.ranking.two_systems import TwoSystems
 from audiosim.ranking.verdicts import TOP, Separation, Verdicts
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import MultivariateNormal, Sparse
+from audiosim.stats.tests import MOST_DRAWS
 
 PROBABLY = 0.8
 MOST = 1000  # most further judgments considered
 FIRST = 125  # number considered first, as most answers are lower
+
+
+@judgments_second
+def verdicts(
+    collection: object,
+    model: NameOrFile | RelevanceEstimator | None = None,
+    measure: str | Measure = "CG",
+    *,
+    ideal: Ideal = "ordered",
+    draws: Annotated[int, Ge(2), Le(MOST_DRAWS)] = DRAWS,
+    distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
+    top: Annotated[int, Ge(1)] = TOP,
+    judgments: object = None,
+) -> Verdicts:
+    """Rank the systems from few judgments or none, and say how sure the ranking is.
+
+    Systems that share a letter of Group cannot be told apart; Ranks are the possible ranks of each. All these
+    statements hold together at 95 %. The last lines say how many more judgments would separate the next two systems,
+    and whether the judgments so far agree with the model's predictions.
+
+    Expected scores are exact for CG, DCG and other sums of gains, and approximate to first order for nDCG and RBP. All
+    other measures are simulated from the probabilities of the levels; the standard error of the simulation is reported.
+
+    draws  number of simulated draws of grades, for measures without a formula
+    top    print the probability that each system is among the best K
+
+    The other arguments are those of `audiosim.estimate`, whose ranking this is.
+
+    Example: `audiosim estimate my-demo --measure nDCG@5`
+    """
+    collection = as_collection(collection, judgments)
+    measure = as_measure(measure, collection.cutoff)
+    pool = build_pool(collection, measure.cutoff)
+    estimator, expected = taught(pool, model, collection.judgments), expected_scores(measure, pool, ideal, draws)
+    return verdicts_on(collection, estimator, expected, distribution, top, as_about(about))
 
 
 def verdicts_of_pool(

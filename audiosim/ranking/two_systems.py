@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.ranking.ranking import Ranking
 from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, cached_property
@@ -95,7 +95,7 @@ class Condition:
         others = {} if found is None else {found["early"], found["late"]} - {None}
         if found is None or about in others or len(others) > 1:
             expected = f'"{first} not worse by 0.02", "{first} better" or "{first} better by 0.01"'
-            raise InputError(f"expected a condition such as {expected}, got {text!r}")
+            raise ArgumentError("fail_unless", f"expected a condition such as {expected}, got {text!r}")
         size = 0.0 if found["size"] is None else _size(found["size"], text)
         return cls(size if found["what"] == "better" else -size, text, about == second)
 
@@ -106,7 +106,7 @@ def _size(word: str, text: str) -> float:
     except ValueError:
         size = math.nan
     if not 0 <= size < math.inf:
-        raise InputError(f"the size in {text!r} must be a number, 0 or more, got {word!r}")
+        raise ArgumentError("fail_unless", f"the size in {text!r} must be a number, 0 or more, got {word!r}")
     return size
 
 
@@ -117,17 +117,17 @@ def more_judgments(count: int) -> str:
 
 def check_two(systems: tuple[str, ...], a: str, b: str) -> None:
     """Refuse names that are not two different systems of the ranking."""
-    for name in (a, b):
+    for argument, name in (("a", a), ("b", b)):
         if name not in systems:
-            raise InputError(f"unknown system {name!r}, expected one of {', '.join(systems)}")
+            raise ArgumentError(argument, f"unknown system {name!r}, expected one of {', '.join(systems)}")
     if a == b:
-        raise InputError(f"expected two systems to compare, got {a} twice")
+        raise ArgumentError("b", f"expected two systems to compare, got {a} twice")
 
 
 def check_level(level: float) -> None:
     """Refuse a confidence outside the range that a verdict can have."""
     if not 0.5 < level < 1:
-        raise InputError(f"the confidence must be between .5 and 1, got {level:g}")
+        raise ArgumentError("confidence", f"the confidence must be between .5 and 1, got {level:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +139,7 @@ class TwoSystems(Result):
     level    confidence of the interval, and required for a verdict, in (.5, 1)
     more     further judgments that would probably separate them; None if they are separated, or if it is unknown
     beside   verdict about the other kind of queries; None if unknown
+    condition  condition to be shown; None for none
     """
 
     ranking: Ranking
@@ -147,6 +148,7 @@ class TwoSystems(Result):
     level: float = 0.95
     more: int | None = None
     beside: "TwoSystems | None" = None
+    condition: Condition | None = None
 
     def __post_init__(self) -> None:
         check_two(self.ranking.systems, self.a, self.b)
@@ -228,6 +230,13 @@ class TwoSystems(Result):
         return self.probability(condition) >= self.level
 
     @property
+    def unmet(self) -> str:
+        """Words on the condition if it is not shown at the level; else empty."""
+        if self.condition is None or self.holds(self.condition):
+            return ""
+        return f"not shown at {100 * self.level:g} %: {self.condition}"
+
+    @property
     def sentence(self) -> str:
         """The verdict for people."""
         low, high = self.interval
@@ -286,7 +295,14 @@ class TwoSystems(Result):
             "about": self.ranking.about.to_dict(),
             "beside": None if self.beside is None else self.beside._short(),
             **self.ranking.check.to_dict(),
+            **self._conditional(),
         }
+
+    def _conditional(self) -> dict[str, Any]:
+        if self.condition is None:
+            return {}
+        probability, holds = self.probability(self.condition), self.holds(self.condition)
+        return {"condition": self.condition.words, "probability": probability, "holds": holds}
 
     def _short(self) -> dict[str, Any]:
         low, high = self.interval

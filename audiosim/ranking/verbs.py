@@ -1,10 +1,11 @@
 """Verbs on a ranking: predict, ask for the next pairs, compare two systems; each result has a table and a plot."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge
 
 from audiosim.collection.arguments import as_collection, judgments_in_place_of, judgments_second
 from audiosim.collection.collection import Collection
@@ -12,7 +13,7 @@ from audiosim.collection.kinds import pairs_of
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
-from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator, taught
 from audiosim.joint.posterior import fallbacks_in_words, what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
@@ -21,7 +22,7 @@ from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistrib
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.rules import make_selection_rule
 from audiosim.ranking.separation import two_systems_of_pool
-from audiosim.ranking.two_systems import TwoSystems, check_level, check_two
+from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 from audiosim.stats.arrays import Integers
@@ -123,7 +124,7 @@ class PoolPredictions:
 
     def __call__(self, _: int = 0) -> tuple[Predictions, list[str]]:
         pool = build_pool(self.collection, self.cutoff)
-        estimator = _learned(pool, self.model, self.collection)
+        estimator = after_judgments(pool, make_estimator(pool, self.model), self.collection.judgments)
         lacks = what_lacks(estimator.predict(pool.spread({})), pool)
         return predict_by(estimator, self.collection, pool, self.covariance), list(lacks)
 
@@ -188,7 +189,7 @@ class _Portions:
 
     def __call__(self, number: int) -> Predictions:
         wider = build_pool(self.collection, self.cutoff, self.parts[number])
-        estimator = _learned(wider, self.model, self.collection)
+        estimator = after_judgments(wider, make_estimator(wider, self.model), self.collection.judgments)
         asked = [place for place, pair in enumerate(wider.pairs) if pair in self.wanted]
         state = judged_so_far(estimator, self.collection, wider)
         return _predicted(state, np.array(asked, dtype=np.int64), self.covariance)
@@ -209,26 +210,31 @@ def next_pairs(
     model: ModelOrName = None,
     measure: str | Measure = "CG",
     *,
-    count: int = 20,
+    count: Annotated[int, Ge(1)] = 20,
     selection_rule: str | None = None,
     by_query: bool = False,
     distribution: DifferenceDistribution = "t",
     seed: int = 0,
     judgments: object = None,
 ) -> NextPairs:
-    """Find the pairs to judge next, the most informative first.
+    """List the pairs to judge next, most informative first.
 
-    count         number of pairs, at least 1; fewer if fewer are left
+    The weight is the value that the selection rule gives to a pair. With `--selection-rule differences` on CG it is the
+    number of pairs of systems whose difference depends on the judgment.
+
+    count           number of pairs; fewer if fewer are left
     selection_rule  such as "doubts", or an installed one; None: the usual one of the model
-    by_query      True for pairs from as few queries as possible
-    distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
-    seed          seed of all random draws
-    judgments     as for `estimate`
+    by_query        True for pairs from as few queries as possible
+    distribution    distribution of a difference between systems: "t", or "normal" as in the paper of 2013
+    seed            seed of all random draws
+    judgments       as for `estimate`
+
+    Example: `audiosim next my-demo -n 20 --by-query`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
-    estimator = _learned(pool, model, collection)
+    estimator = taught(pool, model, collection.judgments)
     selection = start_loop(
         pool,
         estimator,
@@ -270,32 +276,42 @@ def compare(
     measure: str | Measure = "CG",
     *,
     confidence: float = 0.95,
+    fail_unless: str | None = None,
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] | None = None,
     judgments: object = None,
 ) -> TwoSystems:
-    """Compare two systems from the judgments so far, few or none.
+    """Compare two systems: the difference A less B of their scores, its interval, and whether they differ.
 
-    a, b          names of two systems
-    confidence    confidence that a verdict needs, also the level of the interval
+    The verdict is about queries of this kind: the collection's count as a sample of them. The verdict on these queries
+    alone is shown beside it. With everything judged, it is the paired t-test. `--about these` swaps the two.
+
+    a            one system
+    b            the system to compare it with
+    confidence   confidence required for a verdict, and level of the interval
+    fail_unless  condition such as "A not worse by 0.02" or "A better": the exit code is 1 unless it is shown
     distribution  distribution of the difference
-    about         queries that the verdict is about, such as "these"; None: queries of this kind, if there are two or
-                  more
-    judgments     as for `estimate`
+    about        queries that the verdict is about, such as "these"; None: queries of this kind, if there are two
+    judgments    as for `estimate`
+
+    Examples: `audiosim compare my-demo timbre-full fusion`
+
+    In a release script: `audiosim compare my-demo timbre-full rhythm --fail-unless "timbre-full not worse by 0.02"`
+
+    To compare a new system, add its run to the folder: judgments belong to documents, so earlier ones count for it too.
+    Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.
     """
     model, judgments = judgments_in_place_of(model, judgments, None)
+    check_level(confidence)
+    condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     check_two(pool.systems, a, b)
-    check_level(confidence)
-    grades, estimator, expected = collection.grades(), _learned(pool, model, collection), expected_scores(measure, pool)
+    grades, expected = collection.grades(), expected_scores(measure, pool)
+    estimator = taught(pool, model, collection.judgments)
     order, subject = pool.locate_judged(grades), None if about is None else as_about(about, OF_THIS_KIND)
-    return two_systems_of_pool(
+    found = two_systems_of_pool(
         expected, estimator, pool.spread(grades), (a, b), confidence, distribution, order, subject
     )
-
-
-def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
-    """The estimator of a pool, trained on the judgments in the same steps as in a campaign."""
-    return after_judgments(pool, make_estimator(pool, model), collection.judgments)
+    return replace(found, condition=condition)

@@ -13,9 +13,10 @@ from rich.text import Text
 from audiosim.evaluation.check import CollectionCheck, DocumentFacts
 from audiosim.ranking.about import QUERIES_IN_WORDS, About
 from audiosim.ranking.ranking import Ranking, spelled_confidence
-from audiosim.ranking.two_systems import Condition, TwoSystems
+from audiosim.ranking.two_systems import TwoSystems
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.screen import PlainTable, Setting, table_of
+from audiosim.results.value import Result
 from audiosim.text import counted
 
 if TYPE_CHECKING:
@@ -109,6 +110,11 @@ ROWS_SHOWN = 20
 MOMENTS_SHOWN = 12  # most moments shown of a curve
 BAR_WIDTH, DOTS_WIDTH = 32, 41  # widths in characters
 TWINS_SHOWN = 20
+
+
+def verdicts_view(verdicts: Verdicts) -> RenderableType:
+    """The ranking with possible ranks of each system and letters of those that cannot be told apart."""
+    return ranking_view(verdicts.ranking, verdicts)
 
 
 def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> RenderableType:
@@ -231,9 +237,9 @@ def _views_ranks(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} – {high}"
 
 
-def verdict_view(found: TwoSystems, condition: Condition | None = None) -> RenderableType:
-    """The verdict on two systems, the condition, and the number of judgments behind it."""
-    ranking, lines = found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
+def verdict_view(found: TwoSystems) -> RenderableType:
+    """The verdict on two systems, its condition if it has one, and the number of judgments behind it."""
+    condition, ranking, lines = found.condition, found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
     lines += [found.sentence_again, "" if found.beside is None else found.beside.sentence]
     if condition is not None:
         shown = "Shown" if found.holds(condition) else "Not shown"
@@ -292,6 +298,11 @@ def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
     for value, mark in ((accuracy, "○"), (stated, "●")):
         line[max(0, round((value - start) / (1 - start) * (DOTS_WIDTH - 1)))] = mark
     return Text("".join(line), style="cyan")
+
+
+def table_view(found: Result) -> RenderableType:
+    """The first rows of a result, and the number of further ones."""
+    return rows_view(found.rows())
 
 
 def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -> RenderableType:

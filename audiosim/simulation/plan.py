@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge
 
 from audiosim.campaign.timing import Pace, pace
 from audiosim.collection.arguments import as_collection, judgments_second
@@ -32,6 +33,7 @@ from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_di
 from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS, Forecast, drawn_grades, forecast
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments
+from audiosim.stats.threads import one_thread
 from audiosim.workers import Workers
 
 if TYPE_CHECKING:
@@ -247,44 +249,52 @@ def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
 
 
 @judgments_second
+@one_thread()
 def plan(
     collection: object,
     model: NameOrFile | RelevanceEstimator | Maker | None = None,
     measure: str | Measure = "CG",
     *,
-    stopping_rule: str | float | StoppingRule = SETTLED,
-    batch: int = BATCH,
-    campaigns: int = SIMULATED_CAMPAIGNS,
-    seconds: float | None = None,
-    listeners: int = 1,
+    stopping_rule: str | float | StoppingRule = "confidence=0.95",
+    batch: Annotated[int, Ge(1)] = BATCH,
+    campaigns: Annotated[int, Ge(1)] = SIMULATED_CAMPAIGNS,
+    seconds: Annotated[float, Ge(0.1)] | None = None,
+    listeners: Annotated[int, Ge(1)] = 1,
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     seed: int | np.random.Generator = 0,
-    time_limit: float = math.inf,
+    time_limit: Annotated[float, Ge(1)] = 120,
     judgments: object = None,
     jobs: int = 1,
     scheduler: str | None = None,
 ) -> Effort:
-    """Predict the effort that a stopping rule will take, from the judgments so far, few or none.
+    """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
 
-    model      as in `estimate`, or a function that makes an estimator for a pool; an estimator for this pool alone
-               cannot predict for a deeper cutoff
-    stopping_rule  such as "every=0.95", or a mean confidence
-    batch      number of pairs handed out at a time
-    campaigns  number of simulated continuations, at least 1, each with grades drawn from the belief for all unjudged
-               pairs
-    seconds    time per judgment, above 0; None for the pace of the judgments so far, or SECONDS if it is unknown
-    listeners  number of people judging at the same time, at least 1
-    distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
-    about      queries that the goal is about: "these", or "queries" of this kind
-    seed       seed of the simulated campaigns, or a generator
-    time_limit  seconds after which no further judgment is simulated
-    judgments  as for `estimate`
-    jobs       number of processes
-    scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
+    Campaigns are simulated to the stop with grades drawn from the model: the answer is as good as the model. Pairs of
+    systems that remain tied are listed with the number of queries that would separate them. The last lines count the
+    pairs that would be separated by more queries, by a deeper cutoff or by second opinions.
 
-    The prediction is only as good as the belief. In simulated campaigns the model does not relearn from its own grades;
-    `interval` allows for the error of predictions beyond their variation between campaigns.
+    model          as in `estimate`, or a function that makes an estimator for a pool; an estimator for this pool alone
+                   cannot predict for a deeper cutoff
+    stopping_rule  such as confidence=0.95, every=0.9, error=0.02 or judgments=200
+    batch          number of pairs handed out at a time
+    campaigns      number of simulated campaigns, with grades of all unjudged pairs drawn from the predictions
+    seconds        seconds per judgment. Default: the pace of the judgments so far, or 30
+    listeners      number of people who judge at the same time
+    distribution   distribution of a difference between systems: "t", or "normal" as in the paper of 2013
+    about          queries that the goal is about: "these", or "queries" of this kind
+    seed           seed of the simulated campaigns, or a generator
+    time_limit     seconds after which no further judgment is simulated
+    judgments      as for `estimate`
+    jobs           number of processes
+    scheduler      address of a Dask cluster that does the work instead; see `each_in_turn`
+
+    The model does not relearn from its own grades in simulated campaigns; `interval` allows for the error of
+    predictions beyond their variation between campaigns.
+
+    Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
+
+    On a cluster: `audiosim plan my-demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
     until = partial(_before, time.time() + time_limit)
     collection = as_collection(collection, judgments)

@@ -82,6 +82,7 @@ def _checked(p_values: ArrayLike) -> Array:
     return values
 
 
+MOST_DRAWS = 1_000_000  # of any simulation: more would hardly change a digit and would fill the memory
 SAMPLES = 10_000
 
 

@@ -4,13 +4,10 @@ from typing import Annotated
 
 from fastapi import Body, Response
 
-from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation.evaluation import evaluate
-from audiosim.joint.estimators import after_judgments, make_estimator
 from audiosim.ranking.about import About
-from audiosim.ranking.expected import expected_scores
-from audiosim.ranking.separation import verdicts_on
+from audiosim.ranking.separation import verdicts
 from audiosim.service.access.callers import CLIENT_OF_ANY
 from audiosim.service.collections.campaigns import published_models
 from audiosim.service.http.exchange import ServedDep, answer, chapter
@@ -39,10 +36,8 @@ def estimate_systems(served: ServedDep, asked: Annotated[EstimateIn, Body()]) ->
     if asked.model is not None and asked.model not in (known := published_models()):  # never a file or an address
         raise InputError(f"unknown model {asked.model!r:.80}, expected one of {', '.join(known)}")
     collection, measure = asked.to_domain()
-    pool = build_pool(collection, measure.cutoff)
-    estimator = after_judgments(pool, make_estimator(pool, model), collection.judgments)
-    found = verdicts_on(
-        collection, estimator, expected_scores(measure, pool, asked.ideal), asked.distribution, asked.top,
-        About.parse(asked.about),
+    found = verdicts(
+        collection, model, measure, ideal=asked.ideal, distribution=asked.distribution, about=About.parse(asked.about),
+        top=asked.top,
     )  # fmt: skip
     return answer(found.to_dict())

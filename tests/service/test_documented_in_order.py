@@ -30,7 +30,7 @@ PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a comm
 ELSEWHERE = re.compile(
     r"https?://|tcp://|s3://|postgresql://|--learn joint|audiosim demo|--known|"
     r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn|"
-    r"--aspect|--generated|--without|without-ann|--kinds"
+    r"--aspect|--generated|--without|without-ann|audiosim questions"
 )
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim as well

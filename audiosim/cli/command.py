@@ -1,0 +1,222 @@
+"""A command made from a function: arguments and options from its signature, their help from its docstring."""
+
+import inspect
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+from annotated_types import Ge, Le
+
+from audiosim.cli import options
+from audiosim.cli.verbs import Verb
+from audiosim.errors import ArgumentError
+from audiosim.results.progress import progress
+from audiosim.text import field_list, sentence
+
+SHORT = {"output": "-o", "jobs": "-j", "count": "-n"}
+READ = options.CollectionOptions.__dataclass_fields__
+
+
+def command_of(verb: Verb) -> Callable[..., None]:
+    """The function as typer takes it: reads what is typed, calls the function, prints its result."""
+    function = _found(verb.function)
+    if verb.function.startswith("cli.") and not verb.view:
+        return function
+    text, words = field_list(function.__doc__ or "")
+    hints = get_type_hints(function, include_extras=True)
+    own = {
+        one.name: _Parameter(one, hints[one.name], words.get(one.name, ""), verb)
+        for one in inspect.signature(function).parameters.values()
+        if one.name not in {*verb.hidden, "progress", "folder_read", "log"}
+    }
+    reads = "collection" in own
+    for name in ("judgments", "scale") if reads else ():
+        own.pop(name, None)
+    if "measure" in own and "measures" in own:
+        raise TypeError(f"{verb.function} has both measure and measures")
+
+    def called(**typed: Any) -> None:
+        form = typed.pop("form", options.Format.table)
+        if typed.get("scheduler") is not None:
+            options.check_scheduler(typed["scheduler"], typed.get("jobs"))
+        given = {name: one.value(typed[name]) for name, one in own.items() if name != "collection"}
+        taken = inspect.signature(function).parameters
+        if reads:
+            asked = [*given.get("measures", ()), *([given["measure"]] if "measure" in given else [])]
+            reading = options.CollectionOptions(**{name: typed[name] for name in READ})
+            given["collection"] = reading.load(typed["collection"], typed["aspect"], asked)
+            given |= {"log": reading.log} if "log" in taken else {}
+            given |= {"folder_read": typed["collection"]} if "folder_read" in taken else {}
+        with ExitStack() as stack:
+            stack.enter_context(notes_shown())
+            if "progress" in taken:
+                given["progress"] = stack.enter_context(progress(verb.bar))
+            found = _called(function, own, given)
+        _print(verb, form, found)
+
+    called.__doc__ = text
+    parameters = [one.of_typer() for one in own.values()]
+    if reads:
+        parameters += options.of_collection()
+    if verb.view:
+        parameters.append(options.keyword("form", options.As, options.Format.table))
+    called.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+    return called
+
+
+def _print(verb: Verb, form: options.Format, found: Any) -> None:
+    if verb.view:
+        view = _found(verb.view)
+        options.print_result(form, found.to_dict(), found.rows(), lambda: view(found))
+    if verb.failed and (why := getattr(found, verb.failed)):
+        if isinstance(why, str):
+            sys.stderr.write(f"audiosim: {why}\n")
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """A parameter of a function, as an argument or an option.
+
+    hint   its type, with bounds
+    words  its words in the docstring
+    """
+
+    parameter: inspect.Parameter
+    hint: Any
+    words: str
+    verb: Verb
+
+    @property
+    def name(self) -> str:
+        return self.parameter.name
+
+    @property
+    def positional(self) -> bool:
+        """True for an argument; what has a default, and where to write, are options."""
+        return self.parameter.default is self.parameter.empty and self.name != "output"
+
+    @property
+    def spelled(self) -> str:
+        """The parameter as it is typed: --fail-unless, or COLLECTION."""
+        if self.positional:
+            return self.verb.metavars.get(self.name, self.name.upper())
+        return self.verb.spelled.get(self.name, f"--{self.name.replace('_', '-')}")
+
+    def of_typer(self) -> inspect.Parameter:
+        """The parameter as typer reads it."""
+        default = self.parameter.default
+        if self.name == "collection":
+            return options.keyword(self.name, options.CollectionFolder, default)
+        if self.name in options.SHARED and self.name not in self.verb.spelled:
+            return options.keyword(self.name, *options.SHARED[self.name](default))
+        kind, bounds = _typed(self.hint)
+        said: dict[str, Any] = {"help": sentence(self.words), "metavar": self.verb.metavars.get(self.name), **bounds}
+        if default is None or default is self.parameter.empty:
+            said["show_default"] = False
+        if self.positional:
+            several = self.parameter.kind is self.parameter.VAR_POSITIONAL
+            whole: Any = list[kind] if several else kind  # type: ignore[valid-type]
+            argument = typer.Argument(**said | {"metavar": f"{self.spelled}..." if several else self.spelled})
+            return options.keyword(self.name, Annotated[whole, argument], default)
+        if isinstance(default, tuple):
+            default = ",".join(f"{one:g}" for one in default) if kind is str else list(default)
+        if kind is bool and default is True:
+            flags = [f"{self.spelled}/--no-{self.spelled[2:]}"]
+        else:
+            flags = [*([SHORT[self.name]] if self.name in SHORT else []), *self.spelled.split()]
+        optional = kind | None if default is None else kind
+        return options.keyword(self.name, Annotated[optional, typer.Option(*dict.fromkeys(flags), **said)], default)
+
+    def value(self, typed: Any) -> Any:
+        """The function's argument, of what was typed."""
+        with options.usage_of(self.spelled):
+            if self.name in options.READS and self.name not in self.verb.spelled:
+                return options.READS[self.name](typed, self.parameter.default)
+            number = _number_of(self.hint)
+            return options.numbers(typed, number) if isinstance(typed, str) and number else typed
+
+
+def _parts(hint: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The alternatives of a hint, without None, and the bounds that any of them has."""
+    kinds, bounds = [], dict[str, Any]()
+    for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
+        if get_origin(kind) is Annotated:
+            kind, *more = get_args(kind)
+            inner, own = _parts(kind)
+            bounds |= own
+            for one in more:
+                bounds |= {"min": one.ge} if isinstance(one, Ge) else {"max": one.le} if isinstance(one, Le) else {}
+            kinds += inner
+        elif kind is not type(None):
+            kinds.append(kind)
+    return kinds, bounds
+
+
+def _typed(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """The type that is typed for a hint, and its bounds: text for what is read from text, a list for a sequence."""
+    kinds, bounds = _parts(hint)
+    if _number_of(hint) is not None:
+        return str, bounds
+    if Path in kinds:
+        return Path, bounds
+    first = kinds[0]
+    if first in (bool, int, float, str) or get_origin(first) is Literal:
+        return first, bounds
+    if _is_sequence(first):
+        return list[_typed(get_args(first)[0])[0]], bounds  # type: ignore[misc]
+    return str, bounds
+
+
+def _is_sequence(kind: Any) -> bool:
+    origin = get_origin(kind)
+    return isinstance(origin, type) and issubclass(origin, Sequence)
+
+
+def _number_of(hint: Any) -> Any:
+    """The kind of number in a hint that is a sequence of numbers, which is typed as 0,0.1; None for any other."""
+    found = [get_args(kind)[0] for kind in _parts(hint)[0] if _is_sequence(kind)]
+    return found[0] if found and found[0] in (int, float) else None
+
+
+def _found(place: str) -> Callable[..., Any]:
+    module, name = place.split(":")
+    function: Callable[..., Any] = getattr(import_module(f"audiosim.{module}"), name)
+    return function
+
+
+def _called(function: Callable[..., Any], own: Mapping[str, _Parameter], given: dict[str, Any]) -> Any:
+    """Call a function; an argument that it refuses is wrong usage."""
+    several = [name for name, one in own.items() if one.parameter.kind is one.parameter.VAR_POSITIONAL]
+    try:
+        return function(*(given.pop(several[0]) if several else ()), **given)
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error), param_hint=own[error.argument].spelled) from error
+
+
+class _OnScreen(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(f"note: {record.getMessage()}\n")
+
+
+@contextmanager
+def notes_shown() -> Iterator[None]:
+    """Print on stderr what verbs say on the logger `audiosim.notes`."""
+    logger, handler = logging.getLogger("audiosim.notes"), _OnScreen()
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before
