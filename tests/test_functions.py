@@ -313,7 +313,8 @@ def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its
     # models.
     programs = {"demo", "serve", "import", "adjudicate", "token", "backup", "verify", "restore", "migrate"}
     called = {
-        "next": "next_pairs", "questions": "kinds_of_question", "report": "write_report", "study sample": "sample_study",
+        "next": "next_pairs", "questions": "kinds_of_question", "report": "write_report",
+        "study sample": "sample_study",
         "study answers": "study_answers",
         "map": "sound_map",
     }  # fmt: skip
