@@ -42,8 +42,9 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 
 
 def sentence(words: str) -> str:
-    """Words as a sentence: with a capital and a full stop."""
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith(('.', '?', '!')) else '.'}"
+    """Words as a sentence: with a full stop, and a capital, unless they begin with a value that is explained."""
+    first = words[:1] if re.match(r"\S+:", words) else words[:1].upper()
+    return f"{first}{words[1:]}{'' if words.endswith(('.', '?', '!')) else '.'}"
 
 
 def repeated(names: Iterable[Name]) -> Name | None:

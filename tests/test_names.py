@@ -180,6 +180,7 @@ IN_PYTHON = {
     "train": {"plan", "say", "progress"},  # the plan holds the options of the fit
     "predict": {"covariance"},  # a matrix has no place in rows
     "worth": {"progress"},
+    "check": {"folder"},  # that of the collection
     "join": {"path"},  # the argument RUN
     "write_report": {"log"},
 }

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
 from audiosim.campaign.reader import log_in
 from audiosim.campaign.state import Ledger
@@ -167,19 +168,26 @@ def history(
     *sources: object,
     model: str | None = None,
     measure: str | Measure | None = None,
-    looks: int = LOOKS,
+    looks: Annotated[int, Ge(1)] = LOOKS,
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     judgments: object = None,
 ) -> RankingHistory:
-    """Show the ranking and its confidence at several times: in a campaign, or in releases side by side.
+    """Show how the ranking and its confidence changed: during a campaign, or from release to release.
 
-    sources    collections or their folders, with judgments in the order in which they were made; or saved
-               results: JSON of `audiosim estimate`, a bundle of `audiosim report`, or its record.json
+    A collection is ranked after its first judgments, after some more, and so on, in the order of judging. `--judgments
+    sqlite:///campaign.db` shows the campaign in that database, with dates. Saved results are shown side by side, in the
+    order given. Swapped is the number of pairs of systems that changed places since the last look.
+
+    sources    collections, or saved results: JSON of `estimate --format json`, or bundles of `report`
     model      as for `estimate`, for collections
-    measure    measure for collections; None: that of the first saved result, or CG@5
+    measure    measure for collections. Default: that of the saved results, else CG@5
     looks      number of looks at each collection, evenly spaced from before the first judgment to after the last
     judgments  as for `estimate`, or the URL of the database of the collections' campaigns
+
+    Examples: `audiosim history my-demo --judgments sqlite:///my-demo/campaign.db --looks 5`
+
+    Releases: `audiosim history release-1.json release-2.json --plot releases.png`
     """
     if not sources:
         raise InputError("expected at least one collection or saved result")

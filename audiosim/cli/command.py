@@ -5,10 +5,11 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
+from io import BytesIO, StringIO
 from pathlib import Path
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
@@ -16,11 +17,14 @@ from annotated_types import Ge, Le
 
 from audiosim.cli import options
 from audiosim.cli.verbs import Verb
-from audiosim.errors import ArgumentError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.results.progress import progress
-from audiosim.text import field_list, sentence
+from audiosim.results.value import need
+from audiosim.tables.text import check_output_file, write_texts
+from audiosim.text import field_list, printable, sentence
 
 SHORT = {"output": "-o", "jobs": "-j", "count": "-n"}
+PLOTTED = {".png", ".svg", ".pdf"}
 READ = options.CollectionOptions.__dataclass_fields__
 
 
@@ -30,13 +34,14 @@ def command_of(verb: Verb) -> Callable[..., None]:
     if verb.function.startswith("cli.") and not verb.view:
         return function
     text, words = field_list(function.__doc__ or "")
-    hints = get_type_hints(function, include_extras=True)
+    hints = _hints(function)
     own = {
         one.name: _Parameter(one, hints[one.name], words.get(one.name, ""), verb)
         for one in inspect.signature(function).parameters.values()
-        if one.name not in {*verb.hidden, "progress", "folder_read", "log"}
+        if one.name not in {*verb.hidden, "progress", "log"}
     }
-    reads = "collection" in own
+    reads = "collection" in own and verb.reads != "not"
+    supplied = reads and own.pop("folder", None) is not None
     for name in ("judgments", "scale") if reads else ():
         own.pop(name, None)
     if "measure" in own and "measures" in own:
@@ -46,25 +51,35 @@ def command_of(verb: Verb) -> Callable[..., None]:
         form = typed.pop("form", options.Format.table)
         if typed.get("scheduler") is not None:
             options.check_scheduler(typed["scheduler"], typed.get("jobs"))
-        given = {name: one.value(typed[name]) for name, one in own.items() if name != "collection"}
+        given = {name: one.value(typed[name]) for name, one in own.items() if not (reads and name == "collection")}
         taken = inspect.signature(function).parameters
         if reads:
             asked = [*given.get("measures", ()), *([given["measure"]] if "measure" in given else [])]
             reading = options.CollectionOptions(**{name: typed[name] for name in READ})
-            given["collection"] = reading.load(typed["collection"], typed["aspect"], asked)
+            if verb.reads == "said":
+                given["collection"] = reading.load(typed["collection"], typed["aspect"], asked)
+            else:
+                given["collection"] = replace(reading, partial=True).read(typed["collection"], typed["aspect"])
             given |= {"log": reading.log} if "log" in taken else {}
-            given |= {"folder_read": typed["collection"]} if "folder_read" in taken else {}
+            given |= {"folder": typed["collection"]} if supplied else {}
         with ExitStack() as stack:
             stack.enter_context(notes_shown())
             if "progress" in taken:
                 given["progress"] = stack.enter_context(progress(verb.bar))
+            plot = typed.get("plot")
+            if plot is not None:
+                check_plot(plot)
             found = _called(function, own, given)
+            if plot is not None:
+                save_plot(found, plot)
         _print(verb, form, found)
 
     called.__doc__ = text
     parameters = [one.of_typer() for one in own.values()]
     if reads:
         parameters += options.of_collection()
+    if verb.plots:
+        parameters.append(options.keyword("plot", options.PlotFile, None))
     if verb.view:
         parameters.append(options.keyword("form", options.As, options.Format.table))
     called.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
@@ -72,10 +87,35 @@ def command_of(verb: Verb) -> Callable[..., None]:
     return called
 
 
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Types of a function's parameters; that of its result may be known to type checkers alone."""
+    plain = inspect.unwrap(function)
+    own = SimpleNamespace(__annotations__={n: t for n, t in plain.__annotations__.items() if n != "return"})
+    return get_type_hints(own, plain.__globals__, include_extras=True)
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a file in which no plot can be drawn, before the work."""
+    need("plots", "--plot")
+    if path.suffix not in PLOTTED:
+        raise InputError(f"{path}: expected a name that ends in .png, .svg or .pdf")
+    check_output_file(path)
+
+
+def save_plot(found: Any, path: Path) -> None:
+    """Draw a result in a file, of the kind that its name says."""
+    drawn = StringIO() if path.suffix == ".svg" else BytesIO()
+    found.plot().save(drawn, format=path.suffix[1:], scale_factor=2)
+    content = drawn.getvalue()
+    write_texts({path: content.encode() if isinstance(content, str) else content})
+
+
 def _print(verb: Verb, form: options.Format, found: Any) -> None:
     if verb.view:
         view = _found(verb.view)
         options.print_result(form, found.to_dict(), found.rows(), lambda: view(found))
+    for failure in getattr(found, "failed", ()):
+        sys.stderr.write(f"audiosim: {printable(failure.path)}: {failure.error}\n")
     if verb.failed and (why := getattr(found, verb.failed)):
         if isinstance(why, str):
             sys.stderr.write(f"audiosim: {why}\n")
@@ -119,12 +159,16 @@ class _Parameter:
         if self.name in options.SHARED and self.name not in self.verb.spelled:
             return options.keyword(self.name, *options.SHARED[self.name](default))
         kind, bounds = _typed(self.hint)
-        said: dict[str, Any] = {"help": sentence(self.words), "metavar": self.verb.metavars.get(self.name), **bounds}
+        file = "FILE" if kind in (Path, list[Path]) else None
+        said: dict[str, Any] = {
+            "help": sentence(self.words),
+            "metavar": self.verb.metavars.get(self.name, file),
+        } | bounds
         if default is None or default is self.parameter.empty:
             said["show_default"] = False
         if self.positional:
-            several = self.parameter.kind is self.parameter.VAR_POSITIONAL
-            whole: Any = list[kind] if several else kind  # type: ignore[valid-type]
+            several = self.parameter.kind is self.parameter.VAR_POSITIONAL or get_origin(kind) is list
+            whole: Any = kind if get_origin(kind) is list or not several else list[kind]  # type: ignore[valid-type]
             argument = typer.Argument(**said | {"metavar": f"{self.spelled}..." if several else self.spelled})
             return options.keyword(self.name, Annotated[whole, argument], default)
         if isinstance(default, tuple):
@@ -132,7 +176,10 @@ class _Parameter:
         if kind is bool and default is True:
             flags = [f"{self.spelled}/--no-{self.spelled[2:]}"]
         else:
-            flags = [*([SHORT[self.name]] if self.name in SHORT else []), *self.spelled.split()]
+            flags = [
+                *([SHORT[self.name]] if self.name in SHORT and self.name not in self.verb.spelled else []),
+                *self.spelled.split(),
+            ]
         optional = kind | None if default is None else kind
         return options.keyword(self.name, Annotated[optional, typer.Option(*dict.fromkeys(flags), **said)], default)
 
@@ -166,9 +213,9 @@ def _typed(hint: Any) -> tuple[Any, dict[str, Any]]:
     kinds, bounds = _parts(hint)
     if _number_of(hint) is not None:
         return str, bounds
-    if Path in kinds:
+    if Path in kinds and not any(map(_is_sequence, kinds)):
         return Path, bounds
-    first = kinds[0]
+    first = next(filter(_is_sequence, kinds), kinds[0])
     if first in (bool, int, float, str) or get_origin(first) is Literal:
         return first, bounds
     if _is_sequence(first):

@@ -65,6 +65,9 @@ MeasureName = Annotated[
         "--measure", help="Such as nDCG@5 or RBP(p=0.8)@5, or an installed one; without a cutoff, the collection's."
     ),
 ]
+MeasureOrNone = Annotated[
+    str | None, typer.Option("--measure", help="As for `estimate`. Default: that of the saved results, else CG@5.")
+]
 Measures = Annotated[
     list[str],
     typer.Option(
@@ -123,6 +126,9 @@ Partial = Annotated[
     typer.Option(
         "--partial", help="Accept runs that answer fewer than 90 % of the queries; otherwise they are an error."
     ),
+]
+PlotFile = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Also draw the result: .png, .svg or .pdf.")
 ]
 DistributionName = Annotated[
     DifferenceDistribution,
@@ -356,7 +362,7 @@ def _about(words: list[str] | None, default: About | None) -> About | None:
     return default if not words else About.parse(words, default or OF_THIS_KIND)
 
 
-def _known(measure: str, _: object = None) -> str:
+def _known(measure: str) -> str:
     """A measure by its text, which must be that of a known one."""
     as_measure(measure, 1)
     return measure
@@ -365,7 +371,8 @@ def _known(measure: str, _: object = None) -> str:
 # What every verb shares, by the name of the function's parameter: the option, and the argument made of what is typed.
 SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "model": lambda default: (ModelName, default),
-    "measure": lambda default: (MeasureName, default),
+    "measure": lambda default: (MeasureName if default else MeasureOrNone, default),
+    "judgments": lambda default: (JudgmentsFile, default),
     "measures": lambda default: (Measures, list(default)),
     "ideal": lambda default: (IdealName, default),
     "distribution": lambda default: (DistributionName, default),
@@ -380,7 +387,7 @@ SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
 }
 READS: dict[str, Callable[[Any, Any], Any]] = {
     "about": _about,
-    "measure": _known,
+    "measure": lambda text, _: None if text is None else _known(text),
     "measures": lambda texts, _: [_known(text) for text in texts],
     "jobs": lambda typed, default: default if typed is None else typed,
 }
@@ -415,7 +422,11 @@ def print_result(
     if form is Format.table:
         from audiosim.report.screen import console
 
-        console().print(view())
+        drawn = view()
+        if isinstance(drawn, str):
+            sys.stdout.write(drawn)
+        else:
+            console().print(drawn)
     elif form is Format.json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
     else:

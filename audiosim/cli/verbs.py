@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,9 @@ class Verb:
     metavars  placeholders of arguments and options, by parameter
     hidden    parameters that are no options
     bar       words beside the bar, for a function with a parameter `progress`
+    plots     True for an option that draws the result
+    reads     how the collection is read: "said", with what was read on stderr; "quietly", with all its faults, which
+              the verb reports itself; "not", the verb reads it
     failed    attribute of the result which, when true, makes the exit code 1; a text is printed
     """
 
@@ -24,6 +28,8 @@ class Verb:
     metavars: Mapping[str, str] = field(default_factory=dict)
     hidden: Sequence[str] = ()
     bar: str = "working"
+    plots: bool = False
+    reads: Literal["said", "quietly", "not"] = "said"
     failed: str = ""
 
     def summary(self) -> str:
@@ -34,12 +40,20 @@ class Verb:
         return body.split('"""', 2)[1].split("\n\n")[0].replace("\n    ", " ")
 
 
+OF_SOUND = {"jobs": "-j --jobs", "embeddings": "--with"}
+OF_SOUND_NAMES = {"embeddings": "NAME", "vectors": "FILE", "folder": "FOLDER"}
+
 # Commands grouped by their job: the panels of `audiosim --help`.
 PANELS = {
     "Begin": {
         "demo": Verb("cli.service_commands:demo"),
-        "init": Verb("cli.sound:init"),
-        "check": Verb("cli.check_command:check"),
+        "init": Verb(
+            "report.sounds:init",
+            "report.rank:music_folder_view",
+            spelled=OF_SOUND,
+            metavars=OF_SOUND_NAMES | {"output": "COLLECTION"},
+        ),
+        "check": Verb("evaluation.check:check", "report.rank:check_view", reads="quietly", failed="problems"),
     },
     "Rank systems": {
         "estimate": Verb("ranking.separation:verdicts", "report.rank:verdicts_view"),
@@ -48,7 +62,9 @@ PANELS = {
         "next": Verb("ranking.verbs:next_pairs", "report.rank:table_view"),
         "questions": Verb("campaign.questions:kinds_of_question", "report.rank:table_view"),
         "plan": Verb("simulation.plan:plan", "report.rank:effort_view"),
-        "history": Verb("cli.history_command:history"),
+        "history": Verb(
+            "campaign.history:history", "report.rank:history_view", metavars={"sources": "SOURCE"}, plots=True
+        ),
     },
     "Judge together": {
         "serve": Verb("cli.service_commands:serve"),
@@ -71,9 +87,29 @@ PANELS = {
         "worth": Verb("cli.worth_of_evidence:worth"),
     },
     "Sound": {
-        "extract": Verb("cli.sound:extract"),
-        "neighbours": Verb("cli.sound:neighbours"),
-        "map": Verb("cli.sound:map_sounds"),
+        "extract": Verb(
+            "report.sounds:extract_index",
+            "report.rank:extraction_view",
+            spelled=OF_SOUND,
+            metavars=OF_SOUND_NAMES | {"sounds": "SOUND", "output": "INDEX"},
+            failed="nothing",
+        ),
+        "neighbours": Verb(
+            "sound.neighbours:neighbours",
+            "report.rank:neighbours_view",
+            spelled={"count": "-k", "scheduler": "--scheduler"},
+            metavars={
+                "indexes": "INDEX",
+                "like": "SOUND",
+                "queries": "FILE",
+                "not_same_artist": "FILE",
+                "output": "FILE",
+                "by": "NAMES",
+                "judged": "COLLECTION",
+                "scheduler": "ADDRESS",
+            },
+        ),
+        "map": Verb("report.sounds:sound_map", "report.rank:map_view", metavars={"descriptions": "NAME"}, reads="not"),
     },
     "Databases of campaigns": {
         "backup": Verb("cli.database_commands:backup"),

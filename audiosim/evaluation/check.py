@@ -111,11 +111,19 @@ class CollectionCheck(Result):
 
 
 def check(collection: str | Path | Collection, *, folder: str | Path | None = None) -> CollectionCheck:
-    """Check a collection: how its files were read, and what looks like a mistake.
+    """Show how a collection was read, and what looks like a mistake.
+
+    Per system: queries answered, median number of results, share of the results that no other system has, share judged.
+    Results and documents count down to the cutoff. The exit code is 1 if something looks wrong, so that a script can
+    stop.
 
     collection  `Collection` or its folder; a run that answers too few queries is reported as a problem, not raised as
                 an error
     folder      folder of a loaded collection; None: its sound files are not checked
+
+    Examples: `audiosim check my-demo`
+
+    `audiosim check my-demo --judgments my-demo/truth.qrels --format json`
     """
     if not isinstance(collection, Collection | str | Path):
         raise InputError("check takes a folder or a Collection, such as Collection.from_frames(runs, judgments)")

@@ -20,8 +20,14 @@ from audiosim.results.value import Result
 from audiosim.text import counted
 
 if TYPE_CHECKING:
+    from audiosim.campaign.history import RankingHistory
+    from audiosim.report.sounds import Extraction
     from audiosim.simulation.demo import DemoResult
     from audiosim.simulation.plan import Effort
+    from audiosim.sound.folder import MusicFolder
+    from audiosim.sound.generated import GeneratedFolder
+    from audiosim.sound.map import SoundMap
+    from audiosim.sound.neighbours import NearestRecordings
 
 
 # Terminal view of the check of a collection.
@@ -70,11 +76,9 @@ def _sound(facts: DocumentFacts) -> str:
 MOST_COLUMNS = 8  # most looks with ranks shown side by side
 
 
-def history_view(value: Mapping[str, Any]) -> RenderableType:
-    """The looks, one per line, and the rank and score of each system at up to MOST_COLUMNS of them.
-
-    value  result of `RankingHistory.to_dict`
-    """
+def history_view(found: "RankingHistory") -> RenderableType:
+    """The looks, one per line, and the rank and score of each system at up to MOST_COLUMNS of them."""
+    value = found.to_dict()
     looks = value["looks"]
     several, dated = len({look["source"] for look in looks}) > 1, any(look["time"] for look in looks)
     heads = (("Source", "left"),) if several else ()
@@ -321,8 +325,22 @@ def _cell(_: str, value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
+def neighbours_view(found: "NearestRecordings") -> RenderableType:
+    """The run, in TREC's form, or the neighbours of each sound given as an example; nothing if it was written."""
+    if found.by_example and found.written is None:
+        return rows_view(found.rows())
+    return "".join(f"{line}\n" for line in found.lines()) if found.written is None else ""
+
+
+def map_view(found: "SoundMap") -> RenderableType:
+    """Number of the recordings on a map, and its page."""
+    where = "on the map; -o FILE.html draws it" if found.page is None else f"in {found.page}"
+    return f"{len(found.rows()):,} recordings {where}\n"
+
+
+def extraction_view(found: "Extraction") -> RenderableType:
     """Outcome of an extraction."""
+    result, index = found.to_dict(), found.folder
     failed = f", {len(result['failed'])} failed" if result["failed"] else ""
     return Text(
         f"{counted(result['done'], 'recording')} in {index}{_remarkable(result)}{failed}; {result['seconds']:.1f} s"
@@ -344,8 +362,11 @@ def _without_tags(unknown: Mapping[str, int], files: int) -> str:
     return f"{', '.join(f'{unknown[column]:,} of {files:,} files have no {column} tag' for column in columns)}."
 
 
-def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
+def music_folder_view(found: "MusicFolder | GeneratedFolder") -> RenderableType:
     """Result of making a collection from a folder: its contents, missing metadata, and likely duplicates."""
+    result = found.to_dict()
+    if "prompts" in result:
+        return f"{found!r}\n"
     whence = "kept, as in queries.tsv; delete it to draw others" if result["queries_kept"] else "drawn, in queries.tsv"
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "

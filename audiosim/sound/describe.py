@@ -51,6 +51,10 @@ class Failure(NamedTuple):
     path: str
     error: str
 
+    def row(self) -> dict[str, str]:
+        """The failure as plain values: a path with escapes for bytes that are not text."""
+        return {"path": self.path.encode("utf-8", "backslashreplace").decode(), "error": self.error}
+
 
 class Embedded(NamedTuple):
     """A recording and its vector, in single precision."""

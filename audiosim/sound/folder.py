@@ -151,7 +151,7 @@ class MusicFolder(Result):
         return {
             "collection": str(self.collection),
             "documents": len(self.documents),
-            "failed": [failure._asdict() for failure in self.failed],
+            "failed": [failure.row() for failure in self.failed],
             **self.counts,
             "unknown": self.unknown,
             "near_duplicates": [twins._asdict() for twins in self.twins],

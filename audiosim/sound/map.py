@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -36,6 +37,7 @@ class SoundMap(Result):
     by           method that found the coordinates
     groups       (n,) group of each, such as its genre; None where unknown
     queries      recording of each query
+    page         file of its page; None if none was written
     """
 
     index: ClassVar = ("document",)
@@ -45,6 +47,7 @@ class SoundMap(Result):
     by: MapBy
     groups: tuple[str | None, ...]
     queries: Mapping[str, str]
+    page: Path | None = None
 
     def __repr__(self) -> str:
         return f"a map of {len(self.names):,} recordings by {self.by}"
@@ -56,6 +59,10 @@ class SoundMap(Result):
             {"document": name, "x": float(x), "y": float(y), "group": group, "query": name in asked}
             for name, (x, y), group in zip(self.names, self.coordinates, self.groups, strict=True)
         ]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The same as plain values, ready for JSON."""
+        return self.rows()
 
     def plot(self) -> "LayerChart":
         """The map: a colour for each of the largest groups, rings around queries."""

@@ -5,15 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.kinds import read_documents, read_queries
 from audiosim.collection.values import Pair, Run
 from audiosim.collection.written import run_lines, write_run
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result
 from audiosim.sound.describe import Failure, frames_of_index
@@ -126,11 +127,15 @@ class NearestRecordings(Result):
     system  name of their run
     found   neighbours by query
     failed  query sounds that could not be described
+    by_example  True if the queries are sounds outside the index
+    written     file of the run; None if none was written
     """
 
     system: str
     found: Mapping[str, tuple[Neighbour, ...]]
     failed: tuple[Failure, ...] = ()
+    by_example: bool = False
+    written: Path | None = None
 
     def __repr__(self) -> str:
         return f"{len(self.found):,} queries with the recordings nearest to each, as the run of {self.system}"
@@ -148,6 +153,10 @@ class NearestRecordings(Result):
             for query, near in self.found.items()
             for rank, other in enumerate(near, start=1)
         ]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The same as plain values, ready for JSON."""
+        return self.rows()
 
     def lines(self) -> list[str]:
         """The lines of a TREC run."""
@@ -177,7 +186,7 @@ class NearestRecordings(Result):
 
 def neighbours(
     indexes: Paths,
-    count: int = 5,
+    count: Annotated[int, Ge(1)] = 5,
     system: str = "nearest",
     like: Paths | None = None,
     queries: str | Path | None = None,
@@ -190,26 +199,37 @@ def neighbours(
     mutual_proximity: bool = True,
     scheduler: str | None = None,
 ) -> NearestRecordings:
-    """Find the recordings that sound most like each query: a baseline system.
+    """Find the recordings that sound most like each query, and write them as a TREC run: a baseline system.
 
-    indexes           a folder that `extract` wrote, or several that are shards of one index
+    Silent recordings are left out. json and csv give the divergence, in nats, and the mutual proximity; table
+    gives the run, or with --like the neighbours of each sound.
+
+    indexes           folder of an index; several are shards of one index, with no recording in two of them
     count             number of neighbours per query
-    system            name of the run
-    like              query sounds, which need not be in the index: files, folders, URLs
-    queries           a queries.tsv; None: every recording is a query
-    not_same_artist   a documents.tsv: recordings by the query's artist are left out
-    output            file for the TREC run; None: not written
-    by                descriptions to use: "gaussians" or "levelled", and names of vectors; a mapping of these to
-                      weights, or a list for equal weights; None: Gaussians and all vectors
-    judged            a collection, or its folder: the weights are learned from its judgments
-    divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
-    mutual_proximity  True to rank by mutual proximity, which reduces hubs; False: by the divergence itself
-    scheduler         address of a Dask cluster that searches the shards
+    system            name of the system in the run
+    like              query by example: a sound file, a folder or a URL that need not be in the index; may be repeated
+    queries           a queries.tsv. Default: every recording is a query
+    not_same_artist   a documents.tsv: exclude recordings by the query's artist
+    output            file for the TREC run. Default: the screen
+    by                descriptions to use, joined by commas: gaussians, or levelled, which ignores loudness, and names
+                      of vectors beside the index. Ranks by the mean of their mutual proximities, weighted as in
+                      gaussians=3,clap=1. Default: gaussians and all vectors
+    judged            collection from whose judgments the weights of the descriptions are learned
+    divergence        kl: symmetrised Kullback-Leibler; js: Jensen-Shannon of Gaussians
+    mutual_proximity  rank by mutual proximity, which reduces hubs, or by the divergence itself
+    scheduler         search shards in parallel on a Dask cluster, such as tcp://10.0.0.1:8786, whose machines find them
+                      under the same paths
 
-    Silent recordings are left out.
+    Example: `audiosim neighbours my-demo/sounds.index --not-same-artist my-demo/documents.tsv -o nearest.trec`
+
+    Like a sound of your own: `audiosim neighbours my-demo/sounds.index --like my-demo/sounds/d001.ogg`
+
+    Ignoring loudness: `audiosim neighbours my-demo/sounds.index --by levelled`
+
+    In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
     if like and (queries or not_same_artist):
-        raise InputError("queries and not_same_artist are about recordings of the index, not about `like`")
+        raise ArgumentError("like", "queries and not_same_artist are about recordings of the index, not other sounds")
 
     shards, weights = _several(indexes), _weights(by)
     sounds = _described_like(shards[0], _several(like)) if like else None
@@ -231,10 +251,11 @@ def neighbours(
     asked = None if own is None else own.values()
     found = neighbours_by(searched, descriptions, asked, count, artists, weighed, proximity=mutual_proximity)
     near = found if own is None else {name: found[of] for name, of in own.items()}
-    result = NearestRecordings(system, near, () if sounds is None else sounds.failed)
-    if output is not None:
-        result.save(output)
-    return result
+    result = NearestRecordings(system, near, () if sounds is None else sounds.failed, by_example=like is not None)
+    if output is None:
+        return result
+    result.save(output)
+    return replace(result, written=Path(output))
 
 
 def _learned(shards: tuple[RecordingTable, ...], names: Sequence[str], judged: object) -> Array:
@@ -247,10 +268,21 @@ def _weights(by: By | None) -> dict[str, float] | None:
     """Weight of each description; None: equal weights of all available ones."""
     if by is None:
         return None
-    found = dict(by) if isinstance(by, Mapping) else dict.fromkeys([by] if isinstance(by, str) else by, 1.0)
+    found = dict(by) if isinstance(by, Mapping) else _read_weights(",".join([by] if isinstance(by, str) else by))
     wrong = next((name for name, weight in found.items() if not 0 < weight < float("inf")), None)
     if wrong is not None:
         raise InputError(f"the weight of {wrong} must be above 0, got {found[wrong]:g}")
+    return found
+
+
+def _read_weights(text: str) -> dict[str, float]:
+    """Descriptions with their weights, as in gaussians=3,clap=1; 1 if no weight is given."""
+    found = {}
+    for name, _, weight in (part.partition("=") for part in text.split(",")):
+        try:
+            found[name.strip()] = float(weight or 1)
+        except ValueError:
+            raise ArgumentError("by", f"expected a number as the weight of {name.strip()}, got {weight}") from None
     return found
 
 

@@ -44,7 +44,11 @@ from audiosim.errors import InputError
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.collections.campaigns import FILE as CAMPAIGN
 from audiosim.service.collections.campaigns import CampaignFile
-from audiosim.service.collections.generated import (
+from audiosim.service.collections.sounds import LIMITS, RATE_HZ
+from audiosim.service.process.time_limit import reading_s, within
+from audiosim.sound import decode
+from audiosim.sound.channel import SUFFIXES
+from audiosim.sound.generated import (
     SOUNDS,
     SUFFIX,
     TABLE,
@@ -57,10 +61,6 @@ from audiosim.service.collections.generated import (
     write_generated,
     write_paths,
 )
-from audiosim.service.collections.sounds import LIMITS, RATE_HZ
-from audiosim.service.process.time_limit import reading_s, within
-from audiosim.sound import decode
-from audiosim.sound.channel import SUFFIXES
 from audiosim.tables.text import write_texts
 from audiosim.text import counted
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from audiosim.service.collections.generated import collect_generated
+from audiosim.sound.generated import collect_generated
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

@@ -197,8 +197,9 @@ NAMES = {
     "selection_rule": "even",
     "stopping_rule": "winner=0.6",
 }
-# They read answers of people, several judgments of a pair, or take only weighted sums of grades.
-OTHERWISE = {"sample_study", "satisfaction", "assessor_reliability", "honesty"}
+# They read answers of people or several judgments of a pair, or take only weighted sums of grades or models of
+# comparisons.
+OTHERWISE = {"sample_study", "satisfaction", "assessor_reliability", "honesty", "kinds_of_question"}
 CALLED = [
     name
     for name in audiosim.__all__

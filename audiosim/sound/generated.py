@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import ClassVar
 
 from audiosim.collection.collection import PROMPT, Collection, prompt_cell, prompt_text
 from audiosim.collection.kinds import read_documents
@@ -22,6 +23,7 @@ from audiosim.collection.layouts import find_file, is_file
 from audiosim.collection.values import Document, Run
 from audiosim.collection.written import document_lines, query_lines, run_lines
 from audiosim.errors import FormatError, InputError
+from audiosim.results.value import Result, Row
 from audiosim.sound.channel import SUFFIXES
 from audiosim.tables.reading import read
 from audiosim.tables.schema import Schema, check_identifier
@@ -194,7 +196,31 @@ def write_generated(
     )
 
 
-def collect_generated(folder: str | Path, target: str | Path) -> Collection:
+@dataclass(frozen=True, eq=False)
+class GeneratedFolder(Result):
+    """A collection made from folders of recordings.
+
+    made  folder of the collection
+    """
+
+    index: ClassVar = ("system",)
+
+    made: Path
+    collection: Collection
+
+    def rows(self) -> list[Row]:
+        """One row per system, with its number of recordings."""
+        return [{"system": run.system, "recordings": len(run.rankings)} for run in self.collection.runs]
+
+    def to_dict(self) -> Row:
+        """The systems and the number of prompts, ready for JSON."""
+        return {"systems": self.rows(), "prompts": len(self.collection.query_documents)}
+
+    def __repr__(self) -> str:
+        return f"{len(self.collection.runs)} systems, {len(self.collection.query_documents)} prompts in {self.made}"
+
+
+def collect_generated(folder: str | Path, target: str | Path) -> GeneratedFolder:
     """Make a collection from a folder with one folder per system and one for the prompts; on an error, make nothing.
 
     target  folder of the collection, which must not exist; recordings are linked or copied to it
@@ -224,7 +250,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
             made.rename(target)
     except OSError as error:
         raise InputError(f"{target}: cannot be made: {error.strerror}") from None
-    return Collection.load(target)
+    return GeneratedFolder(target, Collection.load(target))
 
 
 def _is_text(name: str) -> bool:
