@@ -19,7 +19,8 @@ from audiosim.campaign.log import Log
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.rules import check_open, lease_of
 from audiosim.campaign.state import Ledger
-from audiosim.collection.collection import PROMPT, Collection, prompt_cell
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import PROMPT, prompt_cell
 from audiosim.collection.pool import Pool
 from audiosim.collection.task import AssessorTask, TaskTable, checked_table, task_lines
 from audiosim.collection.values import Document, Pair, queries_of

@@ -136,14 +136,14 @@ def import_judgments(
 
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """
-    from audiosim.collection.kinds import has_comparisons, nameless
+    from audiosim.collection.kinds import kind_of, nameless
     from audiosim.results.progress import progress
     from audiosim.service.client import Client
     from audiosim.service.transport import collection_address
 
     root, collection = collection_address(service)
     text = nameless(judgments.name, whole_text(judgments).encode())
-    kind = "comparisons" if has_comparisons(text) else "judgments"
+    kind = "comparisons" if kind_of(text) == "comparisons" else "judgments"
     with Client(root) as client, progress(kind) as show:
         send = client.import_comparisons if kind == "comparisons" else client.import_judgments
         done = send(collection, text, progress=lambda now: show(now.written, now.lines or 0))

@@ -1,6 +1,5 @@
 """A collection: documents, queries, systems, runs and the judgments made so far."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,18 +20,20 @@ from audiosim.collection.facts import (
 )
 from audiosim.collection.folder import write_collection
 from audiosim.collection.kinds import (
+    Asked,
     JudgeSettings,
     MachineJudge,
     SameArtist,
     SystemFrom,
     artist_of,
     known_artists,
+    prompt_of,
+    read_asked,
     read_comparisons,
     read_documents,
     read_grades,
     read_judges,
     read_judgments,
-    read_queries,
     read_runs,
     read_systems,
     runs_in_memory,
@@ -200,7 +201,8 @@ class Collection(Result):
         files = FolderFiles.find(folder, judgments)
         settings = read_settings(files.settings) if files.settings else Settings()
         documents = read_documents(files.documents) if files.documents else {}
-        query_documents = read_queries(files.queries) if files.queries else {}
+        asked = read_asked(files.queries) if files.queries else Asked()
+        query_documents = asked.documents
         teams = read_systems(files.systems) if files.systems else {}
         exclusions = Exclusions(query_documents, known_artists(documents, settings.not_artists))
         notes = list(files.guesses)
@@ -220,7 +222,7 @@ class Collection(Result):
         arrivals = Arrivals.of(folder) or None
         if not partial:
             check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
-        lines = readings(files, runs, documents, query_documents, teams, judged, comparisons, evidence, judges)
+        lines = readings(files, runs, documents, asked, teams, judged, comparisons, evidence, judges)
         cutoff, guesses = settled_cutoff(runs, settings.cutoff, given, judged)
         found = cls(
             identifier=folder.resolve().name,
@@ -228,7 +230,7 @@ class Collection(Result):
             scale=scale,
             cutoff=cutoff,
             runs=runs,
-            documents=documents,
+            documents=asked.described(documents, queries_of(runs)),
             query_documents=query_documents,
             teams=teams,
             judgments=judged,
@@ -286,14 +288,15 @@ class Collection(Result):
         scale, judged = (given or FINE, ()) if judgments is None else read_judgments(judgments, given, odd.append)
         check_judgments(found, judged, "judgments")
         depth, guesses = settled_cutoff(found, cutoff, given, judged)
+        asked = Asked() if queries is None else read_asked(queries)
         made = cls(
             identifier=name,
             name=name,
             scale=scale,
             cutoff=depth,
             runs=found,
-            documents={} if documents is None else read_documents(documents),
-            query_documents={} if queries is None else read_queries(queries),
+            documents=asked.described({} if documents is None else read_documents(documents), queries_of(found)),
+            query_documents=asked.documents,
             teams={} if systems is None else read_systems(systems),
             judgments=judged,
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
@@ -424,24 +427,6 @@ def _parted(collection: Collection) -> Collection:
     return replace(collection, aspects=aspects, guesses=(*collection.guesses, note)).by_aspect(MEAN)
 
 
-# Prompts: texts of queries, in the column `prompt` of documents.tsv, beside the query's sound or instead of it.
-#
-# A table has one line per document, so line ends, tabs and backslashes in a prompt are written `\n`, `\t` and `\\`.
-
-
-PROMPT = "prompt"
-LONGEST_PROMPT = 5000
-WRITTEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}
-READ = {written: sign for sign, written in WRITTEN.items()}
-
-
-def prompt_of(documents: Mapping[str, Document], document: str) -> str:
-    """The prompt of a query's document; empty if it has none."""
-    known = documents.get(document)
-    written = "" if known is None else known.more.get(PROMPT, "")
-    return prompt_text(written)
-
-
 def prompts_of(collection: Collection) -> dict[str, str]:
     """The prompt of each query that has one."""
     found = {
@@ -449,23 +434,3 @@ def prompts_of(collection: Collection) -> dict[str, str]:
         for query in queries_of(collection.runs)
     }
     return {query: text for query, text in found.items() if text}
-
-
-def prompt_text(written: str) -> str:
-    """A prompt, from the field of a table."""
-    return re.sub(r"\\[\\nt]", lambda found: READ[found[0]], written)
-
-
-def prompt_cell(text: str) -> str:
-    """A prompt as written in documents.tsv; an InputError if it is empty, too long, or not text."""
-    text = text.replace("\r\n", "\n").strip()
-    if not text:
-        raise InputError("the prompt is empty, expected text")
-    if len(text) > LONGEST_PROMPT:
-        raise InputError(f"the prompt has {len(text):,} characters, expected at most {LONGEST_PROMPT:,}")
-    wrong = next(
-        (sign for sign in text if not sign.isprintable() and ord(sign) < ord(" ") and sign not in "\n\t"), None
-    )
-    if wrong is not None:
-        raise InputError(f"the prompt has the character {wrong!r}, which is not text")
-    return re.sub(r"[\\\n\t]", lambda found: WRITTEN[found[0]], text)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from audiosim.collection.evidence import Evidence, Key, spelled
-from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.kinds import Asked, MachineJudge
 from audiosim.collection.layouts import FolderFiles
 from audiosim.collection.mirex import file_identifier
 from audiosim.collection.values import (
@@ -170,7 +170,7 @@ def readings(
     files: FolderFiles,
     runs: Sequence[Run],
     documents: Names[str],
-    query_documents: Mapping[str, str],
+    asked: Asked,
     teams: Mapping[str, str],
     judgments: Sequence[Judgment],
     comparisons: Sequence[PairedComparison],
@@ -181,9 +181,9 @@ def readings(
     matching = Matching(runs)
     lines = [matching.runs(files.runs)]
     if files.documents and documents:
-        lines.append(matching.documents(files.documents, documents, query_documents))
-    if files.queries and query_documents:
-        lines.append(matching.queries(files.queries, query_documents))
+        lines.append(matching.documents(files.documents, documents, asked.documents))
+    if files.queries and any(asked):
+        lines.append(matching.queries(files.queries, {**asked.texts, **asked.documents}))
     if files.systems and teams:
         lines.append(matching.systems(files.systems, teams))
     if files.judgments:

@@ -58,7 +58,7 @@ from audiosim.collection.values import (
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Integers
 from audiosim.tables.memory import distinct_keys, is_frame, is_ranx
-from audiosim.tables.reading import read
+from audiosim.tables.reading import named_in, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Say, Table, Words, number_of
 from audiosim.tables.text import BYTE_ORDER_MARK, check_regular, is_xml, read_lines
@@ -86,6 +86,48 @@ SYSTEM = ("system", "run", "run_id", "tag", "name")
 GRADE = ("grade", "relevance", "rel", "label", "score")
 ASSESSOR = ("assessor", "grader", "evaluator", "user")
 
+# Prompts: texts of queries, in the column `prompt` of documents.tsv, beside the query's sound or instead of it.
+#
+# A table has one line per document, so line ends, tabs and backslashes in a prompt are written `\n`, `\t` and `\\`.
+
+
+PROMPT = "prompt"
+LONGEST_PROMPT = 5000
+WRITTEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+READ = {written: sign for sign, written in WRITTEN.items()}
+
+
+def prompt_of(documents: Mapping[str, Document], document: str) -> str:
+    """The prompt of a query's document; empty if it has none."""
+    known = documents.get(document)
+    written = "" if known is None else known.more.get(PROMPT, "")
+    return prompt_text(written)
+
+
+def prompt_text(written: str) -> str:
+    """A prompt, from the field of a table."""
+    return re.sub(r"\\[\\nt]", lambda found: READ[found[0]], written)
+
+
+def prompt_cell(text: str) -> str:
+    """A prompt as written in documents.tsv; an InputError if it is empty, too long, or not text."""
+    text = text.replace("\r\n", "\n").strip()
+    if not text:
+        raise InputError("the prompt is empty, expected text")
+    if len(text) > LONGEST_PROMPT:
+        raise InputError(f"the prompt has {len(text):,} characters, expected at most {LONGEST_PROMPT:,}")
+    wrong = next(
+        (sign for sign in text if not sign.isprintable() and ord(sign) < ord(" ") and sign not in "\n\t"), None
+    )
+    if wrong is not None:
+        raise InputError(f"the prompt has the character {wrong!r}, which is not text")
+    return _cell(text)
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"[\\\n\t]", lambda found: WRITTEN[found[0]], text)
+
+
 # Tables by identifier: documents, the document of each query, the team of each system.
 
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
@@ -95,8 +137,9 @@ DOCUMENTS = Schema(
     ("document",), open=True, kept=True, keys=("document",), memory="a data frame or a dict of document -> columns",
 )  # fmt: skip
 QUERIES = Schema(
-    "queries", "a header with query and document", {"query": QUERY, "document": DOCUMENT}, ("query", "document"),
-    keys=("query",), value="document", memory="a data frame or a dict of query -> document",
+    "queries", "a header with query and document", {"query": QUERY, "document": DOCUMENT, PROMPT: (PROMPT, "text")},
+    ("query",), (("query", PROMPT),), ("metadata",), keys=("query",), value="document",
+    memory="a data frame or a dict of query -> document",
 )  # fmt: skip
 SYSTEMS = Schema(
     "systems", "a header with system and team", {"system": SYSTEM[:1], "team": ("team",)}, ("system", "team"),
@@ -124,9 +167,39 @@ def _document(name: str, columns: Mapping[str, str]) -> Document:
     return Document(name, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known)
 
 
+class Asked(NamedTuple):
+    """The document of each query that has one, and its text, as in BEIR's queries.jsonl and MS MARCO's queries.tsv."""
+
+    documents: Mapping[str, str] = {}
+    texts: Mapping[str, str] = {}
+
+    def described(self, documents: Mapping[str, Document], queries: Iterable[str]) -> Mapping[str, Document]:
+        """Documents of a collection, with the texts of some queries as prompts of theirs, unless they have one."""
+        found = dict(documents)
+        for query in queries if self.texts else ():
+            document = self.documents.get(query, query)
+            known = found.get(document, Document(document))
+            if query in self.texts and PROMPT not in known.more:
+                found[document] = replace(known, more={**known.more, PROMPT: _cell(self.texts[query])})
+        return found if self.texts else documents
+
+
+def read_asked(source: Any) -> Asked:
+    """The queries of a table, with `document`, or `prompt`, their text, or both; empty ones are left out."""
+    table = QUERIES.settled(_read(source, QUERIES))
+    names = table.distinct("query")
+    columns = {name: table.texts(name) for name in ("document", PROMPT) if name in table.columns}
+    if not columns or (table.by_place and not any(" " in text for text in columns[PROMPT])):
+        found = f"{names[0]}, {columns[PROMPT][0]}" if table.by_place else ", ".join(table.columns)
+        header = " in the header" if table.head is not None or table.by_place else ""
+        raise table.error(None, f"expected a column document{header}, or texts of queries, found {found}")
+    filled = [{query: cell for query, cell in zip(names, some, strict=True) if cell} for some in columns.values()]
+    return Asked(**dict(zip(("documents" if name == "document" else "texts" for name in columns), filled, strict=True)))
+
+
 def read_queries(source: Any) -> dict[str, str]:
     """The document of each query of a table; queries without a document are left out."""
-    return _named(source, QUERIES, "query", "document")
+    return dict(read_asked(source).documents)
 
 
 def read_systems(source: Any) -> dict[str, str]:
@@ -190,7 +263,6 @@ COMPARISONS = Schema(
     {name: (name,) for name in COMPARED} | {"query": QUERY}, REQUIRED,
     memory="a data frame of comparisons",
 )  # fmt: skip
-HEAD_BYTES = 4096
 MOST_SECONDS = 1e6  # longest time that an answer may have taken
 
 
@@ -219,12 +291,6 @@ def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
         except InputError as error:
             raise table.error(row, str(error)) from None
     return found
-
-
-def has_comparisons(text: bytes) -> bool:
-    """True if the header of a file's text is that of comparisons."""
-    head = text[:HEAD_BYTES].decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).lstrip()
-    return {"document_a", "document_b"} <= {*re.split(r"[\t,;\"]", re.split(r"[\r\n]", head)[0])}
 
 
 # Grades by judging machines, in the folder `judges/` of a collection, one table per machine.
@@ -986,6 +1052,39 @@ def nameless(name: str, body: bytes) -> bytes:
     if header is None:
         raise InputError(f"{name}: expected a header with query, document and group, or lines of them")
     return f"{header}\n".encode() + body.removeprefix(BYTE_ORDER_MARK.encode())
+
+
+# The kind of a file whose name does not say it.
+
+TableKind = Literal["comparisons", "judgments", "scores", "runs", "queries", "systems", "documents"]
+HEAD_BYTES = 4096
+BEIR_QRELS = frozenset(("query-id", "corpus-id", "score"))
+
+
+def kind_of(head: str | bytes) -> TableKind | None:
+    """The kind of a table by its header, or by its first record of JSON; None if these name no columns.
+
+    A score of a document for a query may be a machine's grade, or that of a run named by its file: these are "scores".
+    """
+    names = named_in(head[:HEAD_BYTES].decode("utf-8", "replace") if isinstance(head, bytes) else head)
+
+    def has(schema: Schema, *columns: str) -> bool:
+        return all(not names.isdisjoint(schema.columns[column]) for column in columns)
+
+    if names.issuperset(REQUIRED[1:3]):
+        return "comparisons"
+    if has(RUNS, "query", "document"):
+        grades = {word for column in JUDGMENTS.numbers for word in JUDGMENTS.columns[column]} - {"score"}
+        if grades & names or names == BEIR_QRELS:
+            return "judgments"
+        if has(RUNS, "score") or has(RUNS, "rank"):
+            return "runs" if has(RUNS, "system") or has(RUNS, "rank") else "scores"
+        return "queries"
+    if has(SYSTEMS, "system", "team"):
+        return "systems"
+    if has(QUERIES, "query", "prompt") and "title" not in names:
+        return "queries"
+    return "documents" if has(DOCUMENTS, "document") else None
 
 
 # Lists of pairs: a query and a document per line, separated by a tab or spaces; a header is optional.

@@ -4,7 +4,6 @@ A bad line raises a FormatError, `path:line: problem, what was expected`; a bad 
 starts with its path.
 """
 
-import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,11 +12,9 @@ from pathlib import Path
 
 from audiosim.collection.arrivals import ARRIVALS
 from audiosim.collection.evidence import EVIDENCE
-from audiosim.collection.kinds import JUDGES, RUNS
-from audiosim.collection.kinds import JUDGMENTS as JUDGMENTS_KIND
+from audiosim.collection.kinds import JUDGES, kind_of
 from audiosim.collection.task import TASK_FILE
 from audiosim.errors import FormatError, InputError
-from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, every_line
 from audiosim.text import nearest_name
 
@@ -92,14 +89,13 @@ def _visible(folder: Path) -> list[Path]:
 
 def _is_run(path: Path) -> bool:
     head = _head(path)
-    columns = _columns(head, RUNS)
-    graded = {"grade", "relevance", "rel", "label"} & columns or columns == {"query-id", "corpus-id", "score"}
-    return bool(columns and not graded) or _has_form(head, 6, lambda row: _is_number(row[3]) and _is_number(row[4]))
+    named = kind_of("".join(head[:1])) in ("runs", "scores")
+    return named or _has_form(head, 6, lambda row: _is_number(row[3]) and _is_number(row[4]))
 
 
 def _is_qrels(path: Path) -> bool:
     head = _head(path)
-    return bool(_columns(head, JUDGMENTS_KIND)) or _has_form(head, 4, lambda row: _is_number(row[3]))
+    return kind_of("".join(head[:1])) == "judgments" or _has_form(head, 4, lambda row: _is_number(row[3]))
 
 
 def _head(path: Path) -> list[str]:
@@ -108,14 +104,6 @@ def _head(path: Path) -> list[str]:
         return [text for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
     except (FormatError, InputError):
         return []
-
-
-def _columns(head: Sequence[str], schema: Schema) -> set[str]:
-    """The names in a header with query, document, and a number of a kind; none without one."""
-    names = {name.strip('" ') for name in re.split(r"[\t,;]", head[0])} if head else set[str]()
-    columns = schema.columns
-    wanted = [columns["query"], columns["document"], [name for one in schema.numbers for name in columns[one]]]
-    return names if all(names.intersection(some) for some in wanted) else set()
 
 
 def _has_form(head: Sequence[str], columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import ClassVar
 
-from audiosim.collection.collection import PROMPT, Collection, prompt_cell, prompt_text
-from audiosim.collection.kinds import read_documents
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import PROMPT, prompt_cell, prompt_text, read_documents
 from audiosim.collection.layouts import find_file, is_file
 from audiosim.collection.values import Document, Run
 from audiosim.collection.written import document_lines, query_lines, run_lines

@@ -3,34 +3,28 @@
 JSON Lines, and a list of objects, have one row per object. Other JSON is a value of nested objects, such as
 {"q1": {"d1": 2, "d2": 0}}, which `audiosim.tables.memory` makes a table as it does with a dict.
 
-XML is read by the names of its parts, at any depth; each may be an element or an attribute:
+XML is read by the names of its parts, in the words of the schema, at any depth; each may be an element or an attribute:
 
     <judgment query="q1" document="d1" assessor="ann" fine="63" broad="SS"/>
     <query id="q1"><candidate id="d1"><broad>VS</broad></candidate></query>
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 from audiosim.errors import FormatError, InputError
+from audiosim.tables.schema import Schema
 from audiosim.tables.table import Table
 from audiosim.tables.text import Lines, parse_json
 from audiosim.text import quoted, shortened
 
-NAMES = {
-    **dict.fromkeys(("query", "topic", "seed", "query_id", "qid"), "query"),
-    **dict.fromkeys(("document", "doc", "candidate", "result", "document_id", "docid", "docno"), "document"),
-    **dict.fromkeys(("grade", "rel", "relevance", "score"), "grade"),
-    **dict.fromkeys(("assessor", "grader", "evaluator", "user"), "assessor"),
-    **{name: name for name in ("fine", "broad", "group", "time")},
-}
 OF_ELEMENT = ("id", "name", "value")  # names of attributes with the value of their element
 EXPECTED = "one object per line, a list of objects, or values by query and document"
 DEEPEST = 100  # open elements
-VALUES = ("grade", "fine", "broad", "group")
 
 
 def read_json(path: Path, lines: Lines) -> Table | Any:
@@ -70,9 +64,9 @@ def _record(path: Path, number: int, text: str) -> dict[str, Any]:
     return record
 
 
-def read_xml(path: Path, lines: Lines) -> Table:
-    """The judgments of an XML file, each with the line on which it ends."""
-    reader = _Reader(path)
+def read_xml(path: Path, schema: Schema, lines: Lines) -> Table:
+    """The rows of an XML file: a document with a number of a kind, and the line on which it ends."""
+    reader = _Reader(path, {word: name for name, words in schema.columns.items() for word in words}, schema.numbers)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
@@ -88,7 +82,8 @@ def read_xml(path: Path, lines: Lines) -> Table:
     except expat.ExpatError as error:
         raise FormatError(path, reader.line, f"not XML: {expat.errors.messages[error.code]}") from None
     if not reader.found:
-        raise InputError(f"{path}: holds no judgment, expected elements with query, document and grade, fine or broad")
+        wanted = f"{', '.join(schema.required)} and {' or '.join(schema.numbers)}"
+        raise InputError(f"{path}: holds no {schema.what}, expected elements with {wanted}")
     return of_records(path, [row for _, row in reader.found], [number for number, _ in reader.found])
 
 
@@ -112,14 +107,18 @@ class _Element:
 
 @dataclass
 class _Reader:
-    """Collects judgments while a parser goes through a file.
+    """Collects rows while a parser goes through a file.
 
-    line   number of the current line
-    open   open elements, outermost first
-    found  the judgments so far
+    names    column of each name that an element or attribute may have
+    numbers  columns of numbers, one of which each row has
+    line     number of the current line
+    open     open elements, outermost first
+    found    the rows so far
     """
 
     path: Path
+    names: Mapping[str, str]
+    numbers: Sequence[str]
     line: int = 1
     open: list[_Element] = field(default_factory=list)
     found: list[tuple[int, dict[str, str]]] = field(default_factory=list)
@@ -134,23 +133,22 @@ class _Reader:
             self.open[-1].inner = True
         known: dict[str, str] = {}
         for key, value in attributes.items():
-            self._note(known, NAMES.get(key.lower()), value)
-        self._note(
-            known, NAMES.get(name.lower()), next((attributes[key] for key in OF_ELEMENT if key in attributes), "")
-        )
+            self._note(known, self.names.get(key.lower()), value)
+        value = next((attributes[key] for key in OF_ELEMENT if key in attributes), "")
+        self._note(known, self.names.get(name.lower()), value)
         self.open.append(_Element(known, len(self.found)))
 
     def text(self, words: str) -> None:
         self.open[-1].words.append(words)
 
     def end(self, name: str) -> None:
-        element, own = self.open.pop(), NAMES.get(name.lower())
+        element, own = self.open.pop(), self.names.get(name.lower())
         known, words = element.known, "".join(element.words).strip()
         if words and element.inner and (known or own is not None or element.before < len(self.found)):
             problem = f"found the text {quoted(words)} beside elements in {shortened(name)}, expected one or the other"
             raise FormatError(self.path, self.line, problem)
         self._note(known, own, words)
-        if "document" in known and any(value in known for value in VALUES):
+        if "document" in known and any(value in known for value in self.numbers):
             self._add(element)
         elif self.open and element.before == len(self.found):
             outer = self.open[-1]  # its value describes the enclosing element

@@ -1,8 +1,11 @@
 """A table from anything: a file of text, JSON, XML or Parquet, or a value of a program."""
 
 import csv
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain
+from json import JSONDecoder
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from audiosim.tables.memory import memory_table
 from audiosim.tables.nested import read_json, read_xml
 from audiosim.tables.schema import Schema, check_header
 from audiosim.tables.table import Table
-from audiosim.tables.text import SEPARATORS, Lines, columns_hint, is_json, is_xml, read_lines
+from audiosim.tables.text import BYTE_ORDER_MARK, SEPARATORS, Lines, columns_hint, is_json, is_xml, read_lines
 from audiosim.text import quoted
 
 
@@ -33,7 +36,7 @@ def read(source: Any, schema: Schema, name: str = "") -> Table:
     first = next(lines)
     lines = chain([first], lines)
     if is_xml(first[1]):
-        return read_xml(source, lines)
+        return read_xml(source, schema, lines)
     if is_json(first[1]):
         found = read_json(source, lines)
         return found if isinstance(found, Table) else memory_table(found, schema, source)
@@ -109,6 +112,21 @@ def split_line(path: Path, number: int, text: str, separator: str | None) -> lis
         return next(csv.reader([text], delimiter=separator, strict=True))
     except csv.Error as error:
         raise FormatError(path, number, f"not CSV: {error}, expected one record per line") from None
+
+
+def named_in(head: str) -> set[str]:
+    """The names in the header of a table, or the keys of the first record of JSON, as a file begins with them."""
+    text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    with suppress(ValueError, RecursionError):
+        record, _ = JSONDecoder().raw_decode(text.lstrip("[ \n\r\t"))
+        return {name.lower() for name in record} if isinstance(record, dict) else set()
+    line = re.split(r"[\r\n]", text)[0]
+    separator = next((sign for sign in SEPARATORS if sign in line), None)
+    try:
+        cells = split_line(Path(), 1, line, separator)
+    except FormatError:
+        return set()
+    return {cell.strip().strip('"').lower() for cell in cells}
 
 
 def _ragged(path: Path, number: int, wanted: int, found: int, head: int | None) -> FormatError:

@@ -8,7 +8,6 @@ in one step: nothing incomplete is ever served or visible under its name.
 """
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -23,11 +22,12 @@ from typing import Any, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from audiosim.collection.collection import Collection, prompt_text
+from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import (
     JUDGES,
-    VALUES,
+    kind_of,
     named_groups,
+    prompt_text,
     read_comparisons,
     read_documents,
     read_judge,
@@ -101,7 +101,6 @@ LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and nested folders
 LONGEST_JOINED = 240  # bytes; file names may have 255, and a judge's file gets a longer one
 HEAD = 4096
 SHOWN = 4  # names listed in a sentence
-GRADES = {*VALUES, "relevance", "rel"}
 JUDGE_NAME = re.compile(r"[\w.-]+")
 
 
@@ -208,24 +207,8 @@ def _kind(parts: list[str], head: bytes) -> Kind:
         return "judgments"
     if len(parts) > 1 and parts[-2] == JUDGES:
         return "judge"
-    return _by_header(head)
-
-
-def _by_header(head: bytes) -> Kind:
-    text = head.decode("utf-8", "replace").lstrip("\ufeff")
-    try:
-        record, _ = json.JSONDecoder().raw_decode(text.lstrip("[ \n\r\t"))  # the first of JSON or JSON Lines
-    except (ValueError, RecursionError):
-        record = None
-    names = record if isinstance(record, dict) else re.split(r"[\t,;]", text.partition("\n")[0])
-    columns = {name.strip().lower() for name in names}
-    if {"document_a", "document_b"} <= columns:
-        return "comparisons"
-    if {"query", "document"} <= columns:
-        return "judgments" if columns & GRADES else "judge" if "score" in columns else "queries"
-    if {"system", "team"} <= columns:
-        return "systems"
-    return "documents" if "document" in columns else "runs"
+    named = kind_of(head) or "runs"
+    return "judge" if named == "scores" else named
 
 
 def check_file(path: Path, kind: Kind) -> str:

@@ -26,7 +26,7 @@ from audiosim.campaign.event import check_aspects, comparison_event, judgment_ev
 from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.state import what_compares
 from audiosim.campaign.tables import DELIVERIES, IMPORTS
-from audiosim.collection.kinds import has_comparisons, judged, numbered_comparisons
+from audiosim.collection.kinds import judged, kind_of, numbered_comparisons
 from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import BusyError, ClosedError, FormatError, InputError, RewoundError, StoreError
 from audiosim.service.collections.served import ServedCollection
@@ -383,13 +383,13 @@ def _write(
 
 def events_of(file: Import, body: bytes, one: ServedCollection) -> list[JudgmentEvent]:
     """The judgments or comparisons of a file as log events; an error, with its line, if any of them is invalid."""
-    if has_comparisons(body):
+    if kind_of(body) == "comparisons":
         one.campaign.comparisons.check_taken()
     with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
         path = Path(folder) / "judgments"
         path.write_bytes(body)
         try:
-            lines, said = _comparisons_in(path) if has_comparisons(body) else _judgments_in(path, one)
+            lines, said = _comparisons_in(path) if kind_of(body) == "comparisons" else _judgments_in(path, one)
         except FormatError as error:
             raise InputError(f"line {error.line}: {error.problem}") from None
         except InputError as error:

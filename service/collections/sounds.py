@@ -13,7 +13,8 @@ from threading import Lock
 
 import numpy as np
 
-from audiosim.collection.collection import Collection, prompt_of
+from audiosim.collection.collection import Collection
+from audiosim.collection.kinds import prompt_of
 from audiosim.collection.layouts import is_file
 from audiosim.collection.values import Pair
 from audiosim.sound.channel import Samples, SoundLimits

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
 
-from audiosim.collection.kinds import REQUIRED, has_comparisons
+from audiosim.collection.kinds import REQUIRED, kind_of
 from audiosim.errors import InputError
 from audiosim.service.access.callers import Caller, CallerDep
 from audiosim.service.collections.imports import FAILED, Delivery, Import, ImportStore
@@ -71,7 +71,7 @@ def import_comparisons(
 ) -> ImportOut:
     """Import a comparisons.tsv: all of it or nothing; the import survives restarts, as for a file of judgments."""
     one.campaign.comparisons.check_taken()
-    if not has_comparisons(body):
+    if kind_of(body) != "comparisons":
         raise InputError(f"line 1: expected a header with {', '.join(REQUIRED)}, separated by tabs")
     return _taken(request, caller, response, one, imports, body, key, "comparisons")
 

@@ -10,8 +10,7 @@ from audiosim.campaign import Campaign, Event, Lease, Record
 from audiosim.campaign.event import QUESTIONNAIRE, RUSHED, STATES, Clock, parse_time, write_time
 from audiosim.campaign.settings import MOST_BESIDE
 from audiosim.campaign.state import ComparisonLease
-from audiosim.collection.collection import prompt_of
-from audiosim.collection.kinds import GRADES, MOST_SECONDS
+from audiosim.collection.kinds import GRADES, MOST_SECONDS, prompt_of
 from audiosim.collection.task import (
     CONSENT,
     CONSENT_TEXT,

@@ -69,7 +69,7 @@ def test_a_query_or_a_system_twice_is_refused(tmp_path):
 def test_columns_that_would_be_lost_are_refused(tmp_path):
     with pytest.raises(FormatError, match=r":1: unknown column name, expected system, team$"):
         read_systems(table(tmp_path, "system\tteam\tname\nS\tT\tx\n"))
-    with pytest.raises(FormatError, match=r":1: unknown column genre, expected query, document$"):
+    with pytest.raises(FormatError, match=r":1: unknown column genre, expected query, document, prompt$"):
         read_queries(table(tmp_path, "query\tdocument\tgenre\nq\td\tx\n"))
 
 

@@ -14,7 +14,9 @@ import pandas as pd
 import pytest
 
 from audiosim.collection.arguments import as_collection
-from audiosim.collection.collection import Collection
+from audiosim.collection.collection import Collection, prompts_of
+from audiosim.collection.kinds import kind_of
+from audiosim.errors import InputError
 
 RUNS = {"s": {"q1": ["a", "b", "c"], "q2": ["b", "a"]}, "t": {"q1": ["c", "a"], "q2": ["a", "b"]}}
 GRADES = {("q1", "a"): 2, ("q1", "b"): 0, ("q1", "c"): 1, ("q2", "a"): 1, ("q2", "b"): 2}
@@ -137,11 +139,70 @@ def assert_same(found):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_folder_of_any_layout_is_the_same_collection(tmp_path, name, packed):
-    for file, text in LAYOUTS[name].items():
-        path = tmp_path / "c" / (f"{file}.gz" if packed else file)
+    assert_same(written(tmp_path / "c", LAYOUTS[name], packed))
+
+
+def written(folder, files, packed=False):
+    for file, text in files.items():
+        path = folder / (f"{file}.gz" if packed else file)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    assert_same(Collection.load(tmp_path / "c"))
+    return Collection.load(folder)
+
+
+SAID = {"q1": 'like "this", but slower', "q2": "a\\n b"}
+ASKED = [{"_id": q, "text": text, "metadata": {}} for q, text in SAID.items()]
+TEXTS_OF_QUERIES = {
+    "BEIR": ("queries.jsonl", "".join(json.dumps(one) + "\n" for one in ASKED)),
+    "MS MARCO": ("queries.tsv", "".join(f"{q}\t{text}\n" for q, text in SAID.items())),
+    "ir_datasets": ("queries.csv", table(("query_id", "text"), SAID.items())),
+    "records": ("queries.json", json.dumps(ASKED, indent=1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", TEXTS_OF_QUERIES)
+def test_texts_of_queries_are_read_wherever_tools_have_them(tmp_path, name, packed):
+    file, text = TEXTS_OF_QUERIES[name]
+    found = written(tmp_path / "c", {**LAYOUTS["ours"], file: text}, packed)
+    assert_same(found)
+    assert prompts_of(found) == SAID
+    found.save(tmp_path / "saved")
+    assert prompts_of(Collection.load(tmp_path / "saved")) == SAID
+
+
+def test_texts_of_queries_in_memory_are_theirs_and_a_mistaken_header_is_no_text(tmp_path):
+    frame = pd.DataFrame(ASKED)
+    assert prompts_of(Collection.from_frames(RUNS, nested(GRADES), queries=frame)) == SAID
+    with pytest.raises(InputError, match=r":1: expected a column document in the header, .*found qurey, song$"):
+        written(tmp_path / "c", {**LAYOUTS["ours"], "queries.tsv": "qurey\tsong\nq1\ta\n"})
+
+
+KINDS = {
+    ("query", "document", "grade"): "judgments",
+    ("qid", "docno", "label"): "judgments",
+    ("query-id", "corpus-id", "score"): "judgments",
+    ("query", "document", "fine", "broad"): "judgments",
+    ("query", "document", "score"): "scores",
+    ("qid", "docno", "rank", "score"): "runs",
+    ("query", "document_a", "document_b", "answer"): "comparisons",
+    ("query", "document"): "queries",
+    ("query_id", "text"): "queries",
+    ("system", "team"): "systems",
+    ("document", "artist"): "documents",
+    ("q1", "d1"): None,
+}
+
+
+@pytest.mark.parametrize("columns", KINDS)
+def test_a_header_says_the_kind_of_a_file_in_every_spelling_of_it(columns):
+    row = ["x"] * len(columns)
+    spelled = [table(columns, [row], sign, quoted) for sign in ",;\t" for quoted in (False, True)]
+    spelled += [f"\ufeff{text}" for text in spelled] + [text.replace("\n", "\r") for text in spelled]
+    record = dict.fromkeys(columns, "x")
+    spelled += [json.dumps(record) + "\n", json.dumps([record], indent=2)]
+    for text in spelled:
+        assert kind_of(text) == kind_of(text.encode()) == KINDS[columns], text
 
 
 FRAME = pd.DataFrame(ROWS, columns=["system", "query", "document", "rank"])
