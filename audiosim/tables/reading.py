@@ -119,7 +119,8 @@ def named_in(head: str) -> set[str]:
     text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     with suppress(ValueError, RecursionError):
         record, _ = JSONDecoder().raw_decode(text.lstrip("[ \n\r\t"))
-        return {name.lower() for name in record} if isinstance(record, dict) else set()
+        if isinstance(record, dict):
+            return {name.lower() for name in record}
     line = re.split(r"[\r\n]", text)[0]
     separator = next((sign for sign in SEPARATORS if sign in line), None)
     try:
