@@ -149,7 +149,10 @@ def test_a_judgment_outside_the_query_of_others_has_none(tmp_path):
     [
         ("<r>\n<judgment\n</r>", r":3: not XML: not well-formed"),
         ("<r>\n", r":1: not XML: no element found"),
-        ("<r><a/></r>", r": holds no judgments, expected elements with query, document and grade or fine or broad or group$"),
+        (
+            "<r><a/></r>",
+            r": holds no judgments, expected elements with query, document and grade or fine or broad or group$",
+        ),
         ('<!DOCTYPE r [<!ENTITY a "aaaa">]>\n<r>&a;</r>', r":1: the file declares an entity, expected plain XML$"),
     ],
 )
