@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import Arrivals
 from audiosim.collection.aspects import MEAN, Aspects
-from audiosim.collection.evidence import Evidence, EvidenceOf, Key, read_evidence
+from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.collection.facts import (
     Reading,
     check_judgments,
@@ -18,8 +19,8 @@ from audiosim.collection.facts import (
     run_facts,
     settled_cutoff,
 )
-from audiosim.collection.folder import write_collection
 from audiosim.collection.kinds import (
+    JUDGES,
     Asked,
     JudgeSettings,
     MachineJudge,
@@ -39,10 +40,10 @@ from audiosim.collection.kinds import (
     runs_in_memory,
     without_same_artist,
 )
-from audiosim.collection.layouts import FolderFiles, open_folder
+from audiosim.collection.layouts import COMPARISONS, FolderFiles, open_folder, prepare_folder
 from audiosim.collection.mirex import Exclusions
-from audiosim.collection.settings import Settings, read_settings
-from audiosim.collection.task import AssessorTask, check_task, read_task
+from audiosim.collection.settings import Settings, read_settings, settings_lines
+from audiosim.collection.task import TASK_FILE, AssessorTask, check_task, read_task
 from audiosim.collection.values import (
     FINE,
     Document,
@@ -60,9 +61,21 @@ from audiosim.collection.values import (
     queries_of,
     retrieved_by,
 )
+from audiosim.collection.written import (
+    comparison_lines,
+    document_lines,
+    fits_qrels,
+    judge_lines,
+    judgments_csv_lines,
+    qrels_lines,
+    query_lines,
+    run_lines,
+    system_lines,
+)
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
+from audiosim.tables.text import write_texts
 from audiosim.text import counted, repeated
 
 if TYPE_CHECKING:
@@ -340,7 +353,38 @@ class Collection(Result):
         Either all files are written or none. The folder's setting for results by a query's own artist is `keep`.
         Sound files are not copied: a relative `path` counts from the new folder.
         """
-        write_collection(self, folder)
+        judged, scale, own = self.judgments, self.scale, self.judges
+        if self.aspects is not None:
+            judged, scale = tuple(chain.from_iterable(self.aspects.judgments.values())), self.aspects.scale
+            own = tuple(judge for judge in own if judge.name not in self.aspects.evidence_names)
+        plain = fits_qrels(judged)
+        judgments = "judgments.qrels" if plain else "judgments.csv"
+        spell_judgments = qrels_lines if plain else judgments_csv_lines
+        settings = Settings(
+            self.name,
+            scale,
+            self.cutoff,
+            self.not_artists,
+            same_artist="keep",
+            task=self.task or None,
+            edition_of=self.edition_of or None,
+            judges={judge.name: replace(judge.settings, file="") for judge in own},
+        )
+        texts = {
+            "documents.tsv": document_lines(self.documents.values()) if self.documents else None,
+            "queries.tsv": query_lines(self.query_documents) if self.query_documents else None,
+            "systems.tsv": system_lines(self.teams) if self.teams else None,
+            "runs.trec": run_lines(self.runs),
+            judgments: spell_judgments(judged) if judged else None,
+            COMPARISONS: comparison_lines(self.comparisons) if self.comparisons else None,
+            "collection.toml": settings_lines(settings),
+            TASK_FILE: self.assessor_task.text.split("\n") if self.assessor_task is not None else None,
+        }
+        files: dict[str, list[str] | bytes] = {name: lines for name, lines in texts.items() if lines is not None}
+        files |= {f"{EVIDENCE}/{piece.name}.npz": packed(piece) for piece in self.evidence}
+        files |= {f"{JUDGES}/{judge.name}.tsv": judge_lines(judge) for judge in own}
+        folder = prepare_folder(folder, set(files))
+        write_texts({folder / name: lines for name, lines in files.items()})
 
     def with_evidence(
         self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: EvidenceOf | None = None

@@ -13,12 +13,10 @@ Text may be compressed, `.csv.gz`. `[evidence]` in collection.toml names further
 columns of numbers, file and column together name it, as in `clicks-count`.
 """
 
-import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -27,10 +25,9 @@ import numpy as np
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array
 from audiosim.tables.arrays import parquet_portions, read_npy, read_npz, read_parquet
-from audiosim.tables.reading import read
+from audiosim.tables.reading import read, text_portions
 from audiosim.tables.schema import Schema
-from audiosim.tables.text import Lines, check_regular, finite, read_lines
-from audiosim.text import repeated
+from audiosim.tables.text import check_regular, read_lines
 
 EvidenceOf = Literal["document", "pair", "system"]
 EVIDENCE = "evidence"
@@ -195,7 +192,7 @@ def read_evidence(
 def read_pieces(path: Path) -> Iterator[Evidence]:
     """The pieces of evidence in a file, named after it."""
     kind = without_gz(path).suffix
-    if kind not in READERS or (path.suffix == ".gz" and kind not in SEPARATOR):
+    if kind not in READERS or (path.suffix == ".gz" and kind not in TEXT):
         raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
     return READERS[kind](path)
 
@@ -278,14 +275,6 @@ def _read_table(path: Path) -> Iterator[Evidence]:
     yield from _pieces(path, about, keys, values, table.lines)
 
 
-def table_record(path: Path, number: int, line: str, separator: str) -> list[str]:
-    """The fields of one line of a table."""
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True))
-    except csv.Error as error:
-        raise FormatError(path, number, f"not a row of a table: {error}, expected one record per line") from None
-
-
 def _keys_of(path: Path, header: Sequence[str]) -> tuple[tuple[str, ...], EvidenceOf]:
     for keys, about in KEYS.items():
         if set(keys) <= set(header):
@@ -355,7 +344,7 @@ def _stacked(path: Path, rows: Sequence[object]) -> Array:
     return np.stack(found) if found else np.empty((0, 1))
 
 
-SEPARATOR = {".csv": ",", ".tsv": "\t"}
+TEXT = (".csv", ".tsv")
 READERS: Mapping[str, Callable[[Path], Iterator[Evidence]]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,
@@ -374,6 +363,7 @@ READERS: Mapping[str, Callable[[Path], Iterator[Evidence]]] = {
 
 
 WORDS = ("query", "document")
+FEATURES = Schema("rows", "a header with features such as fSYS", {name: (name,) for name in WORDS}, (), open=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -394,7 +384,7 @@ class FeatureRows:
 def is_feature_file(path: Path) -> bool:
     """True for a file of features, by its ending."""
     kind = without_gz(path).suffix
-    return (kind in SEPARATOR or path.suffix == ".parquet") and path.is_file()
+    return (kind in TEXT or path.suffix == ".parquet") and path.is_file()
 
 
 def read_feature_rows(path: Path, features: Sequence[str], size: int) -> Iterator[FeatureRows]:
@@ -424,28 +414,6 @@ def _parquet(path: Path, features: Sequence[str], size: int) -> Iterator[_Portio
 
 
 def _table(path: Path, features: Sequence[str], size: int) -> Iterator[_Portion]:
-    separator = SEPARATOR[without_gz(path).suffix]
-    lines = read_lines(path, "a header with features such as fSYS")
-    number, text = next(lines)
-    header = [name.strip() for name in table_record(path, number, text, separator)]
-    if (twice := repeated(header)) is not None:
-        raise FormatError(path, number, f"the header names column {twice} twice, expected it once")
-    places = {name: header.index(name) for name in (*WORDS, *features) if name in header}
-    empty = True
-    while (rows := list(_rows(path, islice(lines, size), separator, len(header)))) or empty:
-        empty = False
-        words = {name: [row[places[name]].strip() or None for _, row in rows] for name in WORDS if name in places}
-        numbers = {name: _numbers(path, name, rows, places[name]) for name in features if name in places}
-        yield words, numbers, len(rows)
-
-
-def _rows(path: Path, lines: Lines, separator: str, columns: int) -> Iterator[tuple[int, list[str]]]:
-    for number, text in lines:
-        row = table_record(path, number, text, separator)
-        if len(row) != columns:
-            raise FormatError(path, number, f"expected {columns} columns as in the header, found {len(row)}")
-        yield number, row
-
-
-def _numbers(path: Path, name: str, rows: Sequence[tuple[int, list[str]]], place: int) -> Array:
-    return np.array([finite(path, number, name, row[place]) if row[place].strip() else np.nan for number, row in rows])
+    for table in text_portions(path, FEATURES, size):
+        words = {name: [cell or None for cell in table.texts(name)] for name in WORDS if name in table.columns}
+        yield words, {name: table.numbers(name) for name in features if name in table.columns}, len(table)

@@ -1,19 +1,19 @@
 """collection.toml: a collection's name, and how to read its grades and rankings; every key is optional."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, get_args
 
 from audiosim.collection.kinds import JudgeSettings, MachineKind, SameArtist, SystemFrom
 from audiosim.collection.values import SCALES, JudgmentSequence, Scale, parse_scale
 from audiosim.errors import FormatError, InputError
-from audiosim.tables.toml import line_of, read_table
+from audiosim.tables.toml import line_of, read_table, written
 from audiosim.text import did_you_mean, shortened
 
 READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
 KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "set_aside", "sounds")
+WRITTEN = ("name", "task", "scale", "cutoff", "not_artists", "same_artist", "edition_of", "sounds")
 DEEPEST = 1_000_000
 
 
@@ -56,138 +56,83 @@ def read_settings(path: str | Path) -> Settings:
     text, table = read_table(path, KEYS)
     if not text.strip():
         raise FormatError(path, 1, f"the file is empty, expected {', '.join(KEYS)}")
-    try:
-        return Settings(
-            name=_text("name", table.get("name")),
-            task=_text("task", table.get("task")),
-            cutoff=_cutoff(table.get("cutoff")),
-            not_artists=_not_artists(table.get("not_artists", [])),
-            system_from=_system_from(table.get("system_from")),
-            same_artist=_same_artist(table.get("same_artist")),
-            edition_of=_text("edition_of", table.get("edition_of")),
-            sounds=_text("sounds", table.get("sounds")),
-            evidence=_evidence(table.get("evidence", {})),
-            judges=_judges(table.get("judges", {})),
-            set_aside=_set_aside(table.get("set_aside", [])),
-            scale=_scale(table.get("scale")),
-        )
-    except _WrongValueError as error:
-        raise FormatError(path, line_of(text, error.key), str(error)) from None
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        fits, wanted, made = CHECKS.get(key, (lambda one: isinstance(one, str), "text", None))
+        if not fits(value):
+            problem = f"{key}: expected {wanted}, found {shortened(repr(value))}"
+            raise FormatError(path, line_of(text, key), problem)
+        try:
+            found[key] = value if made is None else made(value)
+        except InputError as error:
+            raise FormatError(path, line_of(text, key), f"{key}: {error}") from None
+    return Settings(**found)
 
 
-class _WrongValueError(InputError):
-    """Wrong value of a key."""
-
-    def __init__(self, key: str, problem: str) -> None:
-        super().__init__(f"{key}: {problem}")
-        self.key = key
-
-
-def _text(key: str, value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise _WrongValueError(key, f"expected text, found {value!r}")
-    return value
-
-
-def _scale(value: object) -> Scale | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) and not (isinstance(value, list) and all(map(_is_number, value))):
-        raise _WrongValueError("scale", f"expected {', '.join(SCALES)} or a list of levels, found {value!r}")
-    try:
-        return parse_scale(value)
-    except InputError as error:
-        raise _WrongValueError("scale", str(error)) from None
-    except OverflowError:
-        raise _WrongValueError("scale", "expected levels that are finite") from None
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cutoff(value: object) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= DEEPEST):
-        raise _WrongValueError("cutoff", f"expected a whole number of 1 to {DEEPEST}, found {shortened(repr(value))}")
-    return value
+def _scale(value: Any) -> Scale:
+    try:
+        return parse_scale(value)
+    except OverflowError:
+        raise InputError("expected levels that are finite") from None
 
 
-def _system_from(value: object) -> SystemFrom | None:
-    if value not in (None, *get_args(SystemFrom)):
-        raise _WrongValueError("system_from", f"expected file or tag, found {value!r}")
-    return cast("SystemFrom | None", value)
-
-
-def _same_artist(value: object) -> SameArtist | None:
-    if value not in (None, *get_args(SameArtist)):
-        raise _WrongValueError("same_artist", f"expected keep or drop, found {value!r}")
-    return cast("SameArtist | None", value)
-
-
-def _evidence(value: object) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(path, str) and path for path in value.values()):
-        raise _WrongValueError("evidence", f"expected a table of names and files, found {shortened(repr(value))}")
-    return {str(name): path for name, path in value.items()}
-
-
-def _judges(value: object) -> dict[str, JudgeSettings]:
-    tables = value.items() if isinstance(value, dict) else ()
-    if not isinstance(value, dict) or not all(isinstance(table, dict) for _, table in tables):
-        raise _WrongValueError("judges", f"expected tables such as [judges.NAME], found {shortened(repr(value))}")
-    return {str(name): _judge(name, table) for name, table in tables}
-
-
-def _judge(name: str, table: Mapping[str, object]) -> JudgeSettings:
+def _judge(name: str, table: Mapping[str, Any]) -> JudgeSettings:
     known = [part.name for part in fields(JudgeSettings)]
     for key, value in table.items():
         if key not in known:
             expected = f"expected {', '.join(known)}{did_you_mean(key, known)}"
-            raise _WrongValueError("judges", f"{name}: unknown key {key}, {expected}")
+            raise InputError(f"{name}: unknown key {key}, {expected}")
         if not isinstance(value, str):
-            raise _WrongValueError("judges", f"{name}: {key}: expected text, found {shortened(repr(value))}")
+            raise InputError(f"{name}: {key}: expected text, found {shortened(repr(value))}")
     if table.get("kind", "machine") not in get_args(MachineKind):
-        raise _WrongValueError("judges", f"{name}: kind: expected machine, found {table['kind']!r}")
-    return JudgeSettings(**table)  # type: ignore[arg-type]  # checked above
+        raise InputError(f"{name}: kind: expected machine, found {table['kind']!r}")
+    return JudgeSettings(**table)
 
 
-def _not_artists(value: object) -> frozenset[str]:
-    if not isinstance(value, list) or not all(isinstance(artist, str) for artist in value):
-        raise _WrongValueError("not_artists", f"expected a list of texts, found {value!r}")
-    return frozenset(value)
-
-
-def _set_aside(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
-        raise _WrongValueError("set_aside", f"expected a list of names, found {shortened(repr(value))}")
-    return tuple(dict.fromkeys(value))
+# For each key that is no text: whether a value fits, what is expected in words, and how the setting is made of it.
+CHECKS: Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], object] | None]] = {
+    "scale": (
+        lambda one: isinstance(one, str) or (isinstance(one, list) and all(map(_is_number, one))),
+        f"{', '.join(SCALES)} or a list of levels",
+        _scale,
+    ),
+    "cutoff": (
+        lambda one: isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= DEEPEST,
+        f"a whole number of 1 to {DEEPEST}",
+        None,
+    ),
+    "not_artists": (_are_texts, "a list of texts", frozenset),
+    "set_aside": (lambda one: _are_texts(one) and all(one), "a list of names", lambda one: tuple(dict.fromkeys(one))),
+    "system_from": (lambda one: one in get_args(SystemFrom), "file or tag", None),
+    "same_artist": (lambda one: one in get_args(SameArtist), "keep or drop", None),
+    "evidence": (
+        lambda one: isinstance(one, dict) and _are_texts(list(one.values())) and all(one.values()),
+        "a table of names and files",
+        None,
+    ),
+    "judges": (
+        lambda one: isinstance(one, dict) and all(isinstance(table, dict) for table in one.values()),
+        "tables such as [judges.NAME]",
+        lambda one: {name: _judge(name, table) for name, table in one.items()},
+    ),
+}
 
 
 def settings_lines(settings: Settings) -> list[str]:
     """The lines of a collection.toml; a scale other than fine, broad or binary is written as its levels."""
-    lines = []
-    if settings.name is not None:
-        lines.append(f"name = {_quote(settings.name)}")
-    if settings.task is not None:
-        lines.append(f"task = {_quote(settings.task)}")
-    if settings.scale is not None:
-        named = SCALES.get(settings.scale.name) == settings.scale
-        levels = ", ".join(map(repr, settings.scale.levels))
-        lines.append(f"scale = {_quote(settings.scale.name) if named else f'[{levels}]'}")
-    if settings.cutoff is not None:
-        lines.append(f"cutoff = {settings.cutoff}")
-    if settings.not_artists:
-        lines.append(f"not_artists = [{', '.join(map(_quote, sorted(settings.not_artists)))}]")
-    if settings.same_artist is not None:
-        lines.append(f"same_artist = {_quote(settings.same_artist)}")
-    if settings.edition_of is not None:
-        lines.append(f"edition_of = {_quote(settings.edition_of)}")
-    if settings.sounds is not None:
-        lines.append(f"sounds = {_quote(settings.sounds)}")
+    said: dict[str, Any] = {name: getattr(settings, name) for name in WRITTEN}
+    if (scale := settings.scale) is not None:
+        said["scale"] = scale.name if SCALES.get(scale.name) == scale else list(scale.levels)
+    said["not_artists"] = sorted(settings.not_artists) or None
+    lines = [f"{key} = {written(value)}" for key, value in said.items() if value is not None]
     for name, judge in settings.judges.items():
-        lines += [f"[judges.{name}]", *(f"{key} = {_quote(value)}" for key, value in asdict(judge).items() if value)]
+        lines += [f"[judges.{name}]", *(f"{key} = {written(value)}" for key, value in asdict(judge).items() if value)]
     return lines
-
-
-def _quote(text: str) -> str:
-    # A JSON string is a valid TOML string, except for one character that TOML requires to be escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

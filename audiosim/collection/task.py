@@ -23,7 +23,6 @@
 Every key is optional. A wrong key is a FormatError, `task.toml:12: problem`.
 """
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +36,7 @@ from msgspec import Struct
 
 from audiosim.collection.values import Scale
 from audiosim.errors import FormatError, InputError
-from audiosim.tables.toml import line_of, read_table
+from audiosim.tables.toml import line_of, read_table, written
 from audiosim.text import did_you_mean, repeated, shortened
 
 # A question to assessors, and its possible answers: about a pair, or about the person before or after judging.
@@ -377,25 +376,20 @@ def task_lines(table: TaskTable) -> list[str]:
     said |= {"control": table.control, "labels": list(table.labels), "steps": table.steps}
     said |= {"headphones": table.headphones, "languages": list(table.languages), "devices": list(table.devices)}
     said |= {"break_after": table.break_after}
-    lines = [f"{name} = {_quoted(value)}" for name, value in said.items() if value]
+    lines = [f"{name} = {written(value)}" for name, value in said.items() if value]
     lines += [f"kept_until = {table.kept_until.isoformat()}"] if table.kept_until else []
     for aspect in table.aspect:
-        lines += ["", "[[aspect]]", f"name = {_quoted(aspect.name)}", f"question = {_quoted(aspect.question)}"]
-        lines += [f"labels = {_quoted(list(aspect.labels))}"] if aspect.labels else []
+        lines += ["", "[[aspect]]", f"name = {written(aspect.name)}", f"question = {written(aspect.question)}"]
+        lines += [f"labels = {written(list(aspect.labels))}"] if aspect.labels else []
     for key in (*QUESTIONS, "training"):
         for one in getattr(table, key):
             said = {name: value for name, value in msgspec.to_builtins(one).items() if value not in NOTHING}
             lines += [
                 "",
                 f"[[{key}]]",
-                *(f"{name} = {_quoted(value)}" for name, value in said.items() if value is not False),
+                *(f"{name} = {written(value)}" for name, value in said.items() if value is not False),
             ]
     return lines
-
-
-def _quoted(value: object) -> str:
-    # JSON is valid TOML here, except for one character that TOML requires to be escaped.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def offered(task: AssessorTask, scale: Scale) -> tuple[float, ...]:

@@ -2,9 +2,9 @@
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from json import JSONDecoder
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,21 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
     is_large = number == 1 and not schema.kept and path.stat().st_size >= large.LARGE
     if is_large and (found := large.large_table(path, schema, first, separator, names, head)) is not None:
         return found
+    return _of_lines(path, schema, lines, separator, names, head)
+
+
+def text_portions(path: Path, schema: Schema, size: int) -> Iterator[Table]:
+    """The table of a text file with a header, in portions of so many rows; at least one, which may be empty."""
+    lines = read_lines(path, schema.expected)
+    separator, names, head = _header(path, *next(lines), schema)
+    while len(table := _of_lines(path, schema, islice(lines, size), separator, names, head)) == size:
+        yield table
+    yield table
+
+
+def _of_lines(
+    path: Path, schema: Schema, lines: Lines, separator: str | None, names: Sequence[str], head: int | None
+) -> Table:
     rows: list[list[str]] = []
     numbers: list[int] = []
     for number, text in lines:
@@ -63,8 +78,8 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
         if len(row) != len(names):
             row = text.split() if schema.forms and separator == "\t" else row
             if len(row) != len(names):
-                if head is None and len(rows) == 1 and first.startswith("#"):
-                    problem = f"expected {schema.expected}, from the first line on, found {quoted(first)}"
+                if head is None and len(rows) == 1 and rows[0][0].startswith("#"):
+                    problem = f"expected {schema.expected}, from the first line on, found {quoted(' '.join(rows[0]))}"
                     raise FormatError(path, numbers[0], problem)
                 raise _ragged(path, number, len(names), len(row), head)
         rows.append(row)

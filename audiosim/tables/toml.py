@@ -1,12 +1,13 @@
 """TOML files with known keys; every error says path:line."""
 
+import json
 import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 from audiosim.errors import FormatError
-from audiosim.tables.text import every_line
+from audiosim.tables.text import whole_text
 from audiosim.text import did_you_mean
 
 MOST_DOTS = 1000  # more than any text has between two commas or brackets
@@ -14,9 +15,8 @@ MOST_DOTS = 1000  # more than any text has between two commas or brackets
 
 def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]:
     """The text of a TOML file and its table; an unknown key is an error."""
-    text = "\n".join(line for _, line in every_line(path))
-    table = _parse(path, text)
-    for key in table:
+    text = whole_text(path).removesuffix("\n")
+    for key in (table := _parse(path, text)):
         if key not in keys:
             expected = f"expected {', '.join(keys)}{did_you_mean(key, keys)}"
             raise FormatError(path, line_of(text, key), f"unknown key {key}, {expected}")
@@ -40,6 +40,12 @@ def _parse(path: Path, text: str) -> dict[str, object]:
         raise FormatError(
             path, 1, "this TOML cannot be read: it has a number with thousands of digits, or is nested too deeply"
         ) from None
+
+
+def written(value: object) -> str:
+    """A text, number, or list or table of these, as TOML."""
+    # JSON is valid TOML here, except for one character that TOML requires to be escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def line_of(text: str, key: str) -> int:
