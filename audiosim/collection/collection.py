@@ -40,7 +40,7 @@ from audiosim.collection.kinds import (
     runs_in_memory,
     without_same_artist,
 )
-from audiosim.collection.layouts import COMPARISONS, FolderFiles, open_folder, prepare_folder
+from audiosim.collection.layouts import COMPARISONS, FolderFiles, prepare_folder
 from audiosim.collection.mirex import Exclusions
 from audiosim.collection.settings import Settings, read_settings, settings_lines
 from audiosim.collection.task import TASK_FILE, AssessorTask, check_task, read_task
@@ -80,9 +80,6 @@ from audiosim.text import counted, repeated
 
 if TYPE_CHECKING:
     from altair import LayerChart
-
-
-SOUNDS = "sounds.index"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,62 +207,90 @@ class Collection(Result):
         partial      allows runs that answer less than 90 % of the queries that at least half of the systems answer;
                      otherwise such a run is an InputError
         """
-        folder = open_folder(folder)
         files = FolderFiles.find(folder, judgments)
-        settings = read_settings(files.settings) if files.settings else Settings()
+        own = read_settings(files.settings) if files.settings else Settings()
+        settings = replace(
+            own,
+            scale=own.scale if scale is None else as_scale(scale),
+            system_from=system_from or own.system_from,
+            same_artist=same_artist or own.same_artist,
+        )
+        notes = list(files.guesses)
         documents = read_documents(files.documents) if files.documents else {}
         asked = read_asked(files.queries) if files.queries else Asked()
-        query_documents = asked.documents
         teams = read_systems(files.systems) if files.systems else {}
-        exclusions = Exclusions(query_documents, known_artists(documents, settings.not_artists))
-        notes = list(files.guesses)
-        system_from, same_artist = system_from or settings.system_from, same_artist or settings.same_artist
-        runs = read_runs(files.runs, exclusions, system_from, notes.append)
-        runs, said = without_same_artist(runs, exclusions, same_artist)
+        exclusions = Exclusions(asked.documents, known_artists(documents, settings.not_artists))
+        runs = read_runs(files.runs, exclusions, settings.system_from, notes.append)
+        runs, said = without_same_artist(runs, exclusions, settings.same_artist)
         notes += [] if said is None else [said]
-        given = settings.scale if scale is None else as_scale(scale)
-        unjudged: tuple[Scale, JudgmentSequence] = (given or FINE, ())
-        scale, judged = read_judgments(files.judgments, given, notes.append) if files.judgments else unjudged
-        if settings.set_aside:
-            judged = settings.counting(judged, notes.append)
+        graded = read_judgments(files.judgments, settings.scale, notes.append) if files.judgments else None
+        graded_on, judged = graded or (settings.scale or FINE, ())
+        judged = settings.counting(judged, notes.append) if settings.set_aside else judged
         comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
-        judges = read_judges(folder, settings.judges)
-        evidence = read_evidence(folder, settings.evidence, folder / SOUNDS)
+        judges = read_judges(files.folder, settings.judges)
+        evidence = read_evidence(files.folder, settings.evidence, files.sounds)
         task = None if files.task is None else read_task(files.task)
-        arrivals = Arrivals.of(folder) or None
         if not partial:
-            check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
-        lines = readings(files, runs, documents, asked, teams, judged, comparisons, evidence, judges)
-        cutoff, guesses = settled_cutoff(runs, settings.cutoff, given, judged)
-        found = cls(
-            identifier=folder.resolve().name,
-            name=folder.resolve().name if settings.name is None else settings.name,
-            scale=scale,
-            cutoff=cutoff,
-            runs=runs,
-            documents=asked.described(documents, queries_of(runs)),
-            query_documents=query_documents,
+            check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else files.folder / "runs"))
+        found = cls._of(
+            files.folder.resolve().name,
+            settings,
+            notes,
+            (graded_on, judged),
+            runs,
+            documents,
+            asked,
             teams=teams,
-            judgments=judged,
             comparisons=comparisons,
-            not_artists=settings.not_artists,
-            guesses=(*notes, *guesses),
-            readings=lines,
+            readings=readings(files, runs, documents, asked, teams, judged, comparisons, evidence, judges),
             # The path is made absolute: worker processes may open it from another folder.
-            sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
+            sounds=None if files.sounds is None else files.sounds.absolute(),
+            sound_folder=None if settings.sounds is None else (files.folder / settings.sounds).absolute(),
             evidence=evidence,
             judges=judges,
-            task=settings.task or "",
-            edition_of=settings.edition_of or "",
-            sound_folder=None if settings.sounds is None else (folder / settings.sounds).absolute(),
             assessor_task=task,
-            system_from=system_from,
-            same_artist=same_artist,
         )
         if task is not None and files.task is not None:
-            check_task(files.task, task, found.scale, found.named())
-        found = _parted(found)
-        return _checked(found.with_arrivals(arrivals) if arrivals else found)
+            check_task(files.task, task, graded_on, found.named())
+        return _checked(found.with_arrivals(Arrivals.of(files.folder)) if files.arrivals else found)
+
+    @classmethod
+    def _of(
+        cls,
+        identifier: str,
+        settings: Settings,
+        notes: Sequence[str],
+        judged: tuple[Scale, JudgmentSequence],
+        runs: tuple[Run, ...],
+        documents: Mapping[str, Document],
+        asked: Asked,
+        **more: Any,
+    ) -> "Collection":
+        """A collection from its tables and its settings, of which those that are missing are guessed."""
+        cutoff, guesses = settled_cutoff(runs, settings.cutoff, settings.scale, judged[1])
+        found = cls(
+            identifier,
+            identifier if settings.name is None else settings.name,
+            judged[0],
+            cutoff,
+            runs,
+            asked.described(documents, queries_of(runs)),
+            asked.documents,
+            judgments=judged[1],
+            not_artists=settings.not_artists,
+            guesses=(*notes, *guesses),
+            task=settings.task or "",
+            edition_of=settings.edition_of or "",
+            system_from=settings.system_from,
+            same_artist=settings.same_artist,
+            **more,
+        )
+        names = () if found.assessor_task is None else found.assessor_task.aspects
+        if not names and not have_aspects(found.judgments):
+            return found
+        aspects = Aspects.of(found.scale, found.judgments, names, found.judges)
+        note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
+        return replace(found, aspects=aspects, guesses=(*found.guesses, note)).by_aspect(MEAN)
 
     @classmethod
     def from_frames(
@@ -295,27 +320,24 @@ class Collection(Result):
             collection = Collection.from_frames(runs, judgments, scale=[0, 1, 2, 3])
             audiosim.estimate(collection)
         """
-        given = None if scale is None else as_scale(scale)
-        odd: list[str] = []
-        found = runs_in_memory(runs, odd.append)
-        scale, judged = (given or FINE, ()) if judgments is None else read_judgments(judgments, given, odd.append)
-        check_judgments(found, judged, "judgments")
-        depth, guesses = settled_cutoff(found, cutoff, given, judged)
-        asked = Asked() if queries is None else read_asked(queries)
-        made = cls(
-            identifier=name,
-            name=name,
-            scale=scale,
-            cutoff=depth,
-            runs=found,
-            documents=asked.described({} if documents is None else read_documents(documents), queries_of(found)),
-            query_documents=asked.documents,
+        settings = Settings(scale=None if scale is None else as_scale(scale), cutoff=cutoff)
+        notes: list[str] = []
+        found = runs_in_memory(runs, notes.append)
+        graded = None if judgments is None else read_judgments(judgments, settings.scale, notes.append)
+        judged = graded or (settings.scale or FINE, ())
+        check_judgments(found, judged[1], "judgments")
+        made = cls._of(
+            name,
+            settings,
+            notes,
+            judged,
+            found,
+            {} if documents is None else read_documents(documents),
+            Asked() if queries is None else read_asked(queries),
             teams={} if systems is None else read_systems(systems),
-            judgments=judged,
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
-            guesses=(*odd, *guesses),
         )
-        return _checked(_parted(made))
+        return _checked(made)
 
     @classmethod
     def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":
@@ -456,19 +478,10 @@ class Collection(Result):
 
 def _checked(collection: Collection) -> Collection:
     """The collection; an error if a piece of evidence or a judge covers nothing in it."""
-    teams = {collection.team(run.system) for run in collection.runs}
-    check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
+    if collection.evidence or collection.judges:
+        teams = {collection.team(run.system) for run in collection.runs}
+        check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
     return collection
-
-
-def _parted(collection: Collection) -> Collection:
-    """The collection ranked by the mean of its aspects, if its judgments or its task have any."""
-    names = () if collection.assessor_task is None else collection.assessor_task.aspects
-    if not names and not have_aspects(collection.judgments):
-        return collection
-    aspects = Aspects.of(collection.scale, collection.judgments, names, collection.judges)
-    note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
-    return replace(collection, aspects=aspects, guesses=(*collection.guesses, note)).by_aspect(MEAN)
 
 
 def prompts_of(collection: Collection) -> dict[str, str]:

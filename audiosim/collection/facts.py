@@ -34,7 +34,6 @@ from audiosim.collection.values import (
     retrieved_by,
 )
 from audiosim.errors import InputError
-from audiosim.results.value import cached_property
 from audiosim.text import did_you_mean, nearest_name
 
 DEEPEST_GUESS = 10
@@ -57,113 +56,7 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
         one = judgments[place]
         if any(one.document in run.rankings.get(one.query, ()) for run in runs):
             return
-    Matching(runs).judgments(Path(source), judgments)
-
-
-class Matching:
-    """Names in the runs, and a line on the overlap of each other file with them."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._runs = runs
-
-    @cached_property
-    def _pairs(self) -> Retrieved:
-        return Retrieved.of([run.rankings for run in self._runs])
-
-    @cached_property
-    def _retrieved(self) -> dict[str, set[str]]:
-        """The documents that any system retrieved for each query."""
-        return self._pairs.by_query()
-
-    @property
-    def _queries(self) -> dict[str, None]:
-        return dict.fromkeys(self._pairs.queries)
-
-    @property
-    def _documents(self) -> frozenset[str]:
-        return self._pairs.documents
-
-    def runs(self, paths: Sequence[Path]) -> Reading:
-        """Contents of the run files."""
-        where = str(paths[0]) if len(paths) == 1 else f"{paths[0].parent}: {len(paths)} files"
-        systems, queries, documents = len(self._runs), len(self._queries), len(self._documents)
-        counts = (_some(systems, "system"), _some(queries, "query"), _some(documents, "document"))
-        return Reading(f"{where}: {', '.join(counts)} retrieved")
-
-    def documents(self, path: Path, known: Names[str], query_documents: Mapping[str, str]) -> Reading:
-        """Number of retrieved documents that a documents.tsv describes; describing only query documents is enough."""
-        own = {query_documents.get(query, query) for query in self._queries}
-        met = len(self._documents & set(known))
-        line = f"{path}: {met} of {_some(len(self._documents), 'retrieved document')} have a line"
-        return _checked(line, met or len(own & set(known)), self._documents, known)
-
-    def queries(self, path: Path, known: Mapping[str, str]) -> Reading:
-        """Number of queries of the runs that a queries.tsv names."""
-        met = len(self._queries.keys() & set(known))
-        line = f"{path}: {met} of {_some(len(self._queries), 'query')} have a line"
-        if not met and self._queries.keys() & set(known.values()):
-            raise InputError(f"{line}, expected some; the columns look swapped")
-        return _checked(line, met, self._queries, known)
-
-    def systems(self, path: Path, known: Mapping[str, str]) -> Reading:
-        """Number of systems that a systems.tsv names."""
-        systems = [run.system for run in self._runs]
-        met = len(set(systems) & set(known))
-        line = f"{path}: {met} of {_some(len(systems), 'system')} have a line"
-        if not met and set(systems) & set(known.values()):
-            raise InputError(f"{line}, expected some; the columns look swapped")
-        return _checked(line, met, systems, known)
-
-    def judgments(self, path: Path, judgments: Sequence[Judgment]) -> Reading:
-        """Number of judgments of pairs that a system retrieved."""
-        there, places = self._pairs, len(self._pairs.queries) * len(self._pairs.names)
-        met = int(contained(judged_keys(there, judgments), there.keys, places).sum())
-        line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
-        queries, documents = judged_names(judgments)
-        if not met and self._swapped(queries, documents):
-            raise InputError(f"{line}, expected some; query and document look swapped")
-        if judgments and not self._queries.keys() & queries.keys():
-            return _checked(line, met, self._queries, queries)
-        return _checked(line, met or not judgments, self._documents, documents)
-
-    def comparisons(self, path: Path, comparisons: Sequence[PairedComparison]) -> Reading:
-        """Number of comparisons of two retrieved documents."""
-        nothing: set[str] = set()
-        both = ({one.document_a, one.document_b} <= self._retrieved.get(one.query, nothing) for one in comparisons)
-        met = sum(both)
-        line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
-        queries = {one.query: None for one in comparisons}
-        if not self._queries.keys() & queries.keys():
-            return _checked(line, met, self._queries, queries)
-        documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
-        return _checked(line, met, self._documents, documents)
-
-    def _swapped(self, queries: Iterable[str], documents: Iterable[str]) -> bool:
-        """True if some queries are documents of the runs, and some documents are their queries."""
-        return not self._documents.isdisjoint(queries) and not self._queries.keys().isdisjoint(documents)
-
-    def evidence(self, piece: Evidence) -> Reading:
-        """Number of retrieved documents, retrieved pairs or systems that a piece of evidence covers.
-
-        It may cover only unretrieved documents, if documents.tsv names them.
-        """
-        pairs = ((query, document) for query, some in self._retrieved.items() for document in some)
-        wanted: Mapping[str, Callable[[], set[Key]]] = {
-            "document": lambda: set(self._documents),
-            "pair": lambda: set(pairs),
-            "system": lambda: {run.system for run in self._runs},
-        }
-        there, known = wanted[piece.about](), set(piece.keys)
-        noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
-        line = f"{piece.source}: evidence {piece.name} is of {len(there & known)} of {_some(len(there), noun)}"
-        meant = _meant_in(sorted(map(spelled, there - known)), set(map(spelled, known - there)), str.casefold)
-        return Reading(line + meant, bool(meant))
-
-    def judge(self, judge: MachineJudge) -> Reading:
-        """Number of retrieved pairs that a machine judged."""
-        there = {Pair(query, one) for query, some in self._retrieved.items() for one in some}
-        line = f"{judge.source}: judge {judge.name} grades {len(there.intersection(judge.pairs))} of"
-        return Reading(f"{line} {_some(len(there), 'retrieved pair')}")
+    _judged_there(Path(source), Retrieved.of([run.rankings for run in runs]), judgments)
 
 
 def readings(
@@ -178,19 +71,80 @@ def readings(
     judges: Sequence[MachineJudge],
 ) -> tuple[Reading, ...]:
     """A line on each file except the settings; an error if a file has nothing in common with the runs."""
-    matching = Matching(runs)
-    lines = [matching.runs(files.runs)]
+    there = Retrieved.of([run.rankings for run in runs])
+    where = str(files.runs[0]) if len(files.runs) == 1 else f"{files.runs[0].parent}: {len(files.runs)} files"
+    counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
+    lines = [Reading(f"{where}: {', '.join(counts)} retrieved")]
     if files.documents and documents:
-        lines.append(matching.documents(files.documents, documents, asked.documents))
+        # Describing only the documents of queries is enough.
+        own = {asked.documents.get(query, query) for query in there.queries}
+        met = len(there.documents & set(documents))
+        line = f"{files.documents}: {met} of {_some(len(there.documents), 'retrieved document')} have a line"
+        lines.append(_checked(line, met or len(own & set(documents)), there.documents, documents))
     if files.queries and any(asked):
-        lines.append(matching.queries(files.queries, {**asked.texts, **asked.documents}))
+        lines.append(_listed(files.queries, "query", there.queries, {**asked.texts, **asked.documents}))
     if files.systems and teams:
-        lines.append(matching.systems(files.systems, teams))
+        lines.append(_listed(files.systems, "system", [run.system for run in runs], teams))
     if files.judgments:
-        lines.append(matching.judgments(files.judgments, judgments))
+        lines.append(_judged_there(files.judgments, there, judgments))
     if files.comparisons and comparisons:
-        lines.append(matching.comparisons(files.comparisons, comparisons))
-    return (*lines, *map(matching.evidence, evidence), *map(matching.judge, judges))
+        lines.append(_compared_there(files.comparisons, there, comparisons))
+    return (*lines, *_evidence_there(there, runs, evidence, judges))
+
+
+def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str]) -> Reading:
+    """Number of queries or systems of the runs that a table names."""
+    met = len(set(wanted) & known.keys())
+    line = f"{path}: {met} of {_some(len(wanted), noun)} have a line"
+    if not met and not set(wanted).isdisjoint(known.values()):
+        raise InputError(f"{line}, expected some; the columns look swapped")
+    return _checked(line, met, wanted, known)
+
+
+def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment]) -> Reading:
+    """Number of judgments of pairs that a system retrieved."""
+    met = int(contained(judged_keys(there, judgments), there.keys, len(there.queries) * len(there.names)).sum())
+    line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
+    queries, documents = judged_names(judgments)
+    if not met and not there.documents.isdisjoint(queries) and not documents.keys().isdisjoint(there.queries):
+        raise InputError(f"{line}, expected some; query and document look swapped")
+    return _of_pairs(line, met or not judgments, there, queries, documents)
+
+
+def _compared_there(path: Path, there: Retrieved, comparisons: Sequence[PairedComparison]) -> Reading:
+    """Number of comparisons of two retrieved documents."""
+    retrieved, nothing = there.by_query(), set[str]()
+    met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, nothing) for one in comparisons)
+    line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
+    documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
+    return _of_pairs(line, met, there, {one.query: None for one in comparisons}, documents)
+
+
+def _of_pairs(line: str, met: int, there: Retrieved, queries: Mapping[str, None], documents: Names[str]) -> Reading:
+    if queries and queries.keys().isdisjoint(there.queries):
+        return _checked(line, met, there.queries, queries)
+    return _checked(line, met, there.documents, documents)
+
+
+def _evidence_there(
+    there: Retrieved, runs: Sequence[Run], evidence: Sequence[Evidence], judges: Sequence[MachineJudge]
+) -> Iterator[Reading]:
+    """Number of retrieved documents, retrieved pairs or systems that each piece of evidence and each machine covers."""
+    if not evidence and not judges:
+        return
+    pairs = {Pair(query, one) for query, some in there.by_query().items() for one in some}
+    wanted: Mapping[str, set[Key]] = {
+        "document": {*there.documents}, "pair": {*pairs}, "system": {run.system for run in runs},
+    }  # fmt: skip
+    for piece in evidence:
+        own, known = wanted[piece.about], set(piece.keys)
+        noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
+        line = f"{piece.source}: evidence {piece.name} is of {len(own & known)} of {_some(len(own), noun)}"
+        meant = _meant_in(sorted(map(spelled, own - known)), set(map(spelled, known - own)), str.casefold)
+        yield Reading(line + meant, bool(meant))
+    for judge in judges:
+        line = f"{judge.source}: judge {judge.name} grades {len(pairs.intersection(judge.pairs))} of"
+        yield Reading(f"{line} {_some(len(pairs), 'retrieved pair')}")
 
 
 def settled_cutoff(

@@ -125,6 +125,7 @@ JUDGMENTS = (
     "groups.tsv", "groups.qrels",
 )  # fmt: skip
 COMPARISONS = "comparisons.tsv"
+SOUNDS = "sounds.index"
 PARTS = (
     "documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, COMPARISONS, "collection.toml",
     TASK_FILE, ARRIVALS,
@@ -161,7 +162,8 @@ def find_file(folder: Path, *names: str) -> Path | None:
     paths = [folder / f"{name}{suffix}" for name in names for suffix in ("", ".gz")]
     found = [path for path in paths if path.is_symlink() or path.exists()]
     for path in found:
-        check_regular(path)
+        if not path.is_file():
+            check_regular(path)
     if len(found) > 1:
         raise InputError(f"{found[0]}: {found[1].name} exists too, expected only one of them")
     return found[0] if found else None
@@ -270,9 +272,12 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
 class FolderFiles:
     """The files of a collection; None for missing ones.
 
-    guesses  a sentence if files were recognised by their contents
+    sounds    folder of the index of its recordings
+    arrivals  True if anything was added to it while it was served
+    guesses   a sentence if files were recognised by their contents
     """
 
+    folder: Path
     settings: Path | None
     documents: Path | None
     queries: Path | None
@@ -281,10 +286,14 @@ class FolderFiles:
     judgments: Path | None
     comparisons: Path | None
     task: Path | None = None
+    sounds: Path | None = None
+    arrivals: bool = False
     guesses: tuple[str, ...] = ()
 
     @classmethod
-    def find(cls, folder: Path, judgments: str | Path | None) -> "FolderFiles":
+    def find(cls, folder: str | Path, judgments: str | Path | None) -> "FolderFiles":
+        """The files of a collection's folder; a misnamed one, which would be ignored, is an error."""
+        folder = open_folder(folder)
         if not isinstance(judgments, str | PathLike | None):
             raise InputError(f"expected a file of judgments, or none for no judgments, got {judgments!r}")
         foreign = ForeignFiles() if names_its_runs(folder) else recognise_files(folder)
@@ -296,6 +305,7 @@ class FolderFiles:
         runs = list(foreign.runs) or find_runs(folder)
         check_names(folder, judgments is None, {*foreign.runs, *foreign.qrels, *runs, *filter(None, (own, *tables))})
         return cls(
+            folder,
             settings=find_file(folder, "collection.toml"),
             documents=documents,
             queries=queries,
@@ -304,5 +314,7 @@ class FolderFiles:
             judgments=None if str(judgments) == "none" else own,
             comparisons=None if str(judgments) == "none" else comparisons,
             task=find_file(folder, TASK_FILE),
+            sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
+            arrivals=(folder / ARRIVALS).is_dir(),
             guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
         )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from annotated_types import Ge
 
 from audiosim.collection.arguments import as_collection
-from audiosim.collection.collection import SOUNDS, Collection
+from audiosim.collection.collection import Collection
+from audiosim.collection.layouts import SOUNDS
 from audiosim.collection.values import queries_of
 from audiosim.errors import InputError, SoundError
 from audiosim.joint.estimators import NOTES
