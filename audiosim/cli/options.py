@@ -16,7 +16,8 @@ import typer
 from audiosim.collection.check import inspect
 from audiosim.collection.collection import Collection
 from audiosim.collection.grading import is_artificial, on_scale
-from audiosim.collection.kinds import SameArtist, SystemFrom, read_pairs
+from audiosim.collection.kinds import SystemFrom, read_pairs
+from audiosim.collection.mirex import SameArtist
 from audiosim.collection.values import Pair, lengths_of, parse_scale
 from audiosim.errors import FormatError, InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff

@@ -16,7 +16,8 @@ from audiosim.cli.options import about_of
 from audiosim.cli.service_options import LogForm, UnaskedForm, service_option
 from audiosim.collection.collection import Collection
 from audiosim.collection.folder import file_stamp
-from audiosim.collection.kinds import SameArtist, SystemFrom
+from audiosim.collection.kinds import SystemFrom
+from audiosim.collection.mirex import SameArtist
 from audiosim.errors import InputError
 from audiosim.ranking.about import DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule

@@ -24,7 +24,6 @@ from audiosim.collection.kinds import (
     Asked,
     JudgeSettings,
     MachineJudge,
-    SameArtist,
     SystemFrom,
     artist_of,
     known_artists,
@@ -38,10 +37,9 @@ from audiosim.collection.kinds import (
     read_runs,
     read_systems,
     runs_in_memory,
-    without_same_artist,
 )
 from audiosim.collection.layouts import COMPARISONS, FolderFiles, prepare_folder
-from audiosim.collection.mirex import Exclusions
+from audiosim.collection.mirex import Exclusions, SameArtist, without_same_artist
 from audiosim.collection.settings import Settings, read_settings, settings_lines
 from audiosim.collection.task import TASK_FILE, AssessorTask, check_task, read_task
 from audiosim.collection.values import (
@@ -75,6 +73,7 @@ from audiosim.collection.written import (
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
+from audiosim.tables.reading import read
 from audiosim.tables.text import write_texts
 from audiosim.text import counted, repeated
 
@@ -149,14 +148,15 @@ class Collection(Result):
             raise InputError(f"collection {self.identifier} has two runs of system {twice}")
         if self.cutoff < 1:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
-        for grade in distinct_grades(self.judgments):
+        for grade in distinct_grades(self.judgments) if self.judgments else ():
             self.scale.check(grade)
-        if (both := contradiction(self.judgments)) is not None:
+        if self.judgments and (both := contradiction(self.judgments)) is not None:
             one, other = (self.judgments[place] for place in both)
             raise InputError(f"collection {self.identifier}: {contradicting(one, other, '')}")
         if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
-        check_names(self.judges, {piece.name for piece in self.evidence})
+        if self.judges:
+            check_names(self.judges, {piece.name for piece in self.evidence})
 
     def __repr__(self) -> str:
         queries = retrieved_by(self.runs, self.cutoff)
@@ -208,6 +208,7 @@ class Collection(Result):
                      otherwise such a run is an InputError
         """
         files = FolderFiles.find(folder, judgments)
+        tables = {schema.what: read(path, schema) for path, schema in files.tables if path is not None}
         own = read_settings(files.settings) if files.settings else Settings()
         settings = replace(
             own,
@@ -216,33 +217,37 @@ class Collection(Result):
             same_artist=same_artist or own.same_artist,
         )
         notes = list(files.guesses)
-        documents = read_documents(files.documents) if files.documents else {}
-        asked = read_asked(files.queries) if files.queries else Asked()
-        teams = read_systems(files.systems) if files.systems else {}
+        documents = read_documents(tables["documents"]) if files.documents else {}
+        asked = read_asked(tables["queries"]) if files.queries else Asked()
+        teams = read_systems(tables["systems"]) if files.systems else {}
+        comparisons = read_comparisons(tables["comparisons"]) if files.comparisons else ()
         exclusions = Exclusions(asked.documents, known_artists(documents, settings.not_artists))
         runs = read_runs(files.runs, exclusions, settings.system_from, notes.append)
         runs, said = without_same_artist(runs, exclusions, settings.same_artist)
         notes += [] if said is None else [said]
-        graded = read_judgments(files.judgments, settings.scale, notes.append) if files.judgments else None
+        graded = read_judgments(tables["judgments"], settings.scale, notes.append) if files.judgments else None
         graded_on, judged = graded or (settings.scale or FINE, ())
         judged = settings.counting(judged, notes.append) if settings.set_aside else judged
-        comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
-        judges = read_judges(files.folder, settings.judges)
-        evidence = read_evidence(files.folder, settings.evidence, files.sounds)
+        judges = read_judges(files.folder, settings.judges) if files.judges or settings.judges else ()
+        pieces = files.evidence or files.sounds or settings.evidence
+        evidence = read_evidence(files.folder, settings.evidence, files.sounds) if pieces else ()
         task = None if files.task is None else read_task(files.task)
         if not partial:
             check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else files.folder / "runs"))
+        lines = readings(files, runs, documents, asked, teams, judged, comparisons, evidence, judges)
+        cutoff, guesses = settled_cutoff(runs, settings.cutoff, settings.scale, judged)
         found = cls._of(
             files.folder.resolve().name,
             settings,
-            notes,
+            (*notes, *guesses),
+            cutoff,
             (graded_on, judged),
             runs,
             documents,
             asked,
             teams=teams,
             comparisons=comparisons,
-            readings=readings(files, runs, documents, asked, teams, judged, comparisons, evidence, judges),
+            readings=lines,
             # The path is made absolute: worker processes may open it from another folder.
             sounds=None if files.sounds is None else files.sounds.absolute(),
             sound_folder=None if settings.sounds is None else (files.folder / settings.sounds).absolute(),
@@ -260,25 +265,25 @@ class Collection(Result):
         identifier: str,
         settings: Settings,
         notes: Sequence[str],
+        cutoff: int,
         judged: tuple[Scale, JudgmentSequence],
         runs: tuple[Run, ...],
         documents: Mapping[str, Document],
         asked: Asked,
         **more: Any,
     ) -> "Collection":
-        """A collection from its tables and its settings, of which those that are missing are guessed."""
-        cutoff, guesses = settled_cutoff(runs, settings.cutoff, settings.scale, judged[1])
+        """A collection from its tables and its settings; `cutoff` is that of the settings, or guessed."""
         found = cls(
             identifier,
             identifier if settings.name is None else settings.name,
             judged[0],
             cutoff,
             runs,
-            asked.described(documents, queries_of(runs)),
+            asked.described(documents, queries_of(runs)) if asked.texts else documents,
             asked.documents,
             judgments=judged[1],
             not_artists=settings.not_artists,
-            guesses=(*notes, *guesses),
+            guesses=tuple(notes),
             task=settings.task or "",
             edition_of=settings.edition_of or "",
             system_from=settings.system_from,
@@ -286,7 +291,7 @@ class Collection(Result):
             **more,
         )
         names = () if found.assessor_task is None else found.assessor_task.aspects
-        if not names and not have_aspects(found.judgments):
+        if not names and not (found.judgments and have_aspects(found.judgments)):
             return found
         aspects = Aspects.of(found.scale, found.judgments, names, found.judges)
         note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
@@ -326,10 +331,12 @@ class Collection(Result):
         graded = None if judgments is None else read_judgments(judgments, settings.scale, notes.append)
         judged = graded or (settings.scale or FINE, ())
         check_judgments(found, judged[1], "judgments")
+        depth, guesses = settled_cutoff(found, cutoff, settings.scale, judged[1])
         made = cls._of(
             name,
             settings,
-            notes,
+            (*notes, *guesses),
+            depth,
             judged,
             found,
             {} if documents is None else read_documents(documents),

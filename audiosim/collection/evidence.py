@@ -268,7 +268,7 @@ def _trimmed(key: Key) -> Key:
 
 def _read_table(path: Path) -> Iterator[Evidence]:
     """The pieces of a table; an empty field is unknown."""
-    table = TABLE.settled(read(path, TABLE))
+    table = read(path, TABLE)
     named, about = _keys_of(path, list(table.columns))
     keys = _joined([table.names(name).cells() for name in named])
     values = {name: table.numbers(name) for name in table.columns if name not in named}

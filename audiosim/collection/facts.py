@@ -157,11 +157,9 @@ def settled_cutoff(
     deepest = max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
     guess = min(deepest, DEEPEST_GUESS)
-    sentences = {
-        NO_SCALE: scale is None and not judgments,
-        f"cutoff of the collection not given: guessed {guess}, {depth}": cutoff is None,
-    }
-    return cutoff or guess, tuple(sentence for sentence, guessed in sentences.items() if guessed)
+    of_cutoff = f"cutoff of the collection not given: guessed {guess}, {depth}"
+    assumed = (NO_SCALE,) if scale is None and not judgments else ()
+    return cutoff or guess, (*assumed, of_cutoff) if cutoff is None else assumed
 
 
 def check_names(judges: Sequence[MachineJudge], taken: Names[str]) -> None:

@@ -153,7 +153,7 @@ def read_documents(source: Any) -> dict[str, Document]:
         source = list(source.values())
     if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
         return read_documents([{**_fields(one), **one.more} for one in source])
-    table = DOCUMENTS.settled(_read(source, DOCUMENTS))
+    table = _read(source, DOCUMENTS)
     names, rows = table.distinct("document"), list(table.rows())
     return {name: _document(name, cells) for name, (_, cells) in zip(names, rows, strict=True)}
 
@@ -186,7 +186,7 @@ class Asked(NamedTuple):
 
 def read_asked(source: Any) -> Asked:
     """The queries of a table, with `document`, or `prompt`, their text, or both; empty ones are left out."""
-    table = QUERIES.settled(_read(source, QUERIES))
+    table = _read(source, QUERIES)
     names = table.distinct("query")
     columns = {name: table.texts(name) for name in ("document", PROMPT) if name in table.columns}
     if not columns or (table.by_place and not any(" " in text for text in columns[PROMPT])):
@@ -277,7 +277,7 @@ def read_comparisons(source: Any) -> tuple[PairedComparison, ...]:
 
 def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
     """The comparisons of a table, each with the number of its line; see `read_comparisons`."""
-    table = COMPARISONS.settled(_read(source, COMPARISONS))
+    table = _read(source, COMPARISONS)
     names = [table.names(column).cells() for column in REQUIRED[:3]]
     seconds = table.numbers("seconds")
     if (late := np.flatnonzero(seconds > MOST_SECONDS)).size:
@@ -411,7 +411,7 @@ def read_judge(path: Path, name: str, settings: JudgeSettings = JudgeSettings())
 
 def read_grades(source: Any) -> dict[Pair, float]:
     """Numbers by pair, from a table or a dict; empty ones are left out."""
-    table = GRADES_OF_JUDGE.settled(_read(source, GRADES_OF_JUDGE))
+    table = _read(source, GRADES_OF_JUDGE)
     pairs, grades = _pairs(table), table.numbers("grade").tolist()
     found: dict[Pair, float] = {}
     for row, (pair, grade) in enumerate(zip(pairs, grades, strict=True)):
@@ -544,6 +544,8 @@ def _in_file(path: Path, exclusions: Exclusions, say: Say) -> list[Found]:
         lines = read_lines(path, RUNS.expected)
         head = list(islice(lines, 2))
         (number, first), second, lines = head[0], head[-1][1], chain(head, lines)
+        if _is_trec(first) and len(second.split()) == len(TREC):
+            return runs_of(read(path, RUNS), say)
         if "\t" not in first and is_sparse(second):
             return [_mirex(path, number, read_sparse(path, lines, exclusions))]
         if is_numbered(second) and not RUNS.is_header(first.split()) and not _is_trec(first):
@@ -563,7 +565,7 @@ def _is_trec(line: str) -> bool:
 
 def runs_of(table: Table, say: Say) -> list[Found]:
     """The rankings of each system in a table, in order of appearance."""
-    table = RUNS.settled(_with_ranks(table, say))
+    table = _with_ranks(table, say)
     query, document = table.names("query"), table.names("document")
     if "system" in table.columns:
         system = table.names("system")
@@ -604,7 +606,7 @@ def _with_ranks(table: Table, say: Say) -> Table:
 
     That is so if the third column counts the distinct documents of each query from 1.
     """
-    if not table.by_place or tuple(table.columns) != LIST:
+    if not table.by_place or {*table.columns} != {*LIST}:
         return table
     query, document, rank = (table.names(name) for name in LIST)
     if not all(name.isdecimal() and len(name) < 10 for name in rank.names):
@@ -850,7 +852,7 @@ def _of_values(judgments: Sequence[Judgment]) -> Table:
 
 def judgments_of(table: Table, scale: Scale | None, say: Say) -> Judged:
     """The judgments of a table, with their lines."""
-    table, grouped = JUDGMENTS.settled(table), isinstance(table.source, Path) and named_groups(table.source)
+    grouped = isinstance(table.source, Path) and named_groups(table.source)
     if grouped and (table.by_place or table.keys):
         table = table.with_columns({GROUP if name == "grade" else name: cells for name, cells in table.columns.items()})
     table = _worded(_counting(table))
@@ -1056,6 +1058,7 @@ def nameless(name: str, body: bytes) -> bytes:
 
 # The kind of a file whose name does not say it.
 
+SCHEMAS = (DOCUMENTS, QUERIES, SYSTEMS, COMPARISONS, JUDGMENTS)
 TableKind = Literal["comparisons", "judgments", "scores", "runs", "queries", "systems", "documents"]
 HEAD_BYTES = 4096
 BEIR_QRELS = frozenset(("query-id", "corpus-id", "score"))
@@ -1097,12 +1100,12 @@ PAIRS = Schema(
 
 def pairs_of(source: Any) -> list[Pair]:
     """The pairs of a table, in their order."""
-    return _pairs(PAIRS.settled(_read(source, PAIRS)))
+    return _pairs(_read(source, PAIRS))
 
 
 def read_pairs(source: Any) -> dict[Pair, int]:
     """The pairs of a table in their order, each with the number of its line; a repeated one is an error."""
-    table = PAIRS.settled(_read(source, PAIRS))
+    table = _read(source, PAIRS)
     found: dict[Pair, int] = {}
     for row, pair in enumerate(_pairs(table)):
         if pair in found:
@@ -1110,72 +1113,3 @@ def read_pairs(source: Any) -> dict[Pair, int]:
         found[pair] = row
     lines = table.lines
     return found if lines is None else {pair: lines[row] for pair, row in found.items()}
-
-
-# Trivial results: the query's own recording, and others by its artist.
-
-
-SameArtist = Literal["keep", "drop"]
-
-
-def without_same_artist(
-    runs: Sequence[Run], exclusions: Exclusions, choice: SameArtist | None
-) -> tuple[tuple[Run, ...], str | None]:
-    """The runs to evaluate, and a sentence on such results in them, or None.
-
-    exclusions  document of each query, and the artists; an unlisted query is the document of the same name
-    choice      `drop` leaves such results out and moves up those below, as MIREX does; `keep` keeps them; None keeps
-                them with a note
-    """
-    if choice not in (None, *get_args(SameArtist)):
-        raise InputError(f"same_artist must be keep or drop, got {choice!r}")
-    if choice == "keep" or not _any(runs, exclusions):
-        return tuple(runs), None
-    own, artist, example = 0, 0, ""
-    kept = []
-    for run in runs:
-        rankings = {}
-        for query, documents in run.rankings.items():
-            document = exclusions.query_documents.get(query, query)
-            admitted = exclusions.admit(document, list(documents))
-            itself = int(document in documents)
-            own, artist = own + itself, artist + len(documents) - len(admitted) - itself
-            if len(admitted) < len(documents) and not example:
-                first = next(name for name in documents if name not in admitted)
-                example = f"such as document {first} for query {query} in system {run.system}"
-            rankings[query] = admitted
-        kept.append(replace(run, rankings=rankings))
-    if not own + artist:
-        return tuple(runs), None
-    found = f"{_results(own)} the query's own recording, {_results(artist)} by its artist, {example}"
-    if choice == "drop":
-        return tuple(kept), f"{found}: left out"
-    return tuple(runs), f"{found}: kept; --same-artist drop leaves them out, keep omits this note"
-
-
-def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:
-    """True if any result is the query's own recording, or by its artist."""
-    rankings = on_one_table([run.rankings for run in runs])
-    names = rankings[0].names if rankings else ()
-    queries = {exclusions.query_documents.get(query, query) for one in rankings for query in one.queries}
-    if not exclusions.artists and queries.isdisjoint(names):
-        return False
-    codes = {name: code for code, name in enumerate(names)}
-    artists: dict[str, int] = {}
-    for name in exclusions.artists.values():
-        artists.setdefault(name, len(artists))
-    known = (exclusions.artists.get(name) for name in names)
-    artist = np.array([-2 if name is None else artists[name] for name in known], dtype=np.int64)
-    for one in rankings:
-        asked = [exclusions.query_documents.get(query, query) for query in one.queries]
-        own = np.array([codes.get(document, -1) for document in asked], dtype=np.int64)
-        by = (exclusions.artists.get(document) for document in asked)
-        theirs = np.array([-1 if name is None else artists[name] for name in by], dtype=np.int64)
-        query = np.repeat(np.arange(len(asked)), one.lengths)
-        if np.any((one.documents == own[query]) | (artist[one.documents] == theirs[query])):
-            return True
-    return False
-
-
-def _results(count: int) -> str:
-    return f"{count:,} {'result is' if count == 1 else 'results are'}"

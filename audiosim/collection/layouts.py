@@ -12,9 +12,10 @@ from pathlib import Path
 
 from audiosim.collection.arrivals import ARRIVALS
 from audiosim.collection.evidence import EVIDENCE
-from audiosim.collection.kinds import JUDGES, kind_of
+from audiosim.collection.kinds import JUDGES, SCHEMAS, kind_of
 from audiosim.collection.task import TASK_FILE
 from audiosim.errors import FormatError, InputError
+from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, every_line
 from audiosim.text import nearest_name
 
@@ -207,7 +208,6 @@ def find_runs(folder: Path) -> list[Path]:
     if not paths:
         raise InputError(f"{many}: holds no file, expected at least one run")
     for path in paths:
-        check_regular(path)
         find_file(many, path.name)
     return paths
 
@@ -273,7 +273,7 @@ class FolderFiles:
     """The files of a collection; None for missing ones.
 
     sounds    folder of the index of its recordings
-    arrivals  True if anything was added to it while it was served
+    evidence, judges, arrivals  True if it has the folder of this name
     guesses   a sentence if files were recognised by their contents
     """
 
@@ -287,8 +287,16 @@ class FolderFiles:
     comparisons: Path | None
     task: Path | None = None
     sounds: Path | None = None
+    evidence: bool = False
+    judges: bool = False
     arrivals: bool = False
     guesses: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> list[tuple[Path | None, Schema]]:
+        """The files that are tables, except runs, each with what it holds."""
+        paths = (self.documents, self.queries, self.systems, self.comparisons, self.judgments)
+        return list(zip(paths, SCHEMAS, strict=True))
 
     @classmethod
     def find(cls, folder: str | Path, judgments: str | Path | None) -> "FolderFiles":
@@ -315,6 +323,8 @@ class FolderFiles:
             comparisons=None if str(judgments) == "none" else comparisons,
             task=find_file(folder, TASK_FILE),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
+            evidence=(folder / EVIDENCE).is_dir(),
+            judges=(folder / JUDGES).is_dir(),
             arrivals=(folder / ARRIVALS).is_dir(),
             guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
         )

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from audiosim.collection.kinds import JudgeSettings, MachineKind, SameArtist, SystemFrom
+from audiosim.collection.kinds import JudgeSettings, MachineKind, SystemFrom
+from audiosim.collection.mirex import SameArtist
 from audiosim.collection.values import SCALES, JudgmentSequence, Scale, parse_scale
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.toml import line_of, read_table, written
@@ -58,14 +59,15 @@ def read_settings(path: str | Path) -> Settings:
         raise FormatError(path, 1, f"the file is empty, expected {', '.join(KEYS)}")
     found: dict[str, Any] = {}
     for key, value in table.items():
-        fits, wanted, made = CHECKS.get(key, (lambda one: isinstance(one, str), "text", None))
+        fits, wanted, made = CHECKS.get(key, TEXT)
         if not fits(value):
             problem = f"{key}: expected {wanted}, found {shortened(repr(value))}"
             raise FormatError(path, line_of(text, key), problem)
         try:
             found[key] = value if made is None else made(value)
-        except InputError as error:
-            raise FormatError(path, line_of(text, key), f"{key}: {error}") from None
+        except (InputError, OverflowError) as error:
+            problem = str(error) if isinstance(error, InputError) else "expected levels that are finite"
+            raise FormatError(path, line_of(text, key), f"{key}: {problem}") from None
     return Settings(**found)
 
 
@@ -75,13 +77,6 @@ def _are_texts(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _scale(value: Any) -> Scale:
-    try:
-        return parse_scale(value)
-    except OverflowError:
-        raise InputError("expected levels that are finite") from None
 
 
 def _judge(name: str, table: Mapping[str, Any]) -> JudgeSettings:
@@ -97,12 +92,13 @@ def _judge(name: str, table: Mapping[str, Any]) -> JudgeSettings:
     return JudgeSettings(**table)
 
 
+TEXT = (lambda one: isinstance(one, str)), "text", None
 # For each key that is no text: whether a value fits, what is expected in words, and how the setting is made of it.
 CHECKS: Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], object] | None]] = {
     "scale": (
         lambda one: isinstance(one, str) or (isinstance(one, list) and all(map(_is_number, one))),
         f"{', '.join(SCALES)} or a list of levels",
-        _scale,
+        parse_scale,
     ),
     "cutoff": (
         lambda one: isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= DEEPEST,

@@ -17,7 +17,7 @@ from audiosim.collection.grading import Grading, find_grading
 from audiosim.collection.values import FINE, SCALES, Scale
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array, Booleans
-from audiosim.tables.reading import read
+from audiosim.tables.reading import as_it_is
 from audiosim.tables.schema import Schema, check_identifier
 from audiosim.tables.text import finite
 from audiosim.text import quoted
@@ -98,7 +98,7 @@ def read_answers(path: str | Path, scale: str | None = None) -> Answers:
     if scale is not None and scale not in SCALES:
         grading = find_grading(scale)
         return read_answers(path, FINE.name).read_as(grading)
-    table = read(path, ANSWERS)
+    table = as_it_is(path, ANSWERS)
     number, header = table.head or 1, list(table.columns)
     picked, cutoff = _scale(path, number, header, scale), _cutoff(path, number, header)
     rows = _schema(_columns(picked, cutoff)).settled(table).rows()
@@ -111,7 +111,7 @@ def read_list_pairs(path: Path, known: bool) -> tuple[str, tuple[ListPair, ...]]
 
     known  True if every line has an answer; else the column must be empty
     """
-    table = read(path, ANSWERS)
+    table = as_it_is(path, ANSWERS)
     number, header = table.head or 1, list(table.columns)
     cutoff = _cutoff(path, number, header)
     if header[0] != "answer":

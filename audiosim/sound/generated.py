@@ -94,7 +94,7 @@ def read_prompts(folder: Path) -> dict[str, str]:
 def read_prompt_table(path: Path) -> dict[str, str]:
     r"""The prompts of a prompts.tsv by name: a header, `prompt` and `text`, in which `\n` is a line end."""
     found: dict[str, str] = {}
-    for number, row in PROMPTS_TABLE.settled(read(path, PROMPTS_TABLE)).rows():
+    for number, row in read(path, PROMPTS_TABLE).rows():
         name = row[PROMPT]
         check_identifier(path, number, PROMPT, name)
         if name in found:

@@ -21,13 +21,16 @@ from audiosim.text import quoted
 
 
 def read(source: Any, schema: Schema, name: str = "") -> Table:
-    """The table of a file, or of a value of a program, as it is there; see `Schema.settled`.
+    """The table of a file, or of a value of a program, in the schema's columns; see `as_it_is` and `Schema.settled`."""
+    return source if isinstance(source, Table) else schema.settled(as_it_is(source, schema, name))
+
+
+def as_it_is(source: Any, schema: Schema, name: str = "") -> Table:
+    """The table of a file, or of a value of a program, with the columns that are there.
 
     source  a path; a data frame, a dict, objects with named values; JSON is read like a dict of the same contents
     name    what a value of a program is called in messages; empty: as in the schema
     """
-    if isinstance(source, Table):
-        return source
     if not isinstance(source, Path):
         return memory_table(source, schema, name or schema.what)
     if source.suffix == ".parquet":

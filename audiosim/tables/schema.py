@@ -55,7 +55,7 @@ class Schema:
 
     def settled(self, table: Table) -> Table:
         """The table with our names of columns; an error if a column is missing, misspelt or unknown."""
-        if not len(table) and not isinstance(table.source, Path):
+        if not isinstance(table.source, Path) and not len(table):
             return table.with_columns({name: [] for name in self.columns})
         given, found = list(table.columns), dict[str, str]()
         for name, words in self.columns.items():
@@ -74,7 +74,7 @@ class Schema:
             self._check_misspelt(table, found, others)
         elif others:
             raise table.error(first_row(table, others[0]), self._unknown(others[0]))
-        if not len(table) and isinstance(table.source, Path):
+        if isinstance(table.source, Path) and not len(table):
             where = "holds nothing" if table.head is None else "ends after its header"
             raise table.error(None, f"the file {where}, expected {self.what}{' below it' if table.head else ''}")
         more = {name: table.columns[name] for name in others} if self.kept else {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from audiosim.errors import FormatError
-from audiosim.tables.text import whole_text
+from audiosim.tables.text import every_line
 from audiosim.text import did_you_mean
 
 MOST_DOTS = 1000  # more than any text has between two commas or brackets
@@ -15,7 +15,7 @@ MOST_DOTS = 1000  # more than any text has between two commas or brackets
 
 def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]:
     """The text of a TOML file and its table; an unknown key is an error."""
-    text = whole_text(path).removesuffix("\n")
+    text = "\n".join(line for _, line in every_line(path))
     for key in (table := _parse(path, text)):
         if key not in keys:
             expected = f"expected {', '.join(keys)}{did_you_mean(key, keys)}"
