@@ -18,7 +18,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.grading import is_artificial, on_scale
 from audiosim.collection.kinds import SystemFrom, read_pairs
 from audiosim.collection.mirex import SameArtist
-from audiosim.collection.values import Pair, lengths_of, parse_scale
+from audiosim.collection.values import Pair, deepest, parse_scale
 from audiosim.errors import FormatError, InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
@@ -326,11 +326,11 @@ def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
 
 def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
     """Warn on stderr if a measure's cutoff is deeper than every run; `say_read` warns about the collection's cutoff."""
-    deepest = max((int(lengths_of(run.rankings).max(initial=0)) for run in collection.runs), default=0)
+    longest = deepest(collection.runs)
     for cutoff in sorted(set(cutoffs) - {collection.cutoff}):
-        if cutoff > deepest:
+        if cutoff > longest:
             sys.stderr.write(
-                f"note: the measure's cutoff {cutoff} is deeper than the runs, which have {deepest} results a query\n"
+                f"note: the measure's cutoff {cutoff} is deeper than the runs, which have {longest} results a query\n"
             )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.facts import RunFacts, common_queries, run_facts, run_notes, run_problems, spelling_problems
+from audiosim.collection.facts import RunFacts, run_facts, run_notes, run_problems, spelling_problems
 from audiosim.collection.kinds import is_nameless
 from audiosim.collection.values import (
     CodedJudgments,
@@ -19,6 +19,7 @@ from audiosim.collection.values import (
     Run,
     Scale,
     assessors_in,
+    common_queries,
     judged_names,
     mean_grades,
     queries_of,

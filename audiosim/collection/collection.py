@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -48,11 +49,14 @@ from audiosim.collection.values import (
     JudgmentSequence,
     Pair,
     PairedComparison,
+    Retrieved,
     Run,
     Scale,
     as_scale,
+    common_queries,
     contradicting,
     contradiction,
+    deepest,
     distinct_grades,
     have_aspects,
     mean_grades,
@@ -208,7 +212,9 @@ class Collection(Result):
                      otherwise such a run is an InputError
         """
         files = FolderFiles.find(folder, judgments)
-        tables = {schema.what: read(path, schema) for path, schema in files.tables if path is not None}
+        tables = {}
+        for path, schema in files.tables:
+            tables[schema.what] = read(path, schema)
         own = read_settings(files.settings) if files.settings else Settings()
         settings = replace(
             own,
@@ -232,10 +238,11 @@ class Collection(Result):
         pieces = files.evidence or files.sounds or settings.evidence
         evidence = read_evidence(files.folder, settings.evidence, files.sounds) if pieces else ()
         task = None if files.task is None else read_task(files.task)
-        if not partial:
-            check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else files.folder / "runs"))
-        lines = readings(files, runs, documents, asked, teams, judged, comparisons, evidence, judges)
-        cutoff, guesses = settled_cutoff(runs, settings.cutoff, settings.scale, judged)
+        there, longest = Retrieved.of(tuple(map(attrgetter("rankings"), runs))), deepest(runs)
+        if wanted := common_queries(runs) if not partial else ():
+            check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else files.folder / "runs"), wanted)
+        lines = readings(files, runs, there, documents, asked, teams, judged, comparisons, evidence, judges)
+        cutoff, guesses = settled_cutoff(longest, settings.cutoff, settings.scale, judged)
         found = cls._of(
             files.folder.resolve().name,
             settings,
@@ -331,7 +338,7 @@ class Collection(Result):
         graded = None if judgments is None else read_judgments(judgments, settings.scale, notes.append)
         judged = graded or (settings.scale or FINE, ())
         check_judgments(found, judged[1], "judgments")
-        depth, guesses = settled_cutoff(found, cutoff, settings.scale, judged[1])
+        depth, guesses = settled_cutoff(deepest(found), cutoff, settings.scale, judged[1])
         made = cls._of(
             name,
             settings,

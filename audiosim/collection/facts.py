@@ -4,7 +4,7 @@ A file without any common name is a mistake, such as identifiers in another case
 """
 
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Collection as Names
 from collections.abc import Set as RunNames
@@ -27,6 +27,7 @@ from audiosim.collection.values import (
     Retrieved,
     Run,
     Scale,
+    common_queries,
     contained,
     judged_keys,
     judged_names,
@@ -62,6 +63,7 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
 def readings(
     files: FolderFiles,
     runs: Sequence[Run],
+    there: Retrieved,
     documents: Names[str],
     asked: Asked,
     teams: Mapping[str, str],
@@ -70,8 +72,10 @@ def readings(
     evidence: Sequence[Evidence],
     judges: Sequence[MachineJudge],
 ) -> tuple[Reading, ...]:
-    """A line on each file except the settings; an error if a file has nothing in common with the runs."""
-    there = Retrieved.of([run.rankings for run in runs])
+    """A line on each file except the settings; an error if a file has nothing in common with the runs.
+
+    there  the pairs in the runs
+    """
     where = str(files.runs[0]) if len(files.runs) == 1 else f"{files.runs[0].parent}: {len(files.runs)} files"
     counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
     lines = [Reading(f"{where}: {', '.join(counts)} retrieved")]
@@ -148,13 +152,14 @@ def _evidence_there(
 
 
 def settled_cutoff(
-    runs: Sequence[Run], cutoff: int | None, scale: Scale | None, judgments: Sequence[Judgment]
+    deepest: int, cutoff: int | None, scale: Scale | None, judgments: Sequence[Judgment]
 ) -> tuple[int, tuple[str, ...]]:
     """The cutoff, guessed where none is given, and a sentence on each of cutoff and scale that was guessed.
 
-    scale  scale given; None: none was, and judgments show it where there are any
+    deepest  length of the longest ranking
+    scale    scale given; None: none was, and judgments show it where there are any
     """
-    deepest = max((int(lengths_of(run.rankings).max(initial=1)) for run in runs), default=1)
+    deepest = max(deepest, 1)
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
     guess = min(deepest, DEEPEST_GUESS)
     of_cutoff = f"cutoff of the collection not given: guessed {guess}, {depth}"
@@ -293,22 +298,12 @@ class RunFacts:
     judged: float | None
 
 
-def common_queries(runs: Sequence[Run]) -> frozenset[str]:
-    """Queries that at least half of the systems answer: presumably those that every system should answer."""
-    answers = Counter(query for run in runs for query in run.rankings)
-    return frozenset(query for query, count in answers.items() if 2 * count >= len(runs))
-
-
-def check_whole(runs: Sequence[Run], where: str, wanted: RunNames[str] | None = None) -> None:
-    """Raise an InputError if a run answers less than 90 % of the queries it should.
-
-    wanted  these queries; None: those that at least half of the systems answer
-    """
-    wanted = common_queries(runs) if wanted is None else wanted
+def check_whole(runs: Sequence[Run], where: str, wanted: RunNames[str]) -> None:
+    """Raise an InputError if a run answers less than 90 % of the queries it should, which are the wanted ones."""
     for run in runs:
         answered = len(wanted & set(run.rankings))
-        others = len(run.rankings) - answered
         if answered < LEAST_ANSWERED * len(wanted):
+            others = len(run.rankings) - answered
             beside = f", and {others} that are not among them" if others else ""
             if others and len(_documents(runs) & run.rankings.keys()) > others // 2:
                 beside += ", but documents: query and document look swapped"

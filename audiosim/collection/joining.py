@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import Arrivals, check_distinct, keep_runs
 from audiosim.collection.collection import Collection
-from audiosim.collection.facts import check_whole, common_queries
+from audiosim.collection.facts import check_whole
 from audiosim.collection.kinds import known_artists, read_runs
 from audiosim.collection.mirex import Exclusions, without_same_artist
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Run, queries_of, retrieved_by
+from audiosim.collection.values import Run, common_queries, queries_of, retrieved_by
 from audiosim.errors import InputError
 from audiosim.results.value import Result, shortened_to
 

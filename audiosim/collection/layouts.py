@@ -293,10 +293,10 @@ class FolderFiles:
     guesses: tuple[str, ...] = ()
 
     @property
-    def tables(self) -> list[tuple[Path | None, Schema]]:
+    def tables(self) -> list[tuple[Path, Schema]]:
         """The files that are tables, except runs, each with what it holds."""
         paths = (self.documents, self.queries, self.systems, self.comparisons, self.judgments)
-        return list(zip(paths, SCHEMAS, strict=True))
+        return [(path, schema) for path, schema in zip(paths, SCHEMAS, strict=True) if path is not None]
 
     @classmethod
     def find(cls, folder: str | Path, judgments: str | Path | None) -> "FolderFiles":

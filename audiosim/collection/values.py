@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -457,6 +458,17 @@ class Run:
 def queries_of(runs: Iterable[Run]) -> dict[str, None]:
     """The queries that any run answers, each once, in the order of the runs."""
     return dict.fromkeys(query for run in runs for query in run.rankings)
+
+
+def deepest(runs: Iterable[Run]) -> int:
+    """The length of the longest ranking; 0 without any."""
+    return max((int(lengths_of(run.rankings).max(initial=0)) for run in runs), default=0)
+
+
+def common_queries(runs: Sequence[Run]) -> frozenset[str]:
+    """Queries that at least half of the systems answer: presumably those that every system should answer."""
+    answers = Counter(query for run in runs for query in run.rankings)
+    return frozenset(query for query, count in answers.items() if 2 * count >= len(runs))
 
 
 def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, set[str]]:

@@ -74,11 +74,12 @@ class Schema:
             self._check_misspelt(table, found, others)
         elif others:
             raise table.error(first_row(table, others[0]), self._unknown(others[0]))
+        more = {name: table.columns[name] for name in others} if self.kept else {}
+        columns = {name: table.columns[own] for name, own in found.items()} | more
         if isinstance(table.source, Path) and not len(table):
             where = "holds nothing" if table.head is None else "ends after its header"
             raise table.error(None, f"the file {where}, expected {self.what}{' below it' if table.head else ''}")
-        more = {name: table.columns[name] for name in others} if self.kept else {}
-        return table.with_columns({name: table.columns[own] for name, own in found.items()} | more)
+        return table.with_columns(columns)
 
     def _unknown(self, name: str) -> str:
         expected = f"expected {', '.join(self.columns)}{did_you_mean(name, self.columns)}"
