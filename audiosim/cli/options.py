@@ -425,7 +425,7 @@ def print_result(
 
         drawn = view()
         if isinstance(drawn, str):
-            sys.stdout.write(drawn)
+            sys.stdout.write(f"{drawn.removesuffix(chr(10))}\n")
         else:
             console().print(drawn)
     elif form is Format.json:
