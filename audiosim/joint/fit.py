@@ -20,7 +20,7 @@ from audiosim.joint.comparisons import (
     shared_opinions,
     usual_habits,
 )
-from audiosim.joint.people import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, with_judges
+from audiosim.joint.people import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Nearby, Panel, PanelModel, with_judges
 from audiosim.package_files import folder
 from audiosim.stats.arrays import Array
 from audiosim.stats.normal.layout import REST, Layout
@@ -121,7 +121,7 @@ def panel_model(
     parts: Array,
     panel: Panel,
     deviations: JudgeDeviations | None = None,
-    near: PanelModel | None = None,
+    near: Nearby | None = None,
 ) -> PanelModel:
     """Model of a pool's gains and of the people who judge them, by their judgments and the prior.
 
@@ -140,12 +140,13 @@ def panel_model(
         start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}
         unsure = {**spread, COVARIATES: HELD}
         off = panel.gain - held.mean[panel.place]
-        begin = None if near is None else {name: max(near.likeliest.get(name, 1.0), SMALL) for name in start}
+        begin = None if near is None else {name: max(near.model.likeliest.get(name, 1.0), SMALL) for name in start}
         learned = estimate_components([rows], [off], start, unsure, begin=begin)
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
         if panel.several:
-            noise = judge_noise(rows, learned.standard_deviations, panel, off).times
+            known = None if near is None else near.noise_of(panel.judges)
+            noise = judge_noise(rows, learned.standard_deviations, panel, off, known).times
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
     used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in DOUBTED}}
     return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, found, left[REST])

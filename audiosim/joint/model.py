@@ -44,6 +44,7 @@ from audiosim.joint.people import (
     Disagreement,
     JudgedRows,
     JudgeReport,
+    Nearby,
     Panel,
     PanelModel,
     PanelModels,
@@ -78,7 +79,7 @@ class JointEstimator:
         self._taught: Array | None = None
         self._panel: Panel | None = None
         self._panel_models, self._panel_models_in_reserve = PanelModels(), PanelModels()
-        self._near: PanelModel | None = None
+        self._near: Nearby | None = None
         self._reserve: JointEstimator | None = None
         # None is this estimator: a reference to itself would keep it, and its arrays, until the collector runs.
         self._first: JointEstimator | None = None
@@ -247,10 +248,14 @@ class JointEstimator:
         with one_thread():
             return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel, deviations, self._near)
 
-    def near(self, panel: Panel) -> "JointEstimator":
-        """The same estimator, for panels similar to this one: their models are fitted in fewer steps."""
+    def near(self, panel: Panel) -> Nearby:
+        """The model of a panel, from which those of similar panels are fitted in fewer steps; see `beginning`."""
+        return Nearby(self._panel_models.of(panel, self.panel_model), panel.judges)
+
+    def beginning(self, near: Nearby) -> "JointEstimator":
+        """The same estimator, which fits the models of panels from this one."""
         other = self._copied()
-        other._near = self._panel_models.of(panel, self.panel_model)
+        other._near = near
         return other
 
     @property

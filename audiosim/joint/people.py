@@ -12,9 +12,10 @@ pairs.
 """
 
 import math
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -163,6 +164,10 @@ class Opinions:
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
 OPINIONS_KEPT = PANELS_KEPT = 4
+LEARNED_FROM = 6400  # most judgments to learn deviations from, drawn from all: learning takes their square
+MIXED = np.uint64(
+    0xBF58476D1CE4E5B9
+)  # multiplier of SplitMix64, by Steele, Lea & Flood (2014), doi:10.1145/2660193.2660195
 TASTES = 400  # most effects of people on systems; the tastes of people who judged least count as noise
 
 
@@ -230,7 +235,24 @@ class Panel:
 
     def first(self, count: int) -> "Panel":
         """The first `count` judgments, with the same people."""
-        return Panel(self.judges, self.place[:count], self.judge[:count], self.gain[:count])
+        return self.some(np.arange(min(count, len(self.place))))
+
+    def sample(self, count: int) -> "Panel":
+        """At most `count` of the judgments, as if drawn at random, with the same people.
+
+        The drawn ones depend on pair and name alone, so without one person they are the same ones of the others, and
+        a few more.
+        """
+        if len(self.place) <= count:
+            return self
+        names = np.array([zlib.crc32(name.encode()) for name in self.judges], dtype=np.uint64)
+        drawn = (self.place.astype(np.uint64) << np.uint64(32) | names[self.judge]) * MIXED
+        drawn = (drawn ^ drawn >> np.uint64(29)) * MIXED >> np.uint64(16)
+        return self.some(np.sort(np.argsort(drawn, kind="stable")[:count]))
+
+    def some(self, kept: Integers) -> "Panel":
+        """The judgments at these places, with the same people."""
+        return Panel(self.judges, self.place[kept], self.judge[kept], self.gain[kept])
 
     @property
     def several(self) -> bool:
@@ -284,6 +306,18 @@ class Listeners:
 
 
 Who = Literal["panel", "listeners"] | int
+
+
+class Nearby(NamedTuple):
+    """A model learned from a similar panel, and the people of that panel."""
+
+    model: "PanelModel"
+    judges: tuple[str, ...]
+
+    def noise_of(self, judges: Sequence[str]) -> Array:
+        """(p,) noise of these people, relative to the common noise; 1 for those who are new."""
+        known = dict(zip(self.judges, self.model.noise_of_each(len(self.judges)).tolist(), strict=True))
+        return np.array([known.get(name, 1.0) for name in judges])
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,7 +460,7 @@ class PanelModels:
 
 
 def _learned_from(panel: Panel) -> Panel:
-    return panel.first(last_moment(len(panel.place)))
+    return panel.first(last_moment(len(panel.place))).sample(LEARNED_FROM)
 
 
 def _key(first: Panel) -> tuple[bytes, ...]:
@@ -563,15 +597,19 @@ class JudgeNoise:
     errors: Array
 
 
-def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array) -> JudgeNoise:
+def judge_noise(
+    rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array, begin: Array | None = None
+) -> JudgeNoise:
     """Noise of each person of a panel: maximum of likelihood times prior, by Fisher scoring.
 
     rows        layout of the judgments
     deviations  deviations of all components of that layout, by name
     off         (J,) judgments less their expectations
+    begin       (p,) noise from which the search begins; None: the common one
     """
     variances = np.array([deviations[name] ** 2 for name in rows.names])
-    logarithms, prior, people = np.zeros(len(panel.judges)), VARIES**-2, len(panel.judges)
+    prior, people = VARIES**-2, len(panel.judges)
+    logarithms = np.zeros(people) if begin is None else np.log(begin)
     for _ in range(ROUNDS):
         times = np.exp(logarithms)[panel.judge]
         bend = RestrictedLikelihood(replace(rows, times=times), off).at(variances)
@@ -651,7 +689,7 @@ def most_telling(panel: Panel, most: int) -> Panel:
     several: Integers = np.flatnonzero(shared)[-most:]
     rest = np.flatnonzero(~shared)[: most - len(several)]
     kept = np.sort(np.concatenate([several, rest]))
-    return Panel(panel.judges, panel.place[kept], panel.judge[kept], panel.gain[kept])
+    return panel.some(kept)
 
 
 # Pairs on which people differ more than the model expects: candidates for discussion or another judgment.

@@ -128,12 +128,13 @@ def judge_effects(
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         return estimate_after(expected, by, some, distribution, about)
 
-    having, everybody = ranked(estimator, inside), Panel.of(pool, inside)
+    having = ranked(estimator, inside)
+    near = estimator.near(Panel.of(pool, inside)) if isinstance(estimator, JointEstimator) else None
     others = {name: [one for one in inside if one.assessor != name] for name in judges}
 
     def lacking(name: str) -> Ranking:
         by = without[name][0]
-        found = ranked(by.near(everybody) if isinstance(by, JointEstimator) else by, others[name])
+        found = ranked(by.beginning(near) if near and isinstance(by, JointEstimator) else by, others[name])
         # Without what refers to the belief: of ten people, with thousands of judgments, it takes a gigabyte.
         return replace(found, others=None, reach=None if found.reach is None else partial(_known, found.reach()))
 
