@@ -272,12 +272,11 @@ def learned_from(pool: Pool, judgments: Sequence[Judgment]) -> dict[Pair, float]
     judgments  in the order in which they were made; those outside the pool are left out
     """
     first: dict[Pair, int] = {}
-    for place, one in enumerate(judgments):
-        if one.pair in pool.positions:
-            first.setdefault(one.pair, place)
+    inside = [one for one in judgments if one.pair in pool.positions]
+    for place, one in enumerate(inside):
+        first.setdefault(one.pair, place)
     moment = last_moment(len(first))
-    known = judgments[: list(first.values())[moment - 1] + 1] if moment else ()
-    return mean_grades(one for one in known if one.pair in pool.positions)
+    return mean_grades(inside[: list(first.values())[moment - 1] + 1] if moment else ())
 
 
 def taught(

@@ -38,6 +38,7 @@ HELD = 1e-3  # standard deviation of the logarithm of deviations that are not le
 SMALL = 0.03  # starting size of a component that was estimated as 0
 OF_PAIR = 0.5  # share of one person's variance that belongs to the pair itself, until two people have judged
 DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # components that no model learns from its own collection
+CLOSE = 1e-8  # promised gain at which a search from a similar model ends: 1e-4 standard errors from the minimum
 UNSURE = 0.4  # standard deviation of the logarithm of the resulting deviation
 
 
@@ -131,7 +132,10 @@ def panel_model(
     near   model of a similar panel, from which the search begins
     """
     from audiosim.joint.people import judge_noise
-    from audiosim.stats.normal.variance_components import estimate_components  # imported here, as it is slow
+    from audiosim.stats.normal.variance_components import (
+        LEAST_GAIN,
+        estimate_components,
+    )  # imported here, as it is slow
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left, noise = centre, spread, None
@@ -141,7 +145,8 @@ def panel_model(
         unsure = {**spread, COVARIATES: HELD}
         off = panel.gain - held.mean[panel.place]
         begin = None if near is None else {name: max(near.model.likeliest.get(name, 1.0), SMALL) for name in start}
-        learned = estimate_components([rows], [off], start, unsure, begin=begin)
+        enough = LEAST_GAIN if near is None else CLOSE
+        learned = estimate_components([rows], [off], start, unsure, enough, begin)
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
         if panel.several:

@@ -27,7 +27,7 @@ from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.moments import last_moment
 from audiosim.results.value import Value, cached_property
-from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
@@ -164,7 +164,7 @@ class Opinions:
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
 OPINIONS_KEPT = PANELS_KEPT = 4
-LEARNED_FROM = 6400  # most judgments to learn deviations from, drawn from all: learning takes their square
+LEARNED_FROM = 3200  # most judgments to learn deviations from, drawn from all: learning takes their square
 MIXED = np.uint64(
     0xBF58476D1CE4E5B9
 )  # multiplier of SplitMix64, by Steele, Lea & Flood (2014), doi:10.1145/2660193.2660195
@@ -189,7 +189,7 @@ class Panel:
     @classmethod
     def of(cls, pool: Pool, judgments: Iterable[Judgment]) -> "Panel":
         """The last judgment of each person of each pair of a pool, in order of their first ones."""
-        said = {(one.pair, one.assessor): one.grade for one in judgments if one.pair in pool.positions}
+        said = {(pair, one.assessor): one.grade for one in judgments if (pair := one.pair) in pool.positions}
         judges = tuple(dict.fromkeys(name for _, name in said))
         code = {name: number for number, name in enumerate(judges)}
         rows = [(pool.positions[pair], code[name], grade) for (pair, name), grade in said.items()]
@@ -494,6 +494,10 @@ class People:
     def known(self) -> bool:
         """True if the model is available; learning it can take seconds."""
         return self.models.knows(self.panel)
+
+    def heard_out(self, pairs: int) -> Booleans:
+        """(n,) True where all of them have judged a pair: nobody's own noise leaves their mean opinion uncertain."""
+        return np.asarray(np.bincount(self.panel.place, minlength=pairs) == len(self.panel.judges))
 
     @cached_property
     def _posteriors(self) -> dict[Who, BlockNormal]:

@@ -450,12 +450,19 @@ class Belief:
     @property
     def _by_grades(self) -> MultivariateNormal:
         """Posterior of the gains by grades alone, without comparisons."""
-        # One person's judgment is the panel's opinion itself, so conditioning on exact gains is right and cheaper;
-        # several people, or another population, need the model of severity, taste and noise.
-        if self.people is not None and (self.people.panel.several or self.whose not in ("panel", 1)):
+        if self.people is not None and not self._exact:
             return self.people.posterior(self.whose)
         judged = np.flatnonzero(self.judged)
         return self.prior.condition_all(judged, self.grades[judged] / self.maximum) if len(judged) else self.prior
+
+    @property
+    def _exact(self) -> bool:
+        """True if a judged grade is the gain itself.
+
+        One person's judgment is the panel's opinion itself, so conditioning on exact gains is right and cheaper;
+        several people, or another population, need the model of severity, taste and noise.
+        """
+        return self.people is None or not (self.people.panel.several or self.whose not in ("panel", 1))
 
     def heard(self, people: People) -> "Belief":
         """The same belief and judgments, with the people who made them."""
@@ -480,7 +487,9 @@ class Belief:
     @cached_property
     def settled(self) -> Booleans:
         """(n,) True where a pair is judged and its gain therefore certain."""
-        return np.asarray(self.judged & (self.gains.variance == 0))
+        # Asked first whether anything may be: the variance of all pairs takes as long as a ranking.
+        may_be = self.judged if self.people is None or self._exact else self.people.heard_out(len(self.grades))
+        return np.asarray(may_be & (self.gains.variance == 0)) if may_be.any() else may_be
 
     @cached_property
     def reading(self) -> LevelReading:

@@ -126,7 +126,9 @@ def judge_effects(
         raise InputError(f"{missing!r} has judged no pair of {pool.collection}: expected the name of a person who has")
 
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
-        return estimate_after(expected, by, some, distribution, about)
+        found = estimate_after(expected, by, some, distribution, about)
+        # Without what refers to the belief: of ten people, with thousands of judgments, it takes a gigabyte.
+        return replace(found, others=None, reach=None if found.reach is None else partial(_known, found.reach()))
 
     having = ranked(estimator, inside)
     near = estimator.near(Panel.of(pool, inside)) if isinstance(estimator, JointEstimator) else None
@@ -134,9 +136,7 @@ def judge_effects(
 
     def lacking(name: str) -> Ranking:
         by = without[name][0]
-        found = ranked(by.beginning(near) if near and isinstance(by, JointEstimator) else by, others[name])
-        # Without what refers to the belief: of ten people, with thousands of judgments, it takes a gigabyte.
-        return replace(found, others=None, reach=None if found.reach is None else partial(_known, found.reach()))
+        return ranked(by.beginning(near) if near and isinstance(by, JointEstimator) else by, others[name])
 
     return [JudgeEffect(name, counts[name], having, lacking(name)) for name in judges]
 

@@ -156,13 +156,13 @@ def cleared(within: Array, places: Integers) -> Array:
 
 def summed_precision(parts: Sequence[Array], effects: int) -> Array:
     """(p, p + 1) precision of the shared effects, then precision times mean, from `whitened` rows of known parts."""
-    found = np.zeros((effects, effects + 1))
+    found = np.zeros((effects + 1, effects + 1))
     # Several parts per product: one product for each block is mostly overhead, one for all copies every row.
     ends = np.flatnonzero(np.diff(np.cumsum([len(part) for part in parts]) // ROWS_AT_ONCE)) + 1
     for some in np.split(np.arange(len(parts)), ends):
         rows = np.concatenate([np.empty((0, effects + 1)), *(parts[number] for number in some.tolist())])
-        found += rows[:, :-1].T @ rows
-    return found
+        found += rows.T @ rows  # a product with itself takes half the time
+    return found[:-1]
 
 
 # Cholesky factor of the covariance of unknowns in an order, which grows as unknowns are added at the end.
