@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from audiosim import package_files
 from audiosim.collection.arrivals import ARRIVALS
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
+from audiosim.ranking.verbs import predict_pairs
 
 DEMO = package_files.folder("fixtures") / "demo"
 
@@ -86,6 +88,22 @@ def test_what_a_collection_lacks_and_evidence_that_tells_nothing_are_notes_on_st
         "historical-fine predicts 13 of the 600 unjudged pairs in place of mout-fine: their genre or artist is unknown"
     )
     assert run("estimate", demo, "--model", "mout")[2] == f"note: {fallen}\n"  # it has no use for sound or evidence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("portion", [1, 7, 200])
+def test_the_pairs_that_a_fallback_predicts_are_counted_however_many_portions_there_are(monkeypatch, portion):
+    monkeypatch.setattr("audiosim.joint.predictions.PORTION", portion)
+    collection = Collection.load(DEMO)
+    pool, documents = build_pool(collection), sorted(collection.documents)
+    pairs = [(query, document) for query in pool.queries[:3] for document in documents[:20]] + list(pool.pairs[:9])
+    found = predict_pairs(dict.fromkeys(pairs), collection, pool, "mout")
+    counts = Counter(row["model"] for row in found.pairs)
+    assert len(found.pairs) == len(set(pairs))
+    reason = "in place of mout-fine: their genre or artist is unknown"
+    assert found.notes == (
+        f"historical-fine predicts {counts['historical-fine']} of the {len(set(pairs))} unjudged pairs {reason}",
+    )
 
 
 @pytest.mark.slow

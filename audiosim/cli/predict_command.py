@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from audiosim.cli import options
+from audiosim.cli.command import notes_shown
 from audiosim.cli.flattened import flattened
 from audiosim.collection.collection import Collection
 from audiosim.collection.evidence import is_feature_file
@@ -117,7 +118,8 @@ def predict(
             judgments=reading.judgments, cutoff=cutoff, pairs=pairs, system_from=reading.system_from,
             same_artist=reading.same_artist, partial=reading.partial, aspect=aspect, scheduler=scheduler,
         )  # fmt: skip
-        _write_rows(folder, model, reading.scale, form, output)
+        with notes_shown():
+            _write_rows(folder, model, reading.scale, form, output)
         return
     if scheduler is not None:
         collection = reading.load(folder, aspect)
@@ -127,7 +129,7 @@ def predict(
         collection, pool, estimator = reading.open(folder, model, cutoff, aspect)
         if pairs is not None:
             wanted = options.known_pairs(pairs, collection)
-            _print_found(predict_pairs(wanted, collection, pool, model), form)
+            _print_found(_said(predict_pairs(wanted, collection, pool, model)), form)
         elif form is options.PredictionFormat.qrels:
             belief = judged_so_far(estimator, collection, pool).stated_belief
             _write_qrels(pool, _completed(belief, pool, draws, seed), draws, output)
@@ -192,8 +194,13 @@ def _elsewhere(
     workers = Workers(1, scheduler)
     if pairs is not None:
         wanted = options.known_pairs(pairs, collection)
-        return predict_pairs(wanted, collection, build_pool(collection, cutoff), model, workers)
+        return _said(predict_pairs(wanted, collection, build_pool(collection, cutoff), model, workers))
     ((found, lacks),) = workers.each(PoolPredictions(collection, cutoff, model), 1)
+    return _said(found, lacks)
+
+
+def _said(found: Predictions, lacks: Sequence[str] = ()) -> Predictions:
+    """The predictions, once their notes are printed on stderr."""
     sys.stderr.writelines(f"note: {line}\n" for line in (*lacks, *found.notes))
     return found
 

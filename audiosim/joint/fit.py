@@ -20,7 +20,7 @@ from audiosim.joint.comparisons import (
     shared_opinions,
     usual_habits,
 )
-from audiosim.joint.people import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Nearby, Panel, PanelModel, with_judges
+from audiosim.joint.people import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, with_judges
 from audiosim.package_files import folder
 from audiosim.stats.arrays import Array
 from audiosim.stats.normal.layout import REST, Layout
@@ -38,7 +38,6 @@ HELD = 1e-3  # standard deviation of the logarithm of deviations that are not le
 SMALL = 0.03  # starting size of a component that was estimated as 0
 OF_PAIR = 0.5  # share of one person's variance that belongs to the pair itself, until two people have judged
 DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # components that no model learns from its own collection
-CLOSE = 1e-8  # promised gain at which a search from a similar model ends: 1e-4 standard errors from the minimum
 UNSURE = 0.4  # standard deviation of the logarithm of the resulting deviation
 
 
@@ -122,7 +121,7 @@ def panel_model(
     parts: Array,
     panel: Panel,
     deviations: JudgeDeviations | None = None,
-    near: Nearby | None = None,
+    near: PanelModel | None = None,
 ) -> PanelModel:
     """Model of a pool's gains and of the people who judge them, by their judgments and the prior.
 
@@ -132,10 +131,7 @@ def panel_model(
     near   model of a similar panel, from which the search begins
     """
     from audiosim.joint.people import judge_noise
-    from audiosim.stats.normal.variance_components import (
-        LEAST_GAIN,
-        estimate_components,
-    )  # imported here, as it is slow
+    from audiosim.stats.normal.variance_components import estimate_components  # imported here, as it is slow
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left, noise = centre, spread, None
@@ -144,14 +140,12 @@ def panel_model(
         start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}
         unsure = {**spread, COVARIATES: HELD}
         off = panel.gain - held.mean[panel.place]
-        begin = None if near is None else {name: max(near.model.likeliest.get(name, 1.0), SMALL) for name in start}
-        enough = LEAST_GAIN if near is None else CLOSE
-        learned = estimate_components([rows], [off], start, unsure, enough, begin)
+        begin = None if near is None else {name: max(near.likeliest.get(name, 1.0), SMALL) for name in start}
+        learned = estimate_components([rows], [off], start, unsure, begin=begin)
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
         if panel.several:
-            known = None if near is None else near.noise_of(panel.judges)
-            noise = judge_noise(rows, learned.standard_deviations, panel, off, known).times
+            noise = judge_noise(rows, learned.standard_deviations, panel, off).times
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
     used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in DOUBTED}}
     return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, found, left[REST])

@@ -1,5 +1,6 @@
 """Predictions from rows of features, by ordinal models; rows are independent, so any number can be read in portions."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +12,14 @@ from audiosim.collection.evidence import FeatureRows, read_feature_rows
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import SCALES, Scale
 from audiosim.errors import InputError
-from audiosim.joint.posterior import Belief, evidence_of
+from audiosim.joint.posterior import Belief, Fallbacks, evidence_of, fallbacks_of
 from audiosim.joint.predictions import columns_of_values
 from audiosim.ordinal.feature import Feature
 from audiosim.ordinal.features import FEATURES, Table, check_terms, needs_judgments
 from audiosim.ordinal.model import Model, fallbacks, load_model, model_for_scale
 from audiosim.stats.arrays import Array, Booleans, Integers
 
+NOTES = logging.getLogger("audiosim.notes")
 PredictedColumns = dict[str, Array | Sequence[str | None]]
 
 
@@ -28,7 +30,8 @@ def predict_feature_file(path: Path, model: str, scale: Scale | None, size: int)
     scale  scale if the name leaves it out
     size   rows of a portion
 
-    The columns are those of `prediction_columns`; query and document only if the file has them.
+    The columns are those of `prediction_columns`; query and document only if the file has them. After the last row the
+    logger `audiosim.notes` says how many rows a fallback predicted, and why.
     """
     first = load_model(model) if scale is None else model_for_scale(model, scale)
     if first.components is not None:
@@ -38,15 +41,20 @@ def predict_feature_file(path: Path, model: str, scale: Scale | None, size: int)
         )
     models = (first, *fallbacks(first))
     wanted = list(dict.fromkeys(name for one in models for name in one.features))
+    counts, fallen = np.zeros(len(models), dtype=np.int64), Fallbacks((), ())
     for rows in read_feature_rows(path, wanted, size):
         try:
-            yield {**rows.words, **_predicted(models, rows)}
+            belief = _predicted(models, rows)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+        counts, fallen = counts + np.bincount(belief.model, minlength=len(models)), fallbacks_of(belief)
+        yield {**rows.words, **columns_of_values(belief, np.arange(rows.count))}
+    for note in fallen.in_words(counts, "rows"):
+        NOTES.info("%s", note)
 
 
-def _predicted(models: Sequence[Model], rows: FeatureRows) -> PredictedColumns:
-    """Columns of predictions; a fallback's feature that the file lacks is unknown."""
+def _predicted(models: Sequence[Model], rows: FeatureRows) -> Belief:
+    """Belief about rows; a fallback's feature that the file lacks is unknown."""
     count, first = rows.count, models[0]
     unknown = np.full(count, np.nan)
     given = {name: rows.numbers.get(name, unknown) for one in models[1:] for name in one.features} | rows.numbers
@@ -63,8 +71,7 @@ def _predicted(models: Sequence[Model], rows: FeatureRows) -> PredictedColumns:
     levels, names = np.array(first.levels), tuple(one.name for one in models)
     highest = SCALES[first.scale].maximum if first.scale in SCALES else levels[-1]
     evidence = tuple(evidence_of(FEATURES[name] for name in one.features) for one in models)
-    belief = Belief.independent(levels, probabilities, np.full(count, np.nan), highest, names, model, evidence, model)
-    return columns_of_values(belief, np.arange(count))
+    return Belief.independent(levels, probabilities, np.full(count, np.nan), highest, names, model, evidence, model)
 
 
 def fill_by_first(

@@ -44,7 +44,6 @@ from audiosim.joint.people import (
     Disagreement,
     JudgedRows,
     JudgeReport,
-    Nearby,
     Panel,
     PanelModel,
     PanelModels,
@@ -79,7 +78,7 @@ class JointEstimator:
         self._taught: Array | None = None
         self._panel: Panel | None = None
         self._panel_models, self._panel_models_in_reserve = PanelModels(), PanelModels()
-        self._near: Nearby | None = None
+        self._near: PanelModel | None = None
         self._reserve: JointEstimator | None = None
         # None is this estimator: a reference to itself would keep it, and its arrays, until the collector runs.
         self._first: JointEstimator | None = None
@@ -248,12 +247,12 @@ class JointEstimator:
         with one_thread():
             return panel_model(self._prior.layout, self._with_trend(), self._held, parts, panel, deviations, self._near)
 
-    def near(self, panel: Panel) -> Nearby:
-        """The model of a panel, from which those of similar panels are fitted in fewer steps; see `beginning`."""
-        return Nearby(self._panel_models.of(panel, self.panel_model), panel.judges)
+    def kept_model(self, panel: Panel) -> PanelModel:
+        """Model of the judgments of a panel up to the last moment of learning, learned unless it is kept."""
+        return self._panel_models.of(panel, self.panel_model)
 
-    def beginning(self, near: Nearby) -> "JointEstimator":
-        """The same estimator, which fits the models of panels from this one."""
+    def near(self, near: PanelModel) -> "JointEstimator":
+        """The same estimator, which fits the models of panels in fewer steps, from that of a similar panel."""
         other = self._copied()
         other._near = near
         return other

@@ -15,7 +15,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -308,18 +308,6 @@ class Listeners:
 Who = Literal["panel", "listeners"] | int
 
 
-class Nearby(NamedTuple):
-    """A model learned from a similar panel, and the people of that panel."""
-
-    model: "PanelModel"
-    judges: tuple[str, ...]
-
-    def noise_of(self, judges: Sequence[str]) -> Array:
-        """(p,) noise of these people, relative to the common noise; 1 for those who are new."""
-        known = dict(zip(self.judges, self.model.noise_of_each(len(self.judges)).tolist(), strict=True))
-        return np.array([known.get(name, 1.0) for name in judges])
-
-
 @dataclass(frozen=True, eq=False)
 class PanelModel:
     """Joint distribution of a pool's gains and judgments, before any judgment.
@@ -601,19 +589,15 @@ class JudgeNoise:
     errors: Array
 
 
-def judge_noise(
-    rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array, begin: Array | None = None
-) -> JudgeNoise:
+def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array) -> JudgeNoise:
     """Noise of each person of a panel: maximum of likelihood times prior, by Fisher scoring.
 
     rows        layout of the judgments
     deviations  deviations of all components of that layout, by name
     off         (J,) judgments less their expectations
-    begin       (p,) noise from which the search begins; None: the common one
     """
     variances = np.array([deviations[name] ** 2 for name in rows.names])
-    prior, people = VARIES**-2, len(panel.judges)
-    logarithms = np.zeros(people) if begin is None else np.log(begin)
+    logarithms, prior, people = np.zeros(len(panel.judges)), VARIES**-2, len(panel.judges)
     for _ in range(ROUNDS):
         times = np.exp(logarithms)[panel.judge]
         bend = RestrictedLikelihood(replace(rows, times=times), off).at(variances)

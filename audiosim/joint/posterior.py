@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
@@ -718,14 +718,31 @@ def fallbacks_in_words(belief: Belief, places: Integers | None = None) -> tuple[
     if belief.prior.correlated or not belief.model.any():
         return ()
     chosen = slice(None) if places is None else places
-    open_ = belief.model[chosen][~belief.judged[chosen]]
-    counts = np.bincount(open_, minlength=len(belief.models)).tolist()
-    return tuple(
-        f"{belief.models[code]} predicts {count:,} of the {len(open_):,} unjudged pairs in place of "
-        f"{belief.models[0]}{_why_not(belief, code)}"
-        for code, count in enumerate(counts)
-        if code and count
-    )
+    return fallbacks_of(belief).in_words(np.bincount(belief.model[chosen][~belief.judged[chosen]]))
+
+
+class Fallbacks(NamedTuple):
+    """Models of a belief in order of preference, and why each predicts in place of the first."""
+
+    models: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    def in_words(self, counts: Integers, what: str = "unjudged pairs") -> tuple[str, ...]:
+        """Sentences on the fallbacks that predict anything.
+
+        counts  (at most m,) number that each model predicts
+        """
+        each = zip(self.models, self.reasons, counts.tolist(), strict=False)
+        return tuple(
+            f"{name} predicts {count:,} of the {counts.sum():,} {what} in place of {self.models[0]}{why}"
+            for place, (name, why, count) in enumerate(each)
+            if place and count
+        )
+
+
+def fallbacks_of(belief: Belief) -> Fallbacks:
+    """The models of a belief and the reasons for the fallbacks among them."""
+    return Fallbacks(belief.models, tuple(_why_not(belief, code) for code in range(len(belief.models))))
 
 
 def _why_not(belief: Belief, code: int) -> str:

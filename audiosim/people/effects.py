@@ -131,12 +131,12 @@ def judge_effects(
         return replace(found, others=None, reach=None if found.reach is None else partial(_known, found.reach()))
 
     having = ranked(estimator, inside)
-    near = estimator.near(Panel.of(pool, inside)) if isinstance(estimator, JointEstimator) else None
+    near = estimator.kept_model(Panel.of(pool, inside)) if isinstance(estimator, JointEstimator) else None
     others = {name: [one for one in inside if one.assessor != name] for name in judges}
 
     def lacking(name: str) -> Ranking:
         by = without[name][0]
-        return ranked(by.beginning(near) if near and isinstance(by, JointEstimator) else by, others[name])
+        return ranked(by.near(near) if near and counts[name] and isinstance(by, JointEstimator) else by, others[name])
 
     return [JudgeEffect(name, counts[name], having, lacking(name)) for name in judges]
 

@@ -14,7 +14,7 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator, taught
-from audiosim.joint.posterior import fallbacks_in_words, what_lacks
+from audiosim.joint.posterior import Fallbacks, fallbacks_in_words, fallbacks_of, what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection
@@ -165,15 +165,17 @@ def predict_pairs(
         raise InputError("the covariance needs all pairs in one pool: expected fewer pairs that no system retrieved")
     work = _Portions(collection, pool.cutoff, model, frozenset(wanted), parts, covariance)
     rows: dict[Pair, dict[str, Any]] = {}
-    name, levels, together, notes = "", tuple[float, ...](), None, tuple[str, ...]()
-    for found in workers.each(work, len(parts)):
-        name, levels, together, notes = found.model, found.levels, found.covariance, found.notes
+    name, levels, together, fallen = "", tuple[float, ...](), None, Fallbacks((), ())
+    for found, others in workers.each(work, len(parts)):
+        name, levels, together, fallen = found.model, found.levels, found.covariance, others
         rows = {Pair(row["query"], row["document"]): row for row in found.pairs} | rows
     if together is not None:
         at = list(map({pair: place for place, pair in enumerate(rows)}.__getitem__, wanted))
         together = together[np.ix_(at, at)]
-    # Reasons are those of one pool: several portions have several.
-    return Predictions(name, levels, tuple(rows[pair] for pair in wanted), together, notes if len(parts) == 1 else ())
+    judged = collection.grades()
+    by = [fallen.models.index(rows[pair]["model"]) for pair in rows if pair not in judged and fallen.models]
+    notes = fallen.in_words(np.bincount(np.array(by, dtype=np.int64)))
+    return Predictions(name, levels, tuple(rows[pair] for pair in wanted), together, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +189,14 @@ class _Portions:
     parts: tuple[tuple[Pair, ...], ...]
     covariance: bool
 
-    def __call__(self, number: int) -> Predictions:
+    def __call__(self, number: int) -> tuple[Predictions, Fallbacks]:
         wider = build_pool(self.collection, self.cutoff, self.parts[number])
         estimator = after_judgments(wider, make_estimator(wider, self.model), self.collection.judgments)
         asked = [place for place, pair in enumerate(wider.pairs) if pair in self.wanted]
         state = judged_so_far(estimator, self.collection, wider)
-        return _predicted(state, np.array(asked, dtype=np.int64), self.covariance)
+        belief = state.stated_belief
+        fallen = Fallbacks((), ()) if belief.prior.correlated else fallbacks_of(belief)
+        return _predicted(state, np.array(asked, dtype=np.int64), self.covariance), fallen
 
 
 def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Selection:

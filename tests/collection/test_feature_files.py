@@ -48,6 +48,14 @@ def table(tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 2, 100])
+def test_rows_that_a_fallback_predicts_are_counted_with_the_reason(table, size, caplog):
+    with caplog.at_level("INFO", "audiosim.notes"):
+        together(predict_feature_file(table, "mout", BROAD, size))
+    (note,) = caplog.messages
+    assert note.startswith("historical-broad predicts 1 of the 3 rows in place of mout-broad: their ")
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
 def test_each_row_has_the_probabilities_that_scipy_gives(table, size):
     found = together(predict_feature_file(table, "mout", BROAD, size))
     rows = [dict(row) for row in csv.DictReader(TABLE.splitlines())]
