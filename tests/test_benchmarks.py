@@ -63,6 +63,16 @@ def test_every_test_of_a_soak_is_there(monkeypatch):
             assert (ROOT / path).is_file(), test
 
 
+def test_the_page_of_promises_has_each_promise_of_a_soak_in_its_words(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    soak = runpy.run_path(str(BENCHMARKS / "soak.py"))
+    lines = [line.strip("|").split("|") for line in (ROOT / "docs/reliability.md").read_text("utf-8").splitlines()]
+    rows = [tuple(cell.strip() for cell in line) for line in lines if len(line) == len(soak["COLUMNS"])]
+    assert rows[0] == soak["COLUMNS"]
+    assert all(row[3] for row in rows)
+    assert rows[2:] == [one.row(row[3]) for one, row in zip(soak["PROMISES"], rows[2:], strict=True)]
+
+
 def test_figures_become_markdown():
     row = {"what": "a fit", "value": 1200.0, "unit": "ms", "limit": 5.0, "note": "twice as fast"}
     kept = {"command": "python x.py", "processor": "1 x P", "rows": [row, row | {"least": True}]}

@@ -1,5 +1,6 @@
 """Sizes of components are compared with statsmodels, closed forms, the full likelihood, and known sizes."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -538,6 +539,18 @@ def test_what_the_data_does_not_tell_stays_and_its_error_is_infinite():
     found = estimate_components([double], [values], {"own": 0.5, REST: 0.5})
     assert list(found.errors.values()) == [np.inf, np.inf]
     assert np.hypot(*found.standard_deviations.values()) == pytest.approx(values.std(ddof=1), rel=1e-4)
+
+
+def test_the_information_of_many_small_blocks_takes_no_matrix_of_effects_for_each():
+    rng, blocks, effects = np.random.default_rng(0), 150, 200
+    layout = replace(drawn(rng, [3] * blocks), shared={"maker": np.eye(effects)[rng.integers(0, effects, 3 * blocks)]})
+    bend = RestrictedLikelihood(layout, rng.normal(size=3 * blocks)).at(np.ones(len(layout.names)))
+    tracemalloc.start()
+    try:
+        assert np.isfinite(bend.observed_information).all()
+        assert tracemalloc.get_traced_memory()[1] < blocks * effects**2 * np.dtype(float).itemsize / 2
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -54,18 +54,21 @@ class _Group(NamedTuple):
         met = self.met[block]
         return np.asarray(effects[met[:, :, None], met[:, None]])
 
-    def scatter(self, parts: Array, into: Array, block: slice = slice(None), both: bool = False) -> None:
-        """Add rows of the effects met (..., b, q, x) to those of all effects (..., p + 1, x).
+    def add_products(
+        self, loadings: Array, rows: Array, into: Array, block: slice = slice(None), both: bool = False
+    ) -> None:
+        """Add the products of transposed loadings (b, m, q) and rows (..., b, m, x) to all effects (..., p + 1, x).
 
-        both  True for parts (..., b, q, q), whose columns belong to the same effects
+        both  True for rows (..., b, m, q), whose columns belong to the same effects
 
         The last row takes what belongs to no effect, which is 0.
         """
-        if self.met is None:
-            into[..., :-1, : parts.shape[-1]] += parts.sum(axis=-3)
+        if self.met is None:  # one product for all blocks: those of single blocks, b q x numbers, would take far more
+            into[..., :-1, : rows.shape[-1]] += _flat(loadings).T @ _flat(rows)
             return
         for number, met in enumerate(self.met[block]):
-            into[(..., met[:, None], met) if both else (..., met, slice(None))] += parts[..., number, :, :]
+            place = (..., met[:, None], met) if both else (..., met, slice(None))
+            into[place] += loadings[number].T @ rows[..., number, :, :]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,10 +115,7 @@ class BlockCovariances:
             roots.append(_triangle_inverses(factor))
             determinant += _log_determinant(factor)
             loadings.append(roots[-1] @ group.loadings)
-            if group.met is None:  # one product for all blocks
-                own[:-1, :-1] += _flat(loadings[-1]).T @ _flat(loadings[-1])
-            else:
-                group.scatter(np.swapaxes(loadings[-1], 1, 2) @ loadings[-1], own, both=True)
+            group.add_products(loadings[-1], loadings[-1], own, both=True)
         own = own[:-1, :-1]
         factor = np.asarray(np.linalg.cholesky(own + np.diag(1 / effects)), np.float64)
         determinant += _log_determinant(factor)
@@ -127,11 +127,7 @@ class BlockCovariances:
         """(p, x) transposed loadings (b, m, q) of each group times the rows (n, x)."""
         found = np.zeros((len(self.owner) + 1, ordered.shape[1]))
         for group, of in zip(self.groups, loadings, strict=True):
-            rows = group.of(ordered)
-            if group.met is None:
-                found[:-1] += _flat(of).T @ _flat(rows)
-            else:
-                group.scatter(np.swapaxes(of, 1, 2) @ rows, found)
+            group.add_products(of, group.of(ordered), found)
         return found[:-1]
 
     def loaded(self, loadings: Sequence[Array], effects: Array) -> Array:
@@ -254,8 +250,8 @@ class BlockInverse:
             flat, beside, effects = (part.reshape(c, -1) for part in (kernels, by_rows, by_effects))
             by_inverse = (by_effects @ group.between(self._padded, some)).reshape(c, -1)
             within += flat @ flat.T - 2 * (beside @ beside.T + effects @ by_inverse.T)
-            group.scatter(np.swapaxes(loadings, 1, 2) @ by_effects, s, some, both=True)
-            group.scatter(np.swapaxes(loadings, 1, 2) @ by_rows, x, some)
+            group.add_products(loadings, by_effects, s, some, both=True)
+            group.add_products(loadings, by_rows, x, some)
             y += (np.swapaxes(rows, 1, 2) @ by_rows).sum(axis=1)
         moved, x = s[:, :-1, :-1] @ self.inverse, x[:, :-1]
         within += moved.reshape(c, -1) @ np.swapaxes(moved, 1, 2).reshape(c, -1).T
@@ -299,8 +295,9 @@ class BlockInverse:
 
 
 def _flat(stacked: Array) -> Array:
-    """(b m, c) array from (b, m, c)."""
-    return stacked.reshape(stacked.shape[0] * stacked.shape[1], stacked.shape[2])
+    """(..., b m, c) array from (..., b, m, c)."""
+    *before, b, m, c = stacked.shape
+    return stacked.reshape(*before, b * m, c)
 
 
 def _loadings(rows: sparse.csr_array, size: int) -> tuple[Array, Integers | None]:
