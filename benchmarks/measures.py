@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from figures import Figures
 
-LIMIT_S = 3.0
+LIMIT_S, LIMIT_CPU_S, LIMIT_MB = 3.0, 2.0, 450
 CANDIDATES, POSSIBLE = 300, 7000
 
 READ = """
@@ -73,6 +73,11 @@ highest = 4  # ranx gives RBP in gain units
 print(json.dumps({{"nDCG": [f[wanted[0]] for f in found], "RBP": [f[wanted[1]] / highest for f in found]}}))
 """
 
+PEAK = """
+import resource
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
 PEERS = {"pytrec_eval": (TREC_EVAL, ["nDCG"]), "ir_measures": (IR_MEASURES, ["nDCG"]), "ranx": (RANX, ["nDCG", "RBP"])}
 
 
@@ -95,10 +100,11 @@ def write_files(folder: Path, systems: int, queries: int, documents: int) -> Non
 
 
 class Measured(NamedTuple):
-    """Least processor time and least time by the clock of a process, and the means that it printed."""
+    """Least processor time and time by the clock, and peak memory in MB, of a process, and the means that it printed."""
 
     cpu: float
     clock: float
+    peak: float
     means: dict[str, list[float]]
 
 
@@ -107,11 +113,14 @@ def measured(script: str, arguments: list[str], runs: int) -> Measured:
     times = []
     for _ in range(runs):
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script + PEAK, *arguments], capture_output=True, text=True, check=True
+        )
         clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock))
     cpu, clock = map(min, zip(*times, strict=True))
-    return Measured(cpu, clock, json.loads(done.stdout.splitlines()[-1]))
+    *_, means, peak = done.stdout.splitlines()
+    return Measured(cpu, clock, float(peak), json.loads(means))
 
 
 def compare(peer: str, script: str, names: list[str], folder: list[str], runs: int, figures: Figures) -> bool:
@@ -120,7 +129,9 @@ def compare(peer: str, script: str, names: list[str], folder: list[str], runs: i
     close = 1e-9 if "ERR" not in names else 1e-5  # its ERR has five decimals
     agree = all(np.allclose(ours.means[name], theirs.means[name], rtol=0, atol=close) for name in names)
     faster = f"{theirs.cpu / ours.cpu:.1f} times as fast, by the clock {theirs.clock / ours.clock:.1f}"
-    verdict = f"ours {ours.cpu:.2f} s, {faster}" if agree else "MEANS DIFFER"
+    verdict = (
+        f"ours {ours.cpu:.2f} s, {faster}; {theirs.peak:.0f} MB, ours {ours.peak:.0f}" if agree else "MEANS DIFFER"
+    )
     figures.add(f"{'+'.join(names)} by {peer}", theirs.cpu, "s", note=verdict)
     return agree and ours.clock < theirs.clock
 
@@ -138,7 +149,8 @@ def main() -> int:
         folder = [name, str(options.documents)]
         ours = measured(OURS, [*folder, "nDCG", "RBP", "ERR"], options.runs)
         lines = options.systems * options.queries * options.documents
-        figures.add(f"nDCG+RBP+ERR of {lines:,} lines, whole process", ours.cpu, "s")
+        figures.add(f"nDCG+RBP+ERR of {lines:,} lines, whole process", ours.cpu, "s", LIMIT_CPU_S)
+        figures.add("peak memory", ours.peak, "MB", LIMIT_MB)
         figures.add("by the clock", ours.clock, "s", LIMIT_S)
         peers = [(peer, *PEERS[peer]) for peer in PEERS if importlib.util.find_spec(peer)]
         peers += [("ir_measures", IR_MEASURES, ["ERR"])] if options.slow else []

@@ -585,6 +585,8 @@ def runs_of(table: Table, say: Say) -> list[Found]:
     codes = _best_first(line, codes, -rank if score is None and rank is not None else score, document.names)
     ends = np.concatenate([[0], np.cumsum(np.bincount(line, minlength=len(keys)))])
     first = _first_rows(system.codes, len(system.names))
+    # Scores and ranks have done their work; those of many files together would take most of the memory.
+    table = table.with_columns({name: some for name, some in table.columns.items() if name not in ("score", "rank")})
     return [
         Found(table, int(first[code]), system.names[code], _coded(query, document, codes, ends, keys, code))
         for code in range(len(system.names))

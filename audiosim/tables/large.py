@@ -73,9 +73,9 @@ def _columns(
         column = found.column(name)
         if types[name] == words:
             column = column.unify_dictionaries().combine_chunks()
-            columns[name] = Words(tuple(column.dictionary.to_pylist()), column.indices.to_numpy())
+            columns[name] = Words(tuple(column.dictionary.to_pylist()), np.from_dlpack(column.indices))
         else:
-            numbers = column.to_numpy()
+            numbers = np.from_dlpack(column.combine_chunks())  # `to_numpy` would import pandas
             if not np.isfinite(numbers).all():
                 return None
             columns[name] = numbers
