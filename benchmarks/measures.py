@@ -100,7 +100,7 @@ def write_files(folder: Path, systems: int, queries: int, documents: int) -> Non
 
 
 class Measured(NamedTuple):
-    """Least processor time and time by the clock, and peak memory in MB, of a process, and the means that it printed."""
+    """Least processor time and time by the clock of a process, its peak memory in MB, and the means it printed."""
 
     cpu: float
     clock: float

@@ -25,8 +25,10 @@ or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
 """
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path, PurePath
@@ -1062,16 +1064,19 @@ def nameless(name: str, body: bytes) -> bytes:
 
 SCHEMAS = (DOCUMENTS, QUERIES, SYSTEMS, COMPARISONS, JUDGMENTS)
 TableKind = Literal["comparisons", "judgments", "scores", "runs", "queries", "systems", "documents"]
-HEAD_BYTES = 4096
+HEAD_BYTES, LOOKED_AT = 4096, 20  # bytes and lines of a file that are looked at
 BEIR_QRELS = frozenset(("query-id", "corpus-id", "score"))
 
 
 def kind_of(head: str | bytes) -> TableKind | None:
-    """The kind of a table by its header, or by its first record of JSON; None if these name no columns.
+    """The kind of a table by its header, first record of JSON or the form of its first lines; None if they do not say.
 
     A score of a document for a query may be a machine's grade, or that of a run named by its file: these are "scores".
+
+    head  beginning of the file; bytes may be compressed
     """
-    names = named_in(head[:HEAD_BYTES].decode("utf-8", "replace") if isinstance(head, bytes) else head)
+    text = _plain(head) if isinstance(head, bytes) else head
+    names = named_in(text)
 
     def has(schema: Schema, *columns: str) -> bool:
         return all(not names.isdisjoint(schema.columns[column]) for column in columns)
@@ -1089,7 +1094,22 @@ def kind_of(head: str | bytes) -> TableKind | None:
         return "systems"
     if has(QUERIES, "query", "prompt") and "title" not in names:
         return "queries"
-    return "documents" if has(DOCUMENTS, "document") else None
+    return "documents" if has(DOCUMENTS, "document") else _kind_by_form(text)
+
+
+def _plain(head: bytes) -> str:
+    if head.startswith(b"\x1f\x8b"):
+        with suppress(zlib.error):
+            head = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
+    return head[:HEAD_BYTES].decode("utf-8", "replace")
+
+
+def _kind_by_form(text: str) -> TableKind | None:
+    """The kind of lines without a header: half of the first ones must have the form; the reader reports the others."""
+    rows = [row for line in re.split(r"\r\n|[\r\n]", text)[:LOOKED_AT] if (row := line.split())]
+    runs = sum(len(row) == len(TREC) and None not in map(number_of, row[3:5]) for row in rows)
+    qrels = sum(len(row) == len(JUDGMENTS.forms[0]) and number_of(row[3]) is not None for row in rows)
+    return "runs" if 2 * runs > len(rows) else "judgments" if 2 * qrels > len(rows) else None
 
 
 # Lists of pairs: a query and a document per line, separated by a tab or spaces; a header is optional.

@@ -4,7 +4,8 @@ A bad line raises a FormatError, `path:line: problem, what was expected`; a bad 
 starts with its path.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from audiosim.collection.arrivals import ARRIVALS
 from audiosim.collection.evidence import EVIDENCE
-from audiosim.collection.kinds import JUDGES, SCHEMAS, kind_of
+from audiosim.collection.kinds import JUDGES, LOOKED_AT, SCHEMAS, kind_of
 from audiosim.collection.task import TASK_FILE
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.schema import Schema
@@ -22,7 +23,6 @@ from audiosim.text import nearest_name
 # Runs and judgments in a folder with other file names than ours, recognised by their contents.
 
 
-LOOKED_AT = 20  # first lines of a file: half of them must have the form, and the reader reports the others by number
 MOST_NAMED = 3  # most files named in a note
 MOST_FILES = 5_000
 ASKED = "; --judgments FILE names the judgments"
@@ -65,7 +65,7 @@ def recognise_files(folder: Path) -> ForeignFiles:
     seen = {place: _visible(place) for place in folders}
     if sum(map(len, seen.values())) > MOST_FILES:  # such as a music folder
         return ForeignFiles()
-    runs = {place: tuple(filter(_is_run, files)) for place, files in seen.items()}
+    runs = {place: tuple(path for path in files if _kind(path) in ("runs", "scores")) for place, files in seen.items()}
     if runs[folder]:
         runs, seen = {folder: runs[folder]}, {folder: seen[folder]}
     full = [place for place in runs if runs[place]]
@@ -75,7 +75,7 @@ def recognise_files(folder: Path) -> ForeignFiles:
     if not full:
         return ForeignFiles()
     known = {*runs[full[0]]}
-    qrels = tuple(path for files in seen.values() for path in files if path not in known and _is_qrels(path))
+    qrels = tuple(path for files in seen.values() for path in files if path not in known and _kind(path) == "judgments")
     taken, places = {*known, *qrels}, {full[0], *(path.parent for path in qrels)}
     others = tuple(path for place in seen if place in places for path in seen[place] if path not in taken)
     return ForeignFiles(runs[full[0]], qrels, others)
@@ -88,37 +88,13 @@ def _visible(folder: Path) -> list[Path]:
         return []
 
 
-def _is_run(path: Path) -> bool:
-    head = _head(path)
-    named = kind_of("".join(head[:1])) in ("runs", "scores")
-    return named or _has_form(head, 6, lambda row: _is_number(row[3]) and _is_number(row[4]))
-
-
-def _is_qrels(path: Path) -> bool:
-    head = _head(path)
-    return kind_of("".join(head[:1])) == "judgments" or _has_form(head, 4, lambda row: _is_number(row[3]))
-
-
-def _head(path: Path) -> list[str]:
-    """The first lines of a file; none if it is not text."""
-    try:
-        return [text for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
-    except (FormatError, InputError):
-        return []
-
-
-def _has_form(head: Sequence[str], columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:
-    """True if most of the first lines have a form."""
-    rows = [text.split() for text in head]
-    return 2 * sum(len(row) == columns and fits(row) for row in rows) > len(rows)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _kind(path: Path) -> str | None:
+    """The kind of a file by its first lines; None if it is not text."""
+    with suppress(FormatError, InputError):
+        return kind_of(
+            "\n".join(text for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace())
+        )
+    return None
 
 
 JUDGMENTS = (

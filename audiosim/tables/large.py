@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audiosim.stats.arrays import Array
 from audiosim.tables.schema import Schema
@@ -73,13 +74,18 @@ def _columns(
         column = found.column(name)
         if types[name] == words:
             column = column.unify_dictionaries().combine_chunks()
-            columns[name] = Words(tuple(column.dictionary.to_pylist()), np.from_dlpack(column.indices))
+            columns[name] = Words(tuple(column.dictionary.to_pylist()), _numbers(column.indices))
         else:
-            numbers = np.from_dlpack(column.combine_chunks())  # `to_numpy` would import pandas
+            numbers = _numbers(column.combine_chunks())
             if not np.isfinite(numbers).all():
                 return None
             columns[name] = numbers
     return columns
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """The numbers of a column of Arrow; its own `to_numpy` imports pandas."""
+    return np.from_dlpack(column)
 
 
 def _are_plain(words: Words, separator: str | None) -> bool:

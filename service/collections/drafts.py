@@ -201,14 +201,14 @@ def _kind(parts: list[str], head: bytes) -> Kind:
         return "prompt"
     by_name: dict[str, Kind] = {PurePosixPath(file).stem: kind for kind, file in TABLES.items()}
     by_name |= dict.fromkeys(("judgments", "groups", "qrels"), "judgments")
-    if stem in by_name:
-        return by_name[stem]
-    if suffix in (".qrels", ".qrel"):
+    if (named := by_name.get(stem, by_name.get(last.partition(".")[0].lower()))) is not None:
+        return named
+    if suffix in (".qrels", ".qrel") or (len(parts) > 1 and parts[-2].lower() == "qrels"):
         return "judgments"
     if len(parts) > 1 and parts[-2] == JUDGES:
         return "judge"
-    named = kind_of(head) or "runs"
-    return "judge" if named == "scores" else named
+    found = kind_of(head) or "runs"
+    return "judge" if found == "scores" else found
 
 
 def check_file(path: Path, kind: Kind) -> str:

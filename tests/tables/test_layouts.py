@@ -17,6 +17,7 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.kinds import kind_of
 from audiosim.errors import InputError
+from audiosim.service.collections.drafts import Home
 
 RUNS = {"s": {"q1": ["a", "b", "c"], "q2": ["b", "a"]}, "t": {"q1": ["c", "a"], "q2": ["a", "b"]}}
 GRADES = {("q1", "a"): 2, ("q1", "b"): 0, ("q1", "c"): 1, ("q2", "a"): 1, ("q2", "b"): 2}
@@ -148,6 +149,16 @@ def written(folder, files, packed=False):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     return Collection.load(folder)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_files_of_any_layout_that_a_page_sends_are_the_same_collection(tmp_path, name, packed):
+    draft = Home(tmp_path).begin("new")
+    for file, text in LAYOUTS[name].items():
+        draft.put(f"{file}.gz" if packed else file, gzip.compress(text.encode()) if packed else text.encode())
+    with draft.assembled() as (found, _):
+        assert_same(found)
 
 
 SAID = {"q1": 'like "this", but slower', "q2": "a\\n b"}
