@@ -19,6 +19,7 @@ run and waited for a processor; the processor time of a request does not depend 
 import argparse
 import http.client
 import json
+import os
 import random
 import re
 import shutil
@@ -223,10 +224,9 @@ def main() -> None:
             tokens = TokenStore(url)
             secrets = {f"a{number}": tokens.create(f"a{number}", "assessor") for number in range(asked.assessors)}
             secrets["organiser"] = tokens.create("organiser", "organiser")
-        command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0"]
-        command += ["--judgments", "none", "--db", url]
+        command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0", "--db", url]
         with log.open("wb") as stream:
-            process = subprocess.Popen(command, stderr=stream)
+            process = subprocess.Popen(command, stderr=stream, env=os.environ | {"AUDIOSIM_JUDGMENTS": "none"})
         try:
             while not (found := re.search(r"serving (\S+) at http://\S+:(\d+);", log.read_text(encoding="utf-8"))):
                 time.sleep(0.1)

@@ -6,6 +6,7 @@ The time is measured within the browser, from the key to the first moment at whi
 detects the next pair's clips. Prints the median and the slowest, and the size of the first load over the network.
 """
 
+import os
 import re
 import shutil
 import statistics
@@ -56,18 +57,17 @@ def serving() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         demo, log = Path(folder) / "demo", Path(folder) / "log"
         shutil.copytree(package_files.folder("fixtures") / "demo", demo)
-        with serving_folder(
-            demo, log, "--listen", "0", "--home", f"{folder}/home", "--db", f"sqlite:///{folder}/campaign.db"
-        ) as url:
+        places = "--home", f"{folder}/home", "--db", f"sqlite:///{folder}/campaign.db"
+        with serving_folder(demo, log, *places, AUDIOSIM_LISTEN="0") as url:
             yield url
 
 
 @contextmanager
-def serving_folder(served: Path, log: Path, *options: str) -> Iterator[str]:
-    """The address of a server of a folder, started by the command; it logs to a file."""
+def serving_folder(served: Path, log: Path, *options: str, **variables: str) -> Iterator[str]:
+    """The address of a server of a folder, started by the command with these variables; it logs to a file."""
     command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0", *options]
     with log.open("wb") as stream:
-        process = subprocess.Popen(command, stderr=stream)
+        process = subprocess.Popen(command, stderr=stream, env=os.environ | variables)
     try:
         while not (found := re.search(r"serving .* at (http://[^\s;]+);", log.read_text())):
             if process.poll() is not None:

@@ -398,7 +398,8 @@ def measure(options: argparse.Namespace, figures: Figures) -> None:
         scrape(port, figures)
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
-        command = [*serving(options.folder, port), "--judgments", "none", "--db", f"sqlite:///{folder}/campaign.db"]
+        command = ["env", "AUDIOSIM_JUDGMENTS=none", *serving(options.folder, port)]
+        command += ["--db", f"sqlite:///{folder}/campaign.db"]
         with running(command, port, "/health/ready"):
             judging(collection, port, figures)
     compare(options.folder, options.mlserver, figures)

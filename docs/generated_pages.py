@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -20,6 +21,8 @@ import typer
 
 import audiosim
 from audiosim import cli
+from audiosim.service.settings import Settings
+from audiosim.text import field_list, sentence
 
 ROOT = Path(__file__).resolve().parents[1]
 # In a separate process, because a service holds processes and memory until it ends.
@@ -83,20 +86,22 @@ def commands_page() -> str:
 
 
 def configuration_page() -> str:
-    """The settings of the service: option, variable, key."""
-    (serve,) = (command for name, command in commands() if name == "serve")
+    """The settings of the service: name, words, default."""
+    _, words = field_list(Settings.__doc__ or "")
     rows = []
-    for parameter in serve.params:
-        variables = parameter.envvar
-        first = variables if isinstance(variables, str) else next(iter(variables or ()), "")
-        if first:
-            key = str(parameter.name).replace("_", "-")
-            rows.append(f"| `{key}` | `{first}` | {_cell(getattr(parameter, 'help', '') or '')} |")
+    for one in fields(Settings):
+        name = one.name.replace("_", "-")
+        shown = f"`--{name}`" if one.name in {*Settings.TYPED} - {*Settings.PLACED} else f"`{name}`"
+        default = "" if one.default in (None, ()) else f"`{str(one.default).lower()}`"
+        rows.append(f"| {shown} | {_cell(sentence(words[one.name]))} | {default} |")
     parts = [
         "# Configuration of the service",
-        "A setting is taken from the command line (`--port 8000`), else from the environment (`AUDIOSIM_PORT=8000`), "
-        "else from the file of `--config` (`port = 8000`). [Deployment](../deployment.md) has an example.",
-        "\n".join(["| option and key | variable | meaning |", "|---|---|---|", *rows]),
+        "Every setting of `audiosim serve` has one name. It is taken from the command line (`--port 8000`), else from "
+        "the environment (`AUDIOSIM_PORT=8000`), else from the file of `--config` (`port = 8000`). A name without "
+        "dashes is no option: set it in the environment (`known-share` is `AUDIOSIM_KNOWN_SHARE`) or in the file. "
+        'Several values are a list in the file (`grant = ["assessor=*"]`); in a variable they have spaces between '
+        "them, paths colons. [Deployment](../deployment.md) has an example.",
+        "\n".join(["| name | what | default |", "|---|---|---|", *rows]),
     ]
     return _page(parts)
 

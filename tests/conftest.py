@@ -254,7 +254,7 @@ PATIENCE_S = 180  # limit for any process on a busy machine
 FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 FORKS.set_forkserver_preload(
     [
-        "audiosim.cli.service_commands",
+        "audiosim.service.serving",
         "audiosim.service.app",
         "audiosim.service.access.tokens",
         "anyio._backends._asyncio",

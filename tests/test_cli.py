@@ -368,7 +368,7 @@ def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_
                 assert "text/html" in client.get(f"/{page}/demo").headers["content-type"]
     finally:
         process.terminate()
-        said = process.communicate(timeout=180)[0].decode()
+        said = process.communicate(timeout=180)[1].decode()
     assert f"judge pairs at http://127.0.0.1:{port}/judge/demo" in said.replace("\n", " ")
 
 

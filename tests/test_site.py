@@ -5,12 +5,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import audiosim
 from audiosim import cli
+from audiosim.service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,8 +40,9 @@ def test_the_reference_has_every_command_with_its_options(pages):
 @pytest.mark.slow
 def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
     settings = pages.configuration_page()
-    for key, variable in (("port", "AUDIOSIM_PORT"), ("trusted-proxy", "AUDIOSIM_TRUSTED_PROXY")):
-        assert f"| `{key}` | `{variable}` |" in settings
+    named = re.findall(r"^\| `(?:--)?([a-z-]+)` \| \S.* \| (?:`[^`]*`)? *\|$", settings, re.MULTILINE)
+    assert named == [one.name.replace("_", "-") for one in fields(Settings)]
+    assert "| `--port` | Port to listen on; 0 for any. | `8000` |" in settings
     routes = pages.http_page()
     for route in ("POST /v1/collections/{collection}/judgments", "GET /health/ready", "GET /v1/models/{model}"):
         assert f"## {route}" in routes, route

@@ -12,13 +12,14 @@ other people are kept, whatever they contain: `texts_naming` finds those with a 
 
 import hashlib
 import json
+import logging
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from audiosim.campaign.database import DatabaseStore
 from audiosim.campaign.engine import make_private, open_engine, reporting
@@ -27,12 +28,14 @@ from audiosim.campaign.schema import TIMEOUT_S, campaigns_in, check_upgraded, lo
 from audiosim.campaign.store import FIRST, link
 from audiosim.campaign.tables import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
 from audiosim.errors import FormatError, InputError
-from audiosim.results.value import Value
+from audiosim.results.value import Result, Row, Value, listed
+from audiosim.text import counted
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
 SECRET = secrets.token_bytes(32)  # keeps hashes from being compared with those of guessed keys
 NEEDED = ("answer", "document_b", "moment", "why")  # details required by the kind of event
 NOT_KEPT = "not kept"
+NOTES = logging.getLogger("audiosim.notes")
 
 
 def draw_names(logs: Sequence[Iterable[Event]], without: Iterable[str]) -> dict[str, str]:
@@ -99,6 +102,24 @@ class Archived(Value):
     digest: str
 
 
+@dataclass(frozen=True)
+class Archives(Result):
+    """The campaigns of a database or a backup, in brief."""
+
+    index: ClassVar = ("collection",)
+    columns: ClassVar = ("collection", "events", "digest")
+
+    campaigns: tuple[Archived, ...]
+
+    def __repr__(self) -> str:
+        names = listed([one.collection for one in self.campaigns])
+        return f"{counted(len(self.campaigns), 'campaign')}: {names}" if names else "there are no campaigns"
+
+    def rows(self) -> list[Row]:
+        """One row per campaign: its collection, number of events, and digest of the last one."""
+        return [one.to_dict() for one in self.campaigns]
+
+
 @dataclass(frozen=True, eq=False)
 class Logged:
     """The complete log of one campaign.
@@ -126,25 +147,29 @@ class Archive(NamedTuple):
     models: list[ArchivedModel]
 
     @property
-    def campaigns(self) -> list[Archived]:
+    def campaigns(self) -> Archives:
         """The campaigns in brief."""
-        return [log.archived for log in self.logs]
+        return Archives(tuple(log.archived for log in self.logs))
 
 
-def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Archived]:
-    """Write the logs of all campaigns of a database, and its kept models, to a file, even while a service uses it.
+def backup(db: str, output: str | Path, without: Sequence[str] = ()) -> Archives:
+    """Back up all campaign logs and kept models of a database, even while a service uses it; tokens are left out.
 
-    Returns the campaigns in brief.
+    The file is written completely or not at all. --without replaces a person's name by a random one and removes the
+    texts that they wrote. A note counts the lines by other people that still contain the name. To finish the removal,
+    stop the services, restore the file into a new database, serve that one, and delete the old one with its backups.
 
-    The file is written completely or not at all. It contains no tokens.
+    Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
 
-    without  people to leave unnamed in the file; see `anonymous_log`
+    db       address of the database
+    output   file to write; must not exist
+    without  person to leave unnamed in the file; may be repeated
     """
-    target = Path(path)
+    target = Path(output)
     if target.exists():
         raise InputError(f"{target} exists already; a backup never replaces a file")
     partial = target.with_name(f"{target.name}.partial")
-    found = _anonymous(read_database(url), without)
+    found = _anonymous(read_database(db), without)
     # A file under its final name is complete: a kill leaves a `.partial`, never a short backup.
     try:
         partial.unlink(missing_ok=True)  # one of a killed backup
@@ -155,31 +180,46 @@ def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Arc
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise InputError(f"{target}: cannot be written: {error.strerror}") from None
+    for name in without:
+        left = texts_naming([log.events for log in found.logs], name)
+        what, verb = counted(left, "line") if left else "no line", "contain" if left > 1 else "contains"
+        NOTES.info("%s of %s still %s %r", what, output, verb, name)
     return found.campaigns
 
 
-def verify(source: str) -> list[Archived]:
-    """The campaigns of a database, by its URL, or of a backup; an error if any line was altered."""
+def verify(source: str) -> Archives:
+    """Check every line of a backup or a database against its hash chain.
+
+    Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///my-demo/campaign.db`
+
+    source  a backup, or the address of a database
+    """
     return (read_database(source) if "://" in source else read_file(source)).campaigns
 
 
-def restore(path: str | Path, url: str) -> list[Archived]:
-    """Write the contents of a backup to a database that has none of these campaigns, then read and compare them."""
-    backup = read_file(path)
-    check_upgraded(url)
-    _restore_models(url, backup.models)  # first, so that no campaign exists without its model
-    for log in backup.logs:
-        with closing(DatabaseStore(url, log.archived.collection)) as store:
+def restore(backup: str | Path, db: str) -> Archives:
+    """Restore the logs and kept models of a backup into a database that lacks these campaigns, and verify them.
+
+    Example: `audiosim restore monday.jsonl --db sqlite:///restored.db`
+
+    backup  a backup
+    db      address of the database
+    """
+    kept = read_file(backup)
+    check_upgraded(db)
+    _restore_models(db, kept.models)  # first, so that no campaign exists without its model
+    for log in kept.logs:
+        with closing(DatabaseStore(db, log.archived.collection)) as store:
             # One transaction per campaign, and only onto an empty log: otherwise both chains would break.
             if store.append_all(log.events, 0) is None:
                 raise InputError(f"the database holds a campaign of {log.archived.collection} already")
             store.describe(log.about, log.rules)
     # Read back from the database, so that the digests also cover errors of the driver and the disk.
-    found = {one.collection: one for one in read_database(url).campaigns}
-    for one in backup.campaigns:
+    found = {one.collection: one for one in read_database(db).campaigns.campaigns}
+    for one in kept.campaigns.campaigns:
         if found.get(one.collection) != one:
             raise InputError(f"the campaign of {one.collection} differs from the backup: another process wrote to it")
-    return backup.campaigns
+    return kept.campaigns
 
 
 def _restore_models(url: str, models: Sequence[ArchivedModel]) -> None:

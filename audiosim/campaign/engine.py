@@ -103,6 +103,14 @@ def database_path(address: sql.URL) -> Path | None:
     return Path(path) if named else None
 
 
+def in_memory(url: str) -> bool:
+    """True if a URL names an SQLite database in memory."""
+    scheme, _, path = url.partition("://")
+    return scheme.partition("+")[0] == "sqlite" and (
+        path.partition("?")[0] in ("", "/", "/:memory:") or ":memory:" in path or "mode=memory" in path
+    )
+
+
 def open_existing(url: str, timeout_s: float, reading: bool = False) -> sql.Engine:
     """An engine for an existing database; SQLite by itself would create an empty file."""
     engine = open_engine(url, timeout_s, reading)

@@ -90,7 +90,7 @@ def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
     if changes:
         raise InputError(
             f"the campaign in the database is of another collection: {'; '.join(changes)}; "
-            "--adopt continues with it anyway"
+            "the setting adopt continues with it anyway"
         )
 
 

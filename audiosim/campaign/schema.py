@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import ClassVar
 
 import sqlalchemy as sql
 
@@ -24,7 +25,7 @@ from audiosim.campaign.engine import (
 )
 from audiosim.campaign.tables import CAMPAIGNS, LAYOUT, LAYOUTS, TABLES
 from audiosim.errors import InputError
-from audiosim.results.value import Value
+from audiosim.results.value import Result
 
 LATEST = str(LAYOUT)
 OLDEST = 4  # oldest layout that can be upgraded
@@ -34,8 +35,24 @@ TIMEOUT_S = 60.0  # time to wait for others who make or change tables
 LOG = logging.getLogger("audiosim")
 
 
-@dataclass(frozen=True, slots=True)
-class Migration(Value):
+@dataclass(frozen=True)
+class Layout(Result):
+    """The layout of a database, empty if it has no tables of audiosim, and the latest."""
+
+    layout: str
+    latest: str
+
+    def __repr__(self) -> str:
+        return f"layout {self.layout or 'none'}, the latest is {self.latest}"
+
+    @property
+    def due(self) -> bool:
+        """True if an upgrade is due."""
+        return self.layout != self.latest
+
+
+@dataclass(frozen=True)
+class Migration(Result):
     """A change of a database's layout.
 
     database  URL, without password and query
@@ -48,11 +65,26 @@ class Migration(Value):
     before: str
     layout: str
     kept: str = ""
+    due: ClassVar = False
+
+    def __repr__(self) -> str:
+        return f"{self.database}: layout {self.layout}, was {self.before or 'none'}"
 
 
-def migrate(url: str) -> Migration:
-    """Upgrade an existing database and return what was done; `before` equals `layout` if nothing was due."""
-    with opened(url) as engine:
+def migrate(db: str, check: bool = False) -> Migration | Layout:
+    """Upgrade the tables of a database, as `serve` does when it starts.
+
+    The upgrade is one transaction. An SQLite file is first copied, beside it; back up PostgreSQL yourself. Stop the
+    services that use the database: judgments from older versions are refused after the upgrade.
+
+    Example: `audiosim migrate --db sqlite:///my-demo/campaign.db`
+
+    db     address of the database
+    check  change nothing; exit with code 1 if an upgrade is due
+    """
+    if check:
+        return Layout(layout_of_database(db), LATEST)
+    with opened(db) as engine:
         return prepare_tables(engine)
 
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import audiosim
-from audiosim.cli.verbs import COMMANDS, PANELS
+from audiosim.cli.verbs import COMMANDS, PANELS, Group
 from audiosim.errors import AudiosimError
 from audiosim.text import did_you_mean
 
@@ -45,6 +45,11 @@ class OnDemand(TyperGroup):
             return TyperCommand(cmd_name, help=verb.summary(), rich_help_panel=panel)
         from audiosim.cli.command import command_of
 
+        if isinstance(verb, Group):
+            group = typer.Typer(**SETTINGS, help=f"{verb.words}\n\nExample: {verb.example}", no_args_is_help=True)
+            for name, one in verb.verbs.items():
+                group.command(name)(command_of(one))
+            return _built(group)
         command = command_of(verb)
         if isinstance(command, typer.Typer):
             return _built(command)

@@ -44,6 +44,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
     supplied = reads and own.pop("folder", None) is not None
     for name in ("judgments", "scale") if reads else ():
         own.pop(name, None)
+    settings = own.pop("settings", None)
     if "measure" in own and "measures" in own:
         raise TypeError(f"{verb.function} has both measure and measures")
 
@@ -64,6 +65,8 @@ def command_of(verb: Verb) -> Callable[..., None]:
             given |= {"folder": typed["collection"]} if supplied else {}
         with ExitStack() as stack:
             stack.enter_context(notes_shown())
+            if settings is not None:
+                given["settings"] = _called(settings.hint.read, {}, {"typed": typed})
             if "progress" in taken:
                 given["progress"] = stack.enter_context(progress(verb.bar))
             plot = typed.get("plot")
@@ -76,6 +79,7 @@ def command_of(verb: Verb) -> Callable[..., None]:
 
     called.__doc__ = text
     parameters = [one.of_typer() for one in own.values()]
+    parameters += [] if settings is None else options.of_settings(settings.hint, verb.metavars)
     if reads:
         parameters += options.of_collection()
     if verb.plots:
@@ -111,7 +115,7 @@ def save_plot(found: Any, path: Path) -> None:
 
 
 def _print(verb: Verb, form: options.Format, found: Any) -> None:
-    if verb.view:
+    if verb.view and found is not None:
         view = _found(verb.view)
         options.print_result(form, found.to_dict(), found.rows(), lambda: view(found))
     for failure in getattr(found, "failed", ()):
@@ -141,20 +145,23 @@ class _Parameter:
 
     @property
     def positional(self) -> bool:
-        """True for an argument; what has a default, and where to write, are options."""
-        return self.parameter.default is self.parameter.empty and self.name != "output"
+        """True for an argument; what has a default, and where to write, are options, unless spelled otherwise."""
+        spelled = self.verb.spelled.get(self.name)
+        if spelled is not None:
+            return not spelled.startswith("-")
+        return self.parameter.default is self.parameter.empty and self.name not in ("output", "db")
 
     @property
     def spelled(self) -> str:
         """The parameter as it is typed: --fail-unless, or COLLECTION."""
         if self.positional:
-            return self.verb.metavars.get(self.name, self.name.upper())
+            return self.verb.spelled.get(self.name, self.verb.metavars.get(self.name, self.name.upper()))
         return self.verb.spelled.get(self.name, f"--{self.name.replace('_', '-')}")
 
     def of_typer(self) -> inspect.Parameter:
         """The parameter as typer reads it."""
         default = self.parameter.default
-        if self.name == "collection":
+        if self.name == "collection" and self.positional:
             return options.keyword(self.name, options.CollectionFolder, default)
         if self.name in options.SHARED and self.name not in self.verb.spelled:
             return options.keyword(self.name, *options.SHARED[self.name](default))
@@ -169,6 +176,7 @@ class _Parameter:
         if self.positional:
             several = self.parameter.kind is self.parameter.VAR_POSITIONAL or get_origin(kind) is list
             whole: Any = kind if get_origin(kind) is list or not several else list[kind]  # type: ignore[valid-type]
+            whole = whole | None if default is None else whole
             argument = typer.Argument(**said | {"metavar": f"{self.spelled}..." if several else self.spelled})
             return options.keyword(self.name, Annotated[whole, argument], default)
         if isinstance(default, tuple):
@@ -246,7 +254,9 @@ def _called(function: Callable[..., Any], own: Mapping[str, _Parameter], given: 
     try:
         return function(*(given.pop(several[0]) if several else ()), **given)
     except ArgumentError as error:
-        raise typer.BadParameter(str(error), param_hint=own[error.argument].spelled) from error
+        at = own.get(error.argument)
+        hint = f"--{error.argument.replace('_', '-')}" if at is None else at.spelled
+        raise typer.BadParameter(str(error), param_hint=hint) from error
 
 
 class _OnScreen(logging.Handler):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
 
@@ -23,6 +23,7 @@ from audiosim.errors import FormatError, InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
 from audiosim.stats.tests import MOST_DRAWS
+from audiosim.text import field_list, sentence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -151,6 +152,16 @@ AboutWords = Annotated[
 AboutThisKind = Annotated[
     list[str] | None,
     typer.Option("--about", metavar=_ABOUT_WORDS, help=_ABOUT_HELP, show_default="queries, panel"),
+]
+Database = Annotated[
+    str,
+    typer.Option(
+        "--db",
+        metavar="URL",
+        envvar="AUDIOSIM_DB",
+        help="Database of a service, such as sqlite:///campaign.db; a service may use it meanwhile.",
+        show_default=False,
+    ),
 ]
 Complete = Annotated[
     bool,
@@ -352,6 +363,24 @@ def keyword(name: str, annotation: Any, default: Any) -> signatures.Parameter:
     return signatures.Parameter(name, signatures.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
+def of_settings(kind: Any, metavars: Mapping[str, str]) -> list[signatures.Parameter]:
+    """The arguments and options of settings that may be typed; as texts, which `kind.read` reads as those of a file."""
+    hints, words = get_type_hints(kind, include_extras=True), field_list(kind.__doc__)[1]
+    found = []
+    for name in kind.TYPED:
+        default = kind.__dataclass_fields__[name].default
+        stands = f" Default: {default}." if default else ""
+        said: dict[str, Any] = {"help": sentence(words[name]) + stands, "show_default": False}
+        several = get_origin(hints[name]) is tuple
+        if name in kind.PLACED:
+            typed: Any = typer.Argument(**said, metavar=metavars[name])
+        else:
+            typed = typer.Option(f"--{name.replace('_', '-')}", **said, metavar=metavars.get(name))
+        text = bool if hints[name] is bool else list[str] if several else str
+        found.append(keyword(name, Annotated[text | None, typed], None if text is not bool else False))
+    return found
+
+
 def of_collection() -> list[signatures.Parameter]:
     """The options of every verb on a collection."""
     hints = get_type_hints(CollectionOptions, include_extras=True)
@@ -382,6 +411,7 @@ SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "by_query": lambda default: (ByQuery, default),
     "complete": lambda default: (Complete, default),
     "resamples": lambda default: (Resamples, default),
+    "db": lambda default: (Database, default),
     "seed": lambda default: (Seed, default),
     "jobs": lambda _: (Jobs, None),
     "scheduler": lambda default: (Scheduler, default),

@@ -94,8 +94,7 @@ def judges(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File of known grades, as for `serve --known`: with a campaign's database, compares each person "
-            "with them.",
+            help="File of known grades, as `known` of `serve`: with a campaign's database, compares people with them.",
             exists=True,
             dir_okay=False,
             show_default=False,

@@ -40,13 +40,31 @@ class Verb:
         return body.split('"""', 2)[1].split("\n\n")[0].replace("\n    ", " ")
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Verbs of one subject, each typed after the group's name.
+
+    words    what they do
+    example  one of them, as it is typed
+    verbs    the verbs by name
+    """
+
+    words: str
+    example: str
+    verbs: Mapping[str, Verb]
+
+    def summary(self) -> str:
+        """Their common summary."""
+        return self.words
+
+
 OF_SOUND = {"jobs": "-j --jobs", "embeddings": "--with"}
 OF_SOUND_NAMES = {"embeddings": "NAME", "vectors": "FILE", "folder": "FOLDER"}
 
 # Commands grouped by their job: the panels of `audiosim --help`.
-PANELS = {
+PANELS: dict[str, dict[str, Verb | Group]] = {
     "Begin": {
-        "demo": Verb("cli.service_commands:demo"),
+        "demo": Verb("service.serving:demo", "report.rank:demo_view", spelled={"folder": "DIR"}),
         "init": Verb(
             "report.sounds:init",
             "report.rank:music_folder_view",
@@ -67,12 +85,56 @@ PANELS = {
         ),
     },
     "Judge together": {
-        "serve": Verb("cli.service_commands:serve"),
-        "join": Verb("cli.join_command:join"),
-        "import": Verb("cli.database_commands:import_judgments"),
+        "serve": Verb(
+            "service.serving:serve",
+            metavars={
+                "collections": "COLLECTION",
+                "config": "FILE",
+                "db": "URL",
+                "tokens": "URL",
+                "home": "DIR",
+                "allowed_host": "NAME",
+                "trusted_proxy": "ADDRESS",
+                "about": "these|queries|panel",
+                "comparisons": "none|some|only",
+                "candidates": "N",
+                "port": "N",
+                "host": "ADDRESS",
+                "model": "MODEL",
+                "measure": "MEASURE",
+                "stopping_rule": "RULE",
+            },
+        ),
+        "join": Verb("service.verbs:join", "report.rank:table_view", metavars={"target": "COLLECTION|URL"}),
+        "import": Verb(
+            "service.verbs:import_judgments",
+            "report.rank:line_view",
+            spelled={"judgments": "JUDGMENTS"},
+            metavars={"service": "URL"},
+            bar="importing",
+        ),
         "judges": Verb("cli.people:judges"),
-        "adjudicate": Verb("cli.adjudicate_command:adjudicate"),
-        "token": Verb("cli.access_tokens:app"),
+        "adjudicate": Verb(
+            "service.verbs:adjudicate",
+            "report.rank:listed_view",
+            spelled={"query": "QUERY", "document": "DOCUMENT", "assessor": "ASSESSOR"},
+            metavars={"service": "URL"},
+        ),
+        "token": Group(
+            "Create, list and revoke the tokens that control access to a service.",
+            "`audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db`",
+            {
+                "create": Verb(
+                    "service.access.tokens:create",
+                    "report.rank:token_view",
+                    spelled={"role": "--role", "name": "--name"},
+                    metavars={"expires": "DAYS"},
+                    reads="not",
+                ),
+                "list": Verb("service.access.tokens:list_tokens", "report.rank:tokens_view"),
+                "revoke": Verb("service.access.tokens:revoke", "report.rank:line_view"),
+            },
+        ),
     },
     "Evaluate and publish": {
         "evaluate": Verb("cli.evaluation_commands:evaluate"),
@@ -112,10 +174,10 @@ PANELS = {
         "map": Verb("report.sounds:sound_map", "report.rank:map_view", metavars={"descriptions": "NAME"}, reads="not"),
     },
     "Databases of campaigns": {
-        "backup": Verb("cli.database_commands:backup"),
-        "verify": Verb("cli.database_commands:verify_logs"),
-        "restore": Verb("cli.database_commands:restore"),
-        "migrate": Verb("cli.database_commands:migrate"),
+        "backup": Verb("campaign.archive:backup", "report.rank:listed_view", metavars={"without": "NAME"}),
+        "verify": Verb("campaign.archive:verify", "report.rank:listed_view", metavars={"source": "FILE|URL"}),
+        "restore": Verb("campaign.archive:restore", "report.rank:listed_view", metavars={"backup": "FILE"}),
+        "migrate": Verb("campaign.schema:migrate", "report.rank:table_view", failed="due"),
     },
 }
 COMMANDS = {name: place for commands in PANELS.values() for name, place in commands.items()}

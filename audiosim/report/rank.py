@@ -309,6 +309,27 @@ def table_view(found: Result) -> RenderableType:
     return rows_view(found.rows())
 
 
+def tokens_view(found: Result) -> RenderableType:
+    """The holders of tokens, in words where nothing is said."""
+    rows = [row | {"collection": row["collection"] or "all", "expires": row["expires"] or "never"} for row in found]
+    return rows_view(rows) if rows else line_view(found)
+
+
+def token_view(found: Any) -> RenderableType:
+    """A new token alone, for a program that reads it."""
+    return str(found.token)
+
+
+def line_view(found: Result) -> RenderableType:
+    """A result in its one line."""
+    return repr(found)
+
+
+def listed_view(found: Result) -> RenderableType:
+    """The rows of a result, or its one line if it has none."""
+    return table_view(found) if found.rows() else line_view(found)
+
+
 def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -> RenderableType:
     """The first rows of a long table, and the number of further ones."""
     if not rows:
@@ -366,7 +387,7 @@ def music_folder_view(found: "MusicFolder | GeneratedFolder") -> RenderableType:
     """Result of making a collection from a folder: its contents, missing metadata, and likely duplicates."""
     result = found.to_dict()
     if "prompts" in result:
-        return f"{found!r}\n"
+        return repr(found)
     whence = "kept, as in queries.tsv; delete it to draw others" if result["queries_kept"] else "drawn, in queries.tsv"
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "

@@ -52,6 +52,10 @@ class DemoResult:
     seconds: float
     files: tuple[tuple[Path, str], ...]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system, as of the ranking."""
+        return self.ranking.rows()
+
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON."""
         return self.ranking.to_dict() | {

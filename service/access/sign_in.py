@@ -81,7 +81,7 @@ class SignIn:
         self._header, self._groups_header = header, groups_header
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
         if not self._grants:
-            raise InputError("nobody could sign in: give people a role with --grant, such as assessor=*")
+            raise InputError("nobody could sign in: give people a role by the setting grant, such as assessor=*")
         if not proxies:
             raise InputError(f"anybody could send {header}: name the proxy to believe with --trusted-proxy")
 
@@ -106,7 +106,7 @@ class SignIn:
         for grant in self._grants:
             if grant.suits(person):
                 return Caller(grant.role, person.name, grant.collection)
-        raise DeniedError(403, f"{person.name:.80} has no role here: --grant gives one")
+        raise DeniedError(403, f"{person.name:.80} has no role here: the setting grant gives one")
 
     def _is_proxy(self, peer: str) -> bool:
         try:

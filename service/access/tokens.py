@@ -6,18 +6,21 @@ token has 256 random bits, which cannot be guessed however fast the hash is.
 
 import hashlib
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from typing import ClassVar
 from weakref import finalize
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import open_engine, open_existing, reporting
+from audiosim.campaign.engine import in_memory, open_engine, open_existing, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.campaign.schema import layout_in, prepare_tables
 from audiosim.campaign.tables import BESIDE, RESULT_LINKS, TABLES, TOKENS, TOKENS_HISTORY
 from audiosim.errors import InputError
+from audiosim.results.value import Result, Row
+from audiosim.text import counted
 
 ROLES = ("assessor", "organiser", "client")
 READER = "reader"  # role of an organiser's link to one collection's results
@@ -195,3 +198,100 @@ class TokenStore:
 
     def _note(self, connection: sql.Connection, kind: str, name: str) -> None:
         connection.execute(sql.insert(TOKENS_HISTORY).values(time=write_time(self._clock()), kind=kind, name=name))
+
+
+@dataclass(frozen=True)
+class NewToken(Result):
+    """A new token, which is shown only now.
+
+    name        of its holder
+    role        in ROLES
+    collection  the only one covered; None: all
+    token       the token
+    """
+
+    name: str
+    role: str
+    collection: str | None
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Tokens(Result):
+    """The holders of the tokens of a database; a collection of None covers all, and a time of None is never."""
+
+    index: ClassVar = ("name",)
+    columns: ClassVar = ("name", "role", "collection", "created", "expires")
+
+    tokens: tuple[Token, ...]
+
+    def __repr__(self) -> str:
+        return counted(len(self.tokens), "token") if self.tokens else "there are no tokens"
+
+    def rows(self) -> list[Row]:
+        """One row per token: holder, role, collection, times of creation and expiry."""
+        return [
+            {
+                "name": token.name,
+                "role": token.role,
+                "collection": token.collection or None,
+                "created": token.created,
+                "expires": token.expires or None,
+            }
+            for token in self.tokens
+        ]
+
+    def to_dict(self) -> list[Row]:
+        """The rows."""
+        return self.rows()
+
+
+@dataclass(frozen=True)
+class Revoked(Result):
+    """A token that was revoked.
+
+    name     of its holder
+    revoked  True
+    """
+
+    name: str
+    revoked: bool = True
+
+    def __repr__(self) -> str:
+        return f"the token of {self.name} is revoked"
+
+
+def create(db: str, role: str, name: str, collection: str = "", expires: float | None = None) -> NewToken:
+    """Create a token and print it; it is shown only now, as only its hash is stored.
+
+    Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db --expires 30`
+
+    db          address of the database
+    role        assessor: judges, and sees no ranking; client: predictions and rankings; organiser: everything
+    name        owner of the token; judgments of an assessor carry this name
+    collection  limit access to this collection. Default: all
+    expires     days until it expires. Default: never
+    """
+    if in_memory(db):
+        raise InputError(f"--db {db} is in memory, so the token would be lost at once: expected a file, or PostgreSQL")
+    return NewToken(name, role, collection or None, TokenStore(db).create(name, role, collection, expires))
+
+
+def list_tokens(db: str) -> Tokens:
+    """List the owners of all tokens and when each expires; the tokens themselves are not stored.
+
+    Example: `audiosim token list --db sqlite:///my-demo/campaign.db`
+    """
+    return Tokens(tuple(TokenStore(db, reading=True).tokens()))
+
+
+def revoke(db: str, name: str) -> Revoked:
+    """Revoke a token; a running service notices within seconds.
+
+    Example: `audiosim token revoke ann --db sqlite:///my-demo/campaign.db`
+
+    db    address of the database
+    name  name of its owner
+    """
+    TokenStore(db, existing=True).revoke(name)
+    return Revoked(name)

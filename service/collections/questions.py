@@ -1,8 +1,8 @@
 """Questions to assessors about a pair, defined once for the page that asks and the service that checks.
 
 The judging page builds its form from them, answers are checked against them, and each answer is stored in the log and
-in exports under its question's name. A new question is one more entry: in `STANDARD`, or in the file of `audiosim serve
---questions`.
+in exports under its question's name. A new question is one more entry: in `STANDARD`, or in the file of the service's
+setting `questions`.
 """
 
 import hashlib

@@ -30,7 +30,7 @@ DECODING = (
     Lock()
 )  # one sound at a time is decoded; two threads must not load the library at the same time, which happens on first use
 _sound: dict[Path, tuple[int, int]] = {}  # files that were found to be sounds, and their states then
-ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
+ALLOW = "allow its folder by the setting sounds, or `sounds` in collection.toml"
 
 
 @dataclass(frozen=True, slots=True)

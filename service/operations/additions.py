@@ -130,7 +130,7 @@ class Incoming:
         if self.caller.role == "organiser":
             return
         if self.sent_before.kept_bytes(self.caller.name) + len(self.body) > most:
-            raise HTTPException(413, f"one sender may store {most:,} bytes at most (--upload-limit)")
+            raise HTTPException(413, f"one sender may store {most:,} bytes at most (the setting upload-limit)")
 
 
 IncomingDep = Annotated[Incoming, Depends()]

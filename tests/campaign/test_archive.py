@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from audiosim.campaign import DatabaseStore, Event
-from audiosim.campaign.archive import back_up, restore, verify
+from audiosim.campaign.archive import backup, restore, verify
 from audiosim.cli import app
 from audiosim.errors import AudiosimError, InputError
 
@@ -31,8 +31,8 @@ def kept(database_to_make, said):
 
 @pytest.mark.slow
 def test_a_restored_backup_is_the_same_log_on_either_database(kept, tmp_path):
-    found = back_up(kept, tmp_path / "monday.jsonl")
-    assert [(one.collection, one.events) for one in found] == [("one", 3), ("two", 0)]
+    found = backup(kept, tmp_path / "monday.jsonl")
+    assert [(one.collection, one.events) for one in found.campaigns] == [("one", 3), ("two", 0)]
     assert verify(str(tmp_path / "monday.jsonl")) == verify(kept) == found
     target = f"sqlite:///{tmp_path / 'restored.db'}"
     assert restore(tmp_path / "monday.jsonl", target) == verify(target) == found
@@ -47,7 +47,7 @@ def test_a_backup_that_cannot_be_written_names_its_file(said, tmp_path):
     with closing(DatabaseStore(url, "one")) as store:
         store.append_all([said(key="k")], 0)
     with pytest.raises(InputError, match=r"nowhere/monday\.jsonl: cannot be written: No such file or directory$"):
-        back_up(url, tmp_path / "nowhere/monday.jsonl")
+        backup(url, tmp_path / "nowhere/monday.jsonl")
 
 
 @pytest.mark.slow
@@ -64,10 +64,10 @@ def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept,
             [*more, Event("set_aside", time, "olga", details={"judge": "ann", "reason": "ann left"}, key="ann aside")],
             3,
         )
-    backup, target = tmp_path / "without.jsonl", f"sqlite:///{tmp_path / 'restored.db'}"
-    found = back_up(kept, backup, ["ann"])
-    assert restore(backup, target) == verify(target) == found
-    text = backup.read_text(encoding="utf-8")
+    path, target = tmp_path / "without.jsonl", f"sqlite:///{tmp_path / 'restored.db'}"
+    found = backup(kept, path, ["ann"])
+    assert restore(path, target) == verify(target) == found
+    text = path.read_text(encoding="utf-8")
     assert [one for one in ('"ann"', "Ö", "singer", "Delft", "age", "ann left", "ann aside") if one in text] == []
     assert re.findall(r"\bann", text, re.IGNORECASE) == ["Ann"]  # in bob's words
     assert '"key": "7"' in text
@@ -87,14 +87,14 @@ def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept,
     assert after[3] == before[3]
     assert after[-1].judge == drawn
     with pytest.raises(InputError, match="no log names 'zoe': expected a person who has judged"):
-        back_up(kept, tmp_path / "zoe.jsonl", ["zoe"])
+        backup(kept, tmp_path / "zoe.jsonl", ["zoe"])
 
 
 @pytest.mark.slow
 def test_a_backup_does_not_replace_a_campaign_or_another_backup(kept, tmp_path):
-    back_up(kept, tmp_path / "monday.jsonl")
+    backup(kept, tmp_path / "monday.jsonl")
     with pytest.raises(InputError, match=r"monday.jsonl exists already; a backup never replaces a file"):
-        back_up(kept, tmp_path / "monday.jsonl")
+        backup(kept, tmp_path / "monday.jsonl")
     with pytest.raises(InputError, match="the database holds a campaign of one already"):
         restore(tmp_path / "monday.jsonl", kept)
 
@@ -152,7 +152,7 @@ def another(lines):
 )
 def test_a_damaged_backup_is_neither_verified_nor_restored(kept, tmp_path, damage, message):
     path = tmp_path / "monday.jsonl"
-    back_up(kept, path)
+    backup(kept, path)
     lines = path.read_text(encoding="utf-8").splitlines()
     damage(lines)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -178,8 +178,10 @@ def test_a_backup_made_while_the_log_grows_is_a_beginning_of_it(database, said, 
     try:
         counts = []
         for turn in range(3):
-            back_up(database, tmp_path / f"{turn}.jsonl")
-            (one,) = [one for one in verify(str(tmp_path / f"{turn}.jsonl")) if one.collection == "growing"] or [None]
+            backup(database, tmp_path / f"{turn}.jsonl")
+            (one,) = [
+                one for one in verify(str(tmp_path / f"{turn}.jsonl")).campaigns if one.collection == "growing"
+            ] or [None]
             counts.append(one.events if one else 0)
     finally:
         ended.set()

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from audiosim import Collection
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore
-from audiosim.campaign.archive import back_up, restore, verify
+from audiosim.campaign.archive import backup, restore, verify
 from audiosim.campaign.reader import comparisons_in
 from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
 from audiosim.cli import app
@@ -111,7 +111,7 @@ def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(colle
     file.write_text("\n".join(comparison_lines(campaign.comparisons.in_force()[1])))
     assert read_comparisons(file) == campaign.comparisons.in_force()[1] == comparisons_in(url, collection)
     store.close()
-    back_up(url, tmp_path / "backup")
+    backup(url, tmp_path / "backup")
     other = f"sqlite:///{tmp_path / 'other.db'}"
     assert restore(tmp_path / "backup", other) == verify(url) == verify(other)
     assert comparisons_in(other, collection) == read_comparisons(file)

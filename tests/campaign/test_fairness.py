@@ -130,7 +130,9 @@ def test_a_log_of_another_collection_is_refused_unless_it_is_adopted(tiny, datab
         tiny = replace(tiny, task="how alike they sound")
         opened(tiny, store)
         other = change(tiny)
-        expected = f"the campaign in the database is of another collection: {message}; --adopt continues with it"
+        expected = (
+            f"the campaign in the database is of another collection: {message}; the setting adopt continues with it"
+        )
         with pytest.raises(InputError, match=expected):
             opened(other, store)
         with pytest.raises(InputError, match=expected):

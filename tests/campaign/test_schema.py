@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 
 from audiosim import Collection
 from audiosim.campaign import Campaign, DatabaseStore, Event, judgments_in
-from audiosim.campaign.archive import back_up, verify
+from audiosim.campaign.archive import backup, verify
 from audiosim.campaign.reader import log_in
 from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_in, layout_of_database, migrate
 from audiosim.campaign.store import link
@@ -103,7 +103,7 @@ def test_what_an_older_version_wrote_is_all_there_and_goes_on(written):
     url, layout = written
     done = migrate(url)
     assert (done.before, done.layout, layout_of_database(url)) == (layout, LATEST, LATEST)
-    (found,) = verify(url)
+    (found,) = verify(url).campaigns
     assert (found.collection, found.events, found.digest) == ("demo", 17, LAST[layout])
     with closing(DatabaseStore(url, "demo")) as store:
         event = list(store.read())[1][1]
@@ -113,7 +113,7 @@ def test_what_an_older_version_wrote_is_all_there_and_goes_on(written):
         campaign.resume("me")
         (pair,) = campaign.ask(1, "ann")
         assert pair == ("q18", "d070")  # withdrawn, and so leased to them again
-    assert verify(url)[0].events == 19
+    assert verify(url)[0]["events"] == 19
 
 
 def test_tokens_of_an_older_version_stay_good(written):
@@ -193,7 +193,7 @@ def test_of_two_that_start_at_once_one_migrates(older, tmp_path):
         thread.join()
     assert sorted(one.before for one in done) == [layout, LATEST, LATEST, LATEST]
     assert len(list(tmp_path.glob("*.layout-*"))) == url.startswith("sqlite")
-    assert verify(url)[0].events == 17
+    assert verify(url)[0]["events"] == 17
 
 
 def test_of_two_that_make_a_database_at_once_one_makes_it(database_to_make):
@@ -281,9 +281,9 @@ def whole(url):
 def test_commands_that_read_change_nothing_and_read_every_layout(older, tmp_path, run):
     url, layout = older
     before = whole(url)
-    (found,) = verify(url)
+    (found,) = verify(url).campaigns
     assert (found.collection, found.events, found.digest) == ("demo", 17, LAST[layout])
-    assert back_up(url, tmp_path / "copy.jsonl") == [found] == verify(str(tmp_path / "copy.jsonl"))
+    assert backup(url, tmp_path / "copy.jsonl") == verify(url) == verify(str(tmp_path / "copy.jsonl"))
     demo = Collection.load(DEMO)
     assert len(judgments_in(url, demo)) == len(demo.judgments) + 5
     assert [record.number for record in log_in(url, demo)] == list(range(1, 18))
@@ -335,7 +335,7 @@ def test_a_program_from_before_the_upgrade_can_write_no_line_after_it(older, sea
     migrate(url)
     with pytest.raises(sql.exc.IntegrityError, match="the database was upgraded and this program is older: restart it"):
         insert(url, 18, seal)
-    assert verify(url)[0].events == 17
+    assert verify(url)[0]["events"] == 17
 
 
 @pytest.mark.slow

@@ -107,7 +107,9 @@ def live(demo: Path, scale: str, tmp_path: Path) -> Iterator[Any]:
         (demo / "task.toml").unlink()
         settings = (demo / "collection.toml").read_text()
         (demo / "collection.toml").write_text(settings.replace('"fine"', scale))
-    with commanded([demo], tmp_path / "log", "--listen", 0, "--db", f"sqlite:///{tmp_path / 'campaign.db'}") as running:
+    with commanded(
+        [demo], tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'campaign.db'}", AUDIOSIM_LISTEN="0"
+    ) as running:
         yield running
 
 
@@ -118,7 +120,7 @@ def invited(demo: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
     store = TokenStore(database)
     token = store.create("Ann", "assessor")
     store.close()
-    with commanded([demo], tmp_path / "invited", "--listen", 0, "--db", database) as running:
+    with commanded([demo], tmp_path / "invited", "--db", database, AUDIOSIM_LISTEN="0") as running:
         yield running, token
 
 

@@ -55,7 +55,7 @@ def started(commanded, tmp_path, *options):
     store = TokenStore(database)
     tokens = store.create("Ann", "assessor"), store.create("Olga", "organiser")
     store.close()
-    with commanded([folder], tmp_path / "log", "--listen", 0, *options, "--db", database) as running:
+    with commanded([folder], tmp_path / "log", *options, "--db", database, AUDIOSIM_LISTEN="0") as running:
         yield running, *tokens
 
 

@@ -13,8 +13,8 @@ CANDIDATES = "ABC"
 @pytest.fixture
 def live(commanded, demo, tmp_path):
     """A server whose assessors judge three candidates on a page."""
-    options = ("--listen", 0, "--candidates", 3, "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
-    with commanded([demo], tmp_path / "log", *options) as running:
+    options = ("--candidates", 3, "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+    with commanded([demo], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 
 

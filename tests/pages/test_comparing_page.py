@@ -15,8 +15,8 @@ SCREEN = "#screen-compare:not([hidden])"
 @pytest.fixture
 def live(commanded, demo, tmp_path):
     """A server that asks assessors only for comparisons."""
-    options = ("--listen", 0, "--comparisons", "only", "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
-    with commanded([demo], tmp_path / "log", *options) as running:
+    options = ("--comparisons", "only", "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+    with commanded([demo], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 
 

@@ -56,7 +56,7 @@ def asked(commanded, tmp_path):
     """A service of an empty folder."""
     home = tmp_path / "home"
     home.mkdir()
-    with commanded([home], tmp_path / "log", "--listen", 0) as running:
+    with commanded([home], tmp_path / "log", AUDIOSIM_LISTEN="0") as running:
         yield running
 
 

@@ -142,8 +142,8 @@ def asked(hostile, commanded, tmp_path):
     lines = ["[[question]]", *(f"{name} = {json.dumps(value)}" for name, value in said.items())]
     lines.append(f"words = {json.dumps([f'never{ATTRIBUTE}', f'often{TEMPLATE}'])}")
     (tmp_path / "questions.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    options = ("--questions", tmp_path / "questions.toml", "--model", "mout")
-    with commanded([hostile], tmp_path / "log", *options) as running:
+    questions = str(tmp_path / "questions.toml")
+    with commanded([hostile], tmp_path / "log", "--model", "mout", AUDIOSIM_QUESTIONS=questions) as running:
         yield running
 
 

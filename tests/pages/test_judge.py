@@ -443,8 +443,8 @@ required = true
 def asked(demo, commanded, tmp_path):
     """A server with a further question by the organiser."""
     (tmp_path / "questions.toml").write_text(QUESTION, encoding="utf-8")
-    options = ("--questions", tmp_path / "questions.toml", "--listen", "0")
-    with commanded([demo], tmp_path / "asked", *options) as running:
+    settings = {"AUDIOSIM_QUESTIONS": str(tmp_path / "questions.toml"), "AUDIOSIM_LISTEN": "0"}
+    with commanded([demo], tmp_path / "asked", **settings) as running:
         yield running
 
 

@@ -19,7 +19,7 @@ def invited(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "open", "--listen", 0, "--db", database) as running:
+    with commanded([demo], tmp_path / "open", "--db", database, AUDIOSIM_LISTEN="0") as running:
         yield running, secret
 
 

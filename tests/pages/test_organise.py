@@ -78,8 +78,8 @@ def live(demo, commanded, tmp_path_factory):
     crowd().save(root / "crowd")
     folders.append(root / "crowd")
     database = f"sqlite:///{root / 'campaign.db'}"
-    options = ("--db", database, "--stopping-rule", f"confidence={GOAL}", "--model", "mjud", "--sounds", demo)
-    with commanded(folders, root / "log", *options) as running:
+    options = ("--db", database, "--stopping-rule", f"confidence={GOAL}", "--model", "mjud")
+    with commanded(folders, root / "log", *options, AUDIOSIM_SOUNDS=str(demo)) as running:
         yield running
 
 
@@ -414,7 +414,7 @@ def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(br
 def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people_from_each_other(
     demo, commanded, anywhere, tmp_path
 ):
-    with commanded([demo], tmp_path / "log", "--unasked", "count") as running, running.client() as client:
+    with commanded([demo], tmp_path / "log", AUDIOSIM_UNASKED="count") as running, running.client() as client:
         told = Campaign(client, "demo")
         (pair,) = told.next("ann").json()["pairs"]
         for name, grade in (("ann", 0), ("<bob>", 100)):
@@ -830,7 +830,7 @@ def guarded(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "guarded", "--listen", 0, "--db", database) as running:
+    with commanded([demo], tmp_path / "guarded", "--db", database, AUDIOSIM_LISTEN="0") as running:
         yield running, secret
 
 

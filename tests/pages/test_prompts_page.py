@@ -24,8 +24,8 @@ def live(commanded, demo, tmp_path):
     for prompt, text in PROMPTS.items():
         (tmp_path / "made" / "prompts" / f"{prompt}.txt").write_text(text, encoding="utf-8")
     collect_generated(tmp_path / "made", tmp_path / "demo")
-    options = ("--listen", 0, "--candidates", 2, "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
-    with commanded([tmp_path / "demo"], tmp_path / "log", *options) as running:
+    options = ("--candidates", 2, "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+    with commanded([tmp_path / "demo"], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 
 

@@ -22,7 +22,7 @@ def locked(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "log", "--listen", 0, "--db", database, "--model", "mout") as running:
+    with commanded([demo], tmp_path / "log", "--db", database, "--model", "mout", AUDIOSIM_LISTEN="0") as running:
         yield running, secret
 
 

@@ -34,7 +34,7 @@ def invited(demo, commanded, tmp_path):
     store = TokenStore(database)
     token = store.create("Bea", "assessor", "demo")
     store.close()
-    with commanded([demo], tmp_path / "invited", "--listen", 0, "--db", database) as running:
+    with commanded([demo], tmp_path / "invited", "--db", database, AUDIOSIM_LISTEN="0") as running:
         yield running, token
 
 

@@ -143,10 +143,9 @@ def test_the_service_predicts_and_ranks_by_what_another_package_installs(environ
         "HIT(min=40)@5",
         "--stopping-rule",
         "winner=0.8",
-        "--selection-rule",
-        "even",
     ]
-    with serving(environment, DEMO, *names, "--judgments", "none") as url:
+    settings = {"AUDIOSIM_SELECTION_RULE": "even", "AUDIOSIM_JUDGMENTS": "none"}
+    with serving(environment | settings, DEMO, *names) as url:
         answer = httpx.post(
             f"{url}/v1/collections/demo/predictions", json={"query": [query], "document": [document]}
         ).json()

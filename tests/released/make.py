@@ -13,7 +13,7 @@ from pathlib import Path
 
 import audiosim
 from audiosim.campaign import Campaign, DatabaseStore
-from audiosim.campaign.archive import back_up
+from audiosim.campaign.archive import backup
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
 from audiosim.ordinal.model import save_model
@@ -45,7 +45,7 @@ def main() -> None:
         save_model(trained.model, folder / f"{features}.json")
     url = f"sqlite:///{folder / 'campaign.db'}"
     judge(url)
-    back_up(url, folder / "campaign.jsonl")
+    backup(url, folder / "campaign.jsonl")
     (folder / "campaign.db").unlink()
 
 

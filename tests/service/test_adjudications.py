@@ -23,7 +23,10 @@ def started(commanded, folders, tmp_path):
     store.close()
 
     def start(use):
-        with commanded(folders, tmp_path / "log", "--db", url, "--unasked", "count") as server, server.client() as http:
+        with (
+            commanded(folders, tmp_path / "log", "--db", url, AUDIOSIM_UNASKED="count") as server,
+            server.client() as http,
+        ):
 
             def ask(method, path, who, status, **more):
                 answer = http.request(method, path, headers={"Authorization": f"Bearer {made[who]}"}, **more)

@@ -426,7 +426,7 @@ def test_keys_hold_for_documents_and_runs_and_clients_have_a_quota(commanded, pl
     for name, role in (("olga", "organiser"), ("carl", "client"), ("cleo", "client")):
         secrets[name] = run("token", "create", "--role", role, "--name", name, "--db", url)[1].strip().splitlines()[-1]
     with (
-        commanded([place], tmp_path / "log", "--db", url, "--upload-limit", "0.0000002") as server,
+        commanded([place], tmp_path / "log", "--db", url, AUDIOSIM_UPLOAD_LIMIT="0.0000002") as server,
         server.client() as http,
     ):
 
@@ -452,7 +452,7 @@ def test_keys_hold_for_documents_and_runs_and_clients_have_a_quota(commanded, pl
         long = b'{"document": "three", "genre": "' + b"x" * 150 + b'"}'
         refused = send("carl", "documents", long, "k3")
         assert refused.status_code == 413
-        assert refused.json()["detail"] == "one sender may store 200 bytes at most (--upload-limit)"
+        assert refused.json()["detail"] == "one sender may store 200 bytes at most (the setting upload-limit)"
         assert send("cleo", "documents", long, "k3").status_code == 201
 
 

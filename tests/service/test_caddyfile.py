@@ -87,11 +87,14 @@ def checks():
 
 
 def test_the_sign_in_names_people_and_nobody_names_themselves(commanded, folders, tmp_path, wait_until, ports, checks):
-    options = ["--login-header", "X-Remote-User", "--groups-header", "X-Remote-Groups"]
-    options += ["--trusted-proxy", "127.0.0.1"]
-    options += ["--grant", "organiser=olga@example.org", "--grant", "client=group:staff", "--grant", "assessor=*"]
+    settings = {
+        "AUDIOSIM_LOGIN_HEADER": "X-Remote-User",
+        "AUDIOSIM_GROUPS_HEADER": "X-Remote-Groups",
+        "AUDIOSIM_TRUSTED_PROXY": "127.0.0.1",
+        "AUDIOSIM_GRANT": "organiser=olga@example.org client=group:staff assessor=*",
+    }
     olga = {"X-Remote-User": "olga@example.org", "X-Remote-Groups": "staff"}
-    with commanded(folders[:1], tmp_path / "log", *options) as server:
+    with commanded(folders[:1], tmp_path / "log", **settings) as server:
         service = server.url.removeprefix("http://")
         with (
             proxied(tmp_path, wait_until, ports, service, "sign-in", checks) as url,

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 import audiosim
-from audiosim.campaign.archive import back_up, restore, verify
+from audiosim.campaign.archive import backup, restore, verify
 from audiosim.campaign.engine import open_engine
 from audiosim.campaign.schema import prepare_tables
 from audiosim.errors import InputError
@@ -248,7 +248,7 @@ def test_a_restored_campaign_has_its_model_and_its_kept_models_are_those_of_the_
     assert http.post(MODEL, json={"model": "trained"}).status_code == 201
     before = http.get(MODEL).json()
     server.stop()
-    found = back_up(url, tmp_path / "backup.jsonl")
+    found = backup(url, tmp_path / "backup.jsonl")
     assert verify(str(tmp_path / "backup.jsonl")) == found
     restore(tmp_path / "backup.jsonl", there := f"sqlite:///{tmp_path / 'restored.db'}")
     assert verify(there) == found
@@ -264,7 +264,7 @@ def test_a_backup_of_an_older_program_lacks_the_model_and_the_usual_one_serves_u
     assert http.post(MODELS, content=output).status_code == 201
     assert http.post(MODEL, json={"model": "trained"}).status_code == 201
     server.stop()
-    back_up(url, tmp_path / "backup.jsonl")
+    backup(url, tmp_path / "backup.jsonl")
     _, *lines = (tmp_path / "backup.jsonl").read_text(encoding="utf-8").splitlines()
     lines = ['{"format": "audiosim-log/1", "campaigns": 1}', *(one for one in lines if '"content"' not in one)]
     (tmp_path / "older.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -299,7 +299,7 @@ def test_a_backup_whose_model_was_altered_or_cut_off_is_refused(output, tmp_path
     url, path = f"sqlite:///{tmp_path / 'models.db'}", tmp_path / "backup.jsonl"
     prepare(url)
     KeptModels(url).add(output, "", "sent")
-    back_up(url, path)
+    backup(url, path)
     lines = path.read_text(encoding="utf-8").splitlines()
     damage(lines)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -311,7 +311,7 @@ def test_restored_models_stand_beside_those_there_and_never_replace_one(output, 
     url, path = f"sqlite:///{tmp_path / 'models.db'}", tmp_path / "backup.jsonl"
     prepare(url)
     KeptModels(url).add(output, "ann", "sent")
-    back_up(url, path)
+    backup(url, path)
     prepare(database)
     there = KeptModels(database)
     other = json.dumps(audiosim.train(small, Plan(("fART",), folds=0)).to_dict()).encode()

@@ -23,12 +23,10 @@ def server(commanded, folders, tmp_path_factory):
         f"sqlite:///{root / 'campaign.db'}",
         "--stopping-rule",
         "judgments=3",
-        "--cannot-limit",
-        1,
         "--model",
         "mjud",
     )
-    with commanded(folders, root / "log", *options) as running:
+    with commanded(folders, root / "log", *options, AUDIOSIM_CANNOT_LIMIT="1") as running:
         yield running
 
 

@@ -6,14 +6,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
 
 from audiosim import Collection
-from audiosim.cli import service_commands as serving
+from audiosim.service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
@@ -22,20 +22,8 @@ UNIT = (ROOT / "deploy" / "audiosim.service").read_text(encoding="utf-8")
 SETTINGS = tomllib.loads((ROOT / "deploy" / "service.toml").read_text(encoding="utf-8"))
 
 
-def served():
-    """The options of `audiosim serve`, by name, and the variables of the environment that set them."""
-    app = typer.Typer()
-    app.command()(serving.serve)
-    parameters = typer.main.get_command(app).params
-    named = {parameter.name for parameter in parameters}
-    variables = {
-        name for parameter in parameters for name in ([parameter.envvar] if isinstance(parameter.envvar, str) else
-        parameter.envvar or ())
-    }  # fmt: skip
-    return named, variables
-
-
-NAMED, VARIABLES = served()
+NAMED = {one.name for one in fields(Settings)}
+VARIABLES = {f"AUDIOSIM_{name.upper()}" for name in NAMED}
 
 
 def test_every_setting_of_the_example_is_one_of_serve():

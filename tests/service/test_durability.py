@@ -237,7 +237,7 @@ def why_not_ready(server):
 
 def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, folders, coarse, tmp_path, wait_until):
     path, pairs = tmp_path / "campaign.db", build_pool(coarse).pairs
-    with commanded(folders[1:], tmp_path / "log", "--unasked", "count", "--db", f"sqlite:///{path}") as server:
+    with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}", AUDIOSIM_UNASKED="count") as server:
         judged(server, "first", 201, pairs[0])
     url = f"sqlite:///file:{path}?mode=ro&uri=true"
     with commanded(folders[1:], tmp_path / "log", "--db", url) as server:
@@ -269,7 +269,7 @@ def test_a_database_that_becomes_read_only_while_serving_is_answered_with_503_an
             others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             connection.execute(sql.text(f"{others} AND datname = current_database()"))
 
-    with commanded(folders[1:], tmp_path / "log", "--unasked", "count", "--db", cluster.url) as server:
+    with commanded(folders[1:], tmp_path / "log", "--db", cluster.url, AUDIOSIM_UNASKED="count") as server:
         judged(server, "first", 201, pairs[0])
         turn("on")
         wait_until(lambda: "it is read-only: a replica" in why_not_ready(server)[1])

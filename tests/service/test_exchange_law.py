@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from audiosim import Collection, estimate
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event
-from audiosim.campaign.archive import back_up, restore
+from audiosim.campaign.archive import backup, restore
 from audiosim.campaign.event import write_time
 from audiosim.collection.kinds import read_judgments
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, contradiction, mean_grades
@@ -146,7 +146,7 @@ def test_a_backup_restored_is_the_campaign(collection, steps):
             campaign = Campaign(collection, "uniform", "CG@4", store, CampaignSettings(unasked="mark"))
             play(campaign, collection, steps)
             rows, judgments = json.dumps(campaign.log_rows()), (campaign.snapshot(), campaign.aside())
-        back_up(here, Path(folder) / "monday.jsonl")
+        backup(here, Path(folder) / "monday.jsonl")
         restore(Path(folder) / "monday.jsonl", there)
         with closing(DatabaseStore(there, "any")) as store:
             again = Campaign(collection, "uniform", "CG@4", store, CampaignSettings(unasked="mark"))

@@ -355,8 +355,10 @@ def test_another_collection_of_the_same_name_is_not_served_unless_it_is_adopted(
     assert code == 1
     last = printed.splitlines()[-1]
     assert last.startswith("audiosim: the campaign in the database is of another collection: ")
-    assert last.endswith("--adopt continues with it anyway")
-    with commanded([tmp_path / "other" / "coarse"], tmp_path / "adopted", "--db", database, "--adopt") as server:
+    assert last.endswith("the setting adopt continues with it anyway")
+    with commanded(
+        [tmp_path / "other" / "coarse"], tmp_path / "adopted", "--db", database, AUDIOSIM_ADOPT="1"
+    ) as server:
         assert server.url
 
 

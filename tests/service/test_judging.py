@@ -17,7 +17,7 @@ SMALL = "/v1/collections/small"
 def server(commanded, folders, tmp_path_factory):
     """A server of both collections with a database, where any pair may need a second judgment."""
     root = tmp_path_factory.mktemp("judging")
-    with commanded(folders, root / "log", "--db", f"sqlite:///{root / 'campaign.db'}", "--twice", 1) as running:
+    with commanded(folders, root / "log", "--db", f"sqlite:///{root / 'campaign.db'}", AUDIOSIM_TWICE="1") as running:
         yield running
 
 

@@ -176,6 +176,6 @@ def test_nothing_acknowledged_of_any_kind_is_lost_or_doubled_when_the_server_is_
     assert turns == [TURNS[place % 2] for place in range(len(turns))]
     assert aside == ["cid"] * (len(turns) % 2)
     assert ranked == {run.system for run in collection.runs}
-    assert verify(database)[0].events == len(log)
+    assert verify(database)[0]["events"] == len(log)
     counted = {f"{kind}s": count for kind, count in zip(kinds, acknowledged(), strict=True)}
     request.node.user_properties += [("kills", KILLS), *counted.items()]

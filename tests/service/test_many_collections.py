@@ -48,7 +48,7 @@ def judge(served, name, grade=2.0):
 def test_a_server_of_many_lists_all_and_loses_no_judgment_of_those_it_closes(commanded, places, tmp_path):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     told = {}
-    with commanded(places, tmp_path / "log", "--db", url, "--keep-open", 2) as server, server.client() as http:
+    with commanded(places, tmp_path / "log", "--db", url, AUDIOSIM_KEEP_OPEN="2") as server, server.client() as http:
         assert server.says("serving 5 collections at")
         listed = http.get("/v1/collections").json()
         assert [one["identifier"] for one in listed] == NAMES

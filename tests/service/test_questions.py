@@ -96,7 +96,7 @@ def test_a_file_of_questions_that_breaks_a_rule_is_refused_in_one_line(file, tex
 def client(commanded, folders, file, tmp_path):
     """A client of a server whose organiser asks two additional questions."""
     with (
-        commanded(folders[1:], tmp_path / "log", "--questions", file(MOOD + TEMPO)) as running,
+        commanded(folders[1:], tmp_path / "log", AUDIOSIM_QUESTIONS=str(file(MOOD + TEMPO))) as running,
         running.client() as one,
     ):
         yield one

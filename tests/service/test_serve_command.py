@@ -1,8 +1,15 @@
 """Settings of the service: flags override the environment, which overrides the file."""
 
 import json
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+
+from audiosim.service.settings import Settings
+from audiosim.text import field_list, sentence
 
 
 @pytest.fixture
@@ -40,11 +47,17 @@ def test_folders_of_the_command_line_replace_those_of_the_file(commanded, folder
     [
         (
             {"prot": 8000},
-            "unknown setting 'prot', expected one of collections, model, judgments, system-from, same-artist, scale, "
-            "partial, db",
+            "unknown setting 'prot', expected one of collections, open, db, home, tokens, host, port, allowed-host",
         ),
-        ({"collections": "one"}, "collections must be a list"),
-        ({"port": [1, 2]}, "port must be one value"),
+        ({"config": "other.toml"}, "unknown setting 'config', expected one of collections"),
+        ({"collections": "one"}, "collections: expected a list, got 'one'"),
+        ({"port": [1, 2]}, "port: expected a whole number in [0, 65535], got [1, 2]"),
+        ({"port": 2.5}, "port: expected a whole number in [0, 65535], got 2.5"),
+        ({"partial": "maybe"}, "partial: expected true or false, got 'maybe'"),
+        ({"lease": 0}, "lease: expected a number of at least 1, got 0"),
+        ({"unasked": "drop"}, "unasked: expected one of count, mark, refuse, got 'drop'"),
+        ({"stopping-rule": "soon"}, "stopping-rule: unknown stopping rule 'soon', expected confidence"),
+        ({"grant": ["judge=ann"], "login_header": "X"}, "grant: unknown role 'judge' in grant 'judge=ann'"),
     ],
 )
 def test_a_file_that_says_what_is_no_setting_is_refused(run, config, folders, settings, message):
@@ -64,9 +77,9 @@ def test_a_file_that_is_no_toml_is_refused(run, tmp_path, folders):
 
 @pytest.mark.slow
 def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
-    assert run("serve", folders[0], "--stopping-rule", "soon")[2].startswith(
-        "audiosim: unknown stopping rule 'soon', expected confidence"
-    )
+    code, _, said = run("serve", folders[0], "--stopping-rule", "soon")
+    assert code == 2
+    assert "Invalid value for --stopping-rule: unknown stopping rule 'soon', expected" in " ".join(said.split())
     for wrong in ("", "campaign.db"):  # reported before the folder is looked up
         code, _, said = run("serve", "no-such-folder", "--db", wrong)
         assert (code, said.count("\n")) == (1, 1)
@@ -78,26 +91,100 @@ def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
     )
 
 
-@pytest.mark.slow
-def test_the_help_names_every_setting_with_its_variable(run):
+KINDS = get_type_hints(Settings, include_extras=True)
+
+
+def example(name):
+    """A value of a setting other than its default, and how it is written in a variable, and in a file."""
+    texts = {
+        "about": ("queries",),
+        "grant": ("assessor=*", "client=ann"),
+        "trusted_proxy": ("10.0.0.0/8",),
+        "sounds": (Path("/tmp"), Path("/")),
+        "stopping_rule": "judgments=7",
+    }
+    kind, default = KINDS[name], Settings.__dataclass_fields__[name].default
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    kind = next((one for one in get_args(kind) if get_origin(one) is Literal), kind)
+    if name in texts:
+        value = texts[name]
+    elif get_origin(kind) is Literal:
+        value = next(one for one in get_args(kind) if one != default)
+    elif get_origin(kind) is tuple:
+        value = tuple(get_args(kind)[0](word) for word in ("a", "b"))
+    else:
+        plain = next(one for one in (bool, int, float, Path, str) if one is kind or one in get_args(kind))
+        value = {bool: True, int: 3, float: 0.25, Path: Path("x.tsv"), str: "word"}[plain]
+        value = 2.5 if name == "lease" else value
+    several = isinstance(value, tuple)
+    plainly = [str(one) if isinstance(one, Path) else one for one in (value if several else (value,))]
+    paths = isinstance((value if several else (value,))[0], Path)
+    return value, (":" if paths else " ").join(map(str, plainly)), json.dumps(plainly if several else plainly[0])
+
+
+NEEDS = {"known_share": {"known": Path("k.tsv")}, "grant": {"login_header": "X-User"}}
+NEEDS["groups_header"] = NEEDS["grant"]
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in ("TYPED", "PLACED", "config")])
+def test_a_setting_is_the_same_from_the_command_line_the_environment_and_the_file(name, tmp_path):
+    value, in_variable, in_file = example(name)
+    more = NEEDS.get(name, {})
+    variables = {f"AUDIOSIM_{other.upper()}": str(one) for other, one in more.items()}
+    expected = Settings(**{name: value} | more)
+    assert expected != Settings(**more)
+    assert Settings.read({}, variables | {f"AUDIOSIM_{name.upper()}": in_variable}) == expected
+    path = tmp_path / "service.toml"
+    path.write_text(f"{name.replace('_', '-')} = {in_file}\n", encoding="utf-8")
+    assert Settings.read({"config": str(path)}, variables) == replace(expected, config=path)
+    typed = [str(one) for one in value] if isinstance(value, tuple) else value if value is True else str(value)
+    assert Settings.read({name: typed}, variables) == expected
+    assert Settings.read({}, variables | {f"AUDIOSIM_{name.upper()}": ""}) == Settings(**more)
+
+
+def test_the_command_has_at_most_fifteen_options_and_the_words_of_each_are_those_of_the_settings(run):
+    assert len([name for name in Settings.TYPED if name not in Settings.PLACED]) <= 15
     code, said, _ = run("serve", "--help")
     assert code == 0
-    assert "Example" in said
-    said = "".join(said.split())
-    for name in (
-        "CONFIG",
-        "DB",
-        "TOKENS",
-        "HOST",
-        "ALLOWED_HOST",
-        "PORT",
-        "MEASURE",
-        "GOAL",
-        "BATCH",
-        "LEASE",
-        "TWICE",
-    ):
-        assert f"AUDIOSIM_{name}]".replace("_", "") in said.replace("_", "").replace("│", "")
+    shown = re.sub(r"[│\s]+", "", said)
+    words = field_list(Settings.__doc__)[1]
+    assert {*words} == {one.name for one in fields(Settings)}
+    for name in Settings.TYPED:
+        assert name in Settings.PLACED or f"--{name.replace('_', '-')}" in shown
+        assert re.sub(r"[`\s]+", "", sentence(words[name])) in shown.replace("`", ""), name
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("PORT", "many", "AUDIOSIM_PORT: expected a whole number in [0, 65535], got 'many'"),
+        ("TWICE", "nan", "AUDIOSIM_TWICE: expected a number in [0, 1], got 'nan'"),
+        ("SOUNDS", "/nowhere:/tmp", "AUDIOSIM_SOUNDS: /nowhere: no such folder"),
+        ("KNOWN_SHARE", "0.1", "known-share needs known, the file of known grades"),
+        ("ABOUT", "these queries", "AUDIOSIM_ABOUT: a statement is about these or queries, not both"),
+    ],
+)
+def test_a_wrong_variable_is_named_in_one_line(run, folders, monkeypatch, variable, text, message):
+    monkeypatch.setenv(f"AUDIOSIM_{variable}", text)
+    assert run("serve", folders[0])[::2] == (1, f"audiosim: {message}\n")
+
+
+def test_a_wrong_option_is_wrong_usage_and_a_misspelt_variable_is_noted(run, folders, monkeypatch):
+    monkeypatch.setenv("AUDIOSIM_GRNAT", "assessor=*")
+    code, _, said = run("serve", folders[0], "--comparisons", "many")
+    assert code == 2
+    assert "Invalid value for --comparisons: expected one of none, some, only, got 'many'" in " ".join(
+        said.replace("│", "").split()
+    )
+    monkeypatch.setenv("AUDIOSIM_TOKEN", "secret")
+    monkeypatch.setenv("AUDIOSIM_LEASE", "0")
+    code, _, said = run("serve", folders[0])
+    assert (code, said.splitlines()[-1]) == (1, "audiosim: AUDIOSIM_LEASE: expected a number of at least 1, got '0'")
+    monkeypatch.delenv("AUDIOSIM_LEASE")
+    monkeypatch.setenv("AUDIOSIM_KNOWN_SHARE", "0.1")
+    said = run("serve", folders[0])[2].splitlines()
+    assert said[0] == "note: the variable AUDIOSIM_GRNAT sets nothing; did you mean AUDIOSIM_GRANT?"
 
 
 @pytest.mark.slow
@@ -105,7 +192,7 @@ def test_what_was_read_of_each_file_is_logged_and_a_misspelt_name_is_a_warning(c
     small.save(tmp_path / "small")
     path = tmp_path / "small" / "documents.tsv"
     path.write_text(path.read_text(encoding="utf-8").replace("d07", "D07"), encoding="utf-8")
-    with commanded([tmp_path / "small"], tmp_path / "log", "--log", "json") as server:
+    with commanded([tmp_path / "small"], tmp_path / "log", AUDIOSIM_LOG="json") as server:
         server.says("there is no database")
     lines = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines()]
     levels = {line["message"]: line["level"] for line in lines if line["message"].startswith("read: ")}
@@ -130,6 +217,6 @@ def test_what_names_the_systems_may_be_said(commanded, small, tmp_path):
         own = "".join(line for line in lines if line.split()[-1] == run.system)
         (tmp_path / "small" / "runs" / f"file-{run.system}.trec").write_text(own, encoding="utf-8")
     (tmp_path / "small" / "systems.tsv").unlink()
-    options = ("--judgments", "none", "--system-from", "file")
-    with commanded([tmp_path / "small"], tmp_path / "log", *options) as server, server.client() as http:
+    settings = {"AUDIOSIM_JUDGMENTS": "none", "AUDIOSIM_SYSTEM_FROM": "file"}
+    with commanded([tmp_path / "small"], tmp_path / "log", **settings) as server, server.client() as http:
         assert http.get("/v1/collections/small").json()["systems"] == [f"file-{run.system}" for run in small.runs]

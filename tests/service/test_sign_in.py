@@ -13,6 +13,11 @@ from service.access.sign_in import Grant, Person, SignIn
 
 SMALL = "/v1/collections/small"
 GRANTS = ["organiser=olga@example.org", "client@small=group:staff", "assessor=*"]
+SETTINGS = {
+    "AUDIOSIM_LOGIN_HEADER": "X-Remote-User",
+    "AUDIOSIM_TRUSTED_PROXY": "127.0.0.1",
+    "AUDIOSIM_GRANT": " ".join(GRANTS),
+}
 
 
 def by_header(*grants):
@@ -34,7 +39,7 @@ def test_the_first_grant_that_suits_somebody_counts(person, expected):
 
 
 def test_nobody_gets_in_whom_no_grant_suits():
-    with pytest.raises(DeniedError, match="ann has no role here: --grant gives one"):
+    with pytest.raises(DeniedError, match="ann has no role here: the setting grant gives one"):
         by_header("client=otto").admit(Person("ann"))
 
 
@@ -68,16 +73,19 @@ def test_a_proxy_says_name_and_groups(peer):
 
 
 @pytest.mark.slow
-def test_what_would_let_anybody_in_or_nobody_is_refused_at_the_start(run, folders):
-    for options, message in (
+def test_what_would_let_anybody_in_or_nobody_is_refused_at_the_start(run, folders, monkeypatch):
+    for settings, message in (
         (
-            ["--login-header", "X-User", "--grant", "assessor=*"],
+            {"LOGIN_HEADER": "X-User", "GRANT": "assessor=*"},
             "anybody could send X-User: name the proxy",
         ),
-        (["--login-header", "X-User", "--trusted-proxy", "127.0.0.1"], "nobody could sign in: give people a role"),
-        (["--grant", "assessor=*"], "--grant and --groups-header need --login-header, which identifies people"),
+        ({"LOGIN_HEADER": "X-User", "TRUSTED_PROXY": "127.0.0.1"}, "nobody could sign in: give people a role"),
+        ({"GRANT": "assessor=*"}, "grant and groups-header need login-header, which identifies people"),
     ):
-        code, _, said = run("serve", folders[0], "--port", 0, *options)
+        with monkeypatch.context() as patch:
+            for name, value in settings.items():
+                patch.setenv(f"AUDIOSIM_{name}", value)
+            code, _, said = run("serve", folders[0], "--port", 0)
         assert (code, said.count("\n")) == (1, 1)
         assert message in said
 
@@ -96,9 +104,8 @@ def lent(server, source, *headers):
 
 @pytest.mark.slow
 def test_a_server_believes_its_proxy_and_no_other_about_who_signed_in(commanded, folders, tmp_path):
-    options = ["--login-header", "X-Remote-User", "--trusted-proxy", "127.0.0.2"]
-    options += [one for grant in GRANTS for one in ("--grant", grant)]
-    with commanded(folders[:1], tmp_path / "log", *options) as server:
+    settings = SETTINGS | {"AUDIOSIM_TRUSTED_PROXY": "127.0.0.2"}
+    with commanded(folders[:1], tmp_path / "log", **settings) as server:
         olga, ann = "X-Remote-User: olga@example.org", "X-Remote-User: ann"
         assert lent(server, "127.0.0.2", olga) == 200
         assert lent(server, "127.0.0.2", ann) == 403
@@ -116,8 +123,8 @@ def test_a_server_believes_its_proxy_and_no_other_about_who_signed_in(commanded,
 
 @pytest.mark.slow
 def test_pages_know_who_signed_in_and_other_sites_cannot_use_it(commanded, folders, tmp_path):
-    options = ["--login-header", "X-Remote-User", "--trusted-proxy", "127.0.0.1", "--grant", "assessor=*"]
-    with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as client:
+    settings = SETTINGS | {"AUDIOSIM_GRANT": "assessor=*"}
+    with commanded(folders[:1], tmp_path / "log", **settings) as server, server.client() as client:
         client.headers["X-Remote-User"] = "ann"
         who = client.get("/v1/session").json()
         assert (who["name"], who["role"], who["open"]) == ("ann", "assessor", False)
@@ -134,9 +141,7 @@ def test_pages_know_who_signed_in_and_other_sites_cannot_use_it(commanded, folde
 @pytest.mark.slow
 def test_people_whose_names_look_the_same_are_different_people(commanded, folders, tmp_path):
     names = ("ann", "ANN", "Ann", "ａｎｎ")
-    options = ["--login-header", "X-Remote-User", "--trusted-proxy", "127.0.0.1"]
-    options += [one for grant in GRANTS for one in ("--grant", grant)]
-    with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as client:
+    with commanded(folders[:1], tmp_path / "log", **SETTINGS) as server, server.client() as client:
 
         def ask(name, path, **body):
             headers = {"X-Remote-User": name.encode(), "Origin": server.url}

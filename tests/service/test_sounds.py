@@ -309,13 +309,13 @@ def test_what_init_makes_of_a_folder_elsewhere_is_heard(tmp_path):
     collection, pairs = Collection.load(made.collection), build_pool(Collection.load(made.collection)).pairs
     assert Sounds(collection, made.collection).coverage(pairs) == ""
     hidden = Sounds(replace(collection, sound_folder=None), made.collection)
-    assert "allow its folder with --sounds" in hidden.coverage(pairs)
+    assert "allow its folder by the setting sounds" in hidden.coverage(pairs)
 
 
 @pytest.mark.slow
 def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(commanded, scattered, tmp_path):
     elsewhere = tmp_path / "elsewhere" / "b.wav"
-    remedy = "allow its folder with --sounds, or `sounds` in collection.toml; its pairs are not handed out"
+    remedy = "allow its folder by the setting sounds, or `sounds` in collection.toml; its pairs are not handed out"
     said = f"sound of 3 of 5 documents: b: {elsewhere} is outside {scattered}: {remedy}"
     with commanded([scattered], tmp_path / "log") as server, server.client() as http:
         assert handed_out(http) == {("q1", "a"), ("q2", "a")}
@@ -324,9 +324,9 @@ def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(comman
 
 
 def test_a_folder_that_is_named_may_be_heard_too(commanded, scattered, tmp_path):
-    options = ("--sounds", tmp_path / "elsewhere")
+    sounds = str(tmp_path / "elsewhere")
     said = "sound of 4 of 5 documents: c: c.wav is not a file; its pairs are not handed out"
-    with commanded([scattered], tmp_path / "log", *options) as server, server.client() as http:
+    with commanded([scattered], tmp_path / "log", AUDIOSIM_SOUNDS=sounds) as server, server.client() as http:
         assert handed_out(http) == {("q1", "a"), ("q1", "b"), ("q2", "a"), ("q2", "b")}
         assert http.get(f"{SCATTERED}/campaign").json()["sounds"] == said
         sound = http.get("/v1/documents/b/sound", params={"collection": "scattered"})
@@ -352,7 +352,7 @@ def test_an_answer_before_both_clips_were_heard_is_marked_and_the_rule_stays_wit
         said = {"query": pair[0], "document": pair[1], "assessor": "ann", "fine": 50, **heard}
         return http.post(f"{SCATTERED}/judgments", json=said).json()["details"].get("rushed", False)
 
-    with commanded([scattered], tmp_path / "log", *database, "--listen", 2) as server, server.client() as http:
+    with commanded([scattered], tmp_path / "log", *database, AUDIOSIM_LISTEN="2") as server, server.client() as http:
         assert http.get(f"{SCATTERED}/questions", params={"ask": "fine"}).json()["listen_s"] == 2
         one, other = sorted(handed_out(http))
         assert judge(http, one, 1, 30) is True
@@ -362,6 +362,6 @@ def test_an_answer_before_both_clips_were_heard_is_marked_and_the_rule_stays_wit
         assert http.get(f"{SCATTERED}/questions").json()["listen_s"] == 2  # the campaign's setting
         rows = http.get(f"{SCATTERED}/judgments?format=jsonl").text
         assert rows.count('"rushed": true') == 1  # among valid judgments
-    with commanded([scattered], tmp_path / "log 3", *database, "--listen", 0) as server, server.client() as http:
+    with commanded([scattered], tmp_path / "log 3", *database, AUDIOSIM_LISTEN="0") as server, server.client() as http:
         http.post(f"{SCATTERED}/undo", json={"assessor": "ann"})
         assert judge(http, other, 0, 0) is False

@@ -11,7 +11,6 @@ import sqlalchemy as sql
 from starlette.routing import Match
 
 from audiosim.campaign.tables import TABLES
-from audiosim.cli.service_settings import parse_proxies
 from audiosim.errors import InputError, StoreError
 from service.access.access import (
     Access,
@@ -26,6 +25,7 @@ from service.access.access import (
 from service.access.callers import scopes_of
 from service.access.tokens import Token, TokenStore
 from service.app import create_app
+from service.settings import Settings
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 
@@ -237,9 +237,10 @@ def test_a_database_that_ever_held_a_token_needs_tokens_for_good(url, watch):
 
 @pytest.mark.parametrize("text", ["", "proxy.example.org", "10.0.0.1/8", "0.0.0.0/0", "::/0", "*"])
 def test_a_trusted_proxy_is_an_address_or_a_network_but_not_everybody(text):
-    with pytest.raises(InputError, match="a trusted proxy must be an address or a network|would trust everyone"):
-        parse_proxies([text])
-    assert parse_proxies(["127.0.0.1", " 10.0.0.0/8", "2001:db8::/32"]) == ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"]
+    with pytest.raises(InputError, match="expected an address or a network of a proxy|would trust everyone"):
+        Settings.read({"trusted_proxy": [text]}, {})
+    proxies = ("127.0.0.1", "10.0.0.0/8", "2001:db8::/32")
+    assert Settings.read({}, {"AUDIOSIM_TRUSTED_PROXY": " ".join(proxies)}).trusted_proxy == proxies
 
 
 @pytest.mark.parametrize(
