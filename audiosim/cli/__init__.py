@@ -29,20 +29,15 @@ class OnDemand(TyperGroup):
     The overridden types are in typer or in click, depending on typer's version: hence the lines that mypy ignores.
     """
 
-    _listing = False
-
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """The names of the commands, as the help lists them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | TyperGroup | None:  # type: ignore[override]
-        """The command with a given name; while commands are listed, a stand-in that has only the help text."""
+        """The command with a given name."""
         if cmd_name not in COMMANDS:
             return None
         verb = COMMANDS[cmd_name]
-        if self._listing:
-            panel = next(name for name, commands in PANELS.items() if cmd_name in commands)
-            return TyperCommand(cmd_name, help=verb.summary(), rich_help_panel=panel)
         from audiosim.cli.command import command_of
 
         if isinstance(verb, Group):
@@ -77,11 +72,18 @@ class OnDemand(TyperGroup):
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
         """The help text, without importing a command."""
-        self._listing = True
+        markup = self.rich_markup_mode
+        self.rich_markup_mode = None  # importing rich would take longer than all the rest
         try:
             return super().get_help(ctx)
         finally:
-            self._listing = False
+            self.rich_markup_mode = markup
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write the commands in their panels."""
+        for panel, verbs in PANELS.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name, verb.summary()) for name, verb in verbs.items()])
 
 
 def _built(commands: typer.Typer) -> TyperCommand | TyperGroup:
