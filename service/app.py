@@ -31,7 +31,7 @@ from audiosim.service.collections.open import KEEP_OPEN, CollectionSource
 from audiosim.service.collections.shelf import Served
 from audiosim.service.http.document import SERVERS, TAGS, describe
 from audiosim.service.http.exchange import ModelRoute, WireRoute
-from audiosim.service.http.limits import Limits
+from audiosim.service.http.limits import AT_ONCE, Limits
 from audiosim.service.http.observation import Form, Observed, request_log, start_logging
 from audiosim.service.http.problems import answer_problems
 from audiosim.service.operations import additions as added_files
@@ -71,7 +71,6 @@ from audiosim.stats.threads import stay_on_one_thread
 LOG = logging.getLogger("service")
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
-AT_ONCE = 8  # requests worked on at once; more would hold more states, and be no faster on few processors
 SWITCH_S = 0.001  # longest turn of a computing thread; the thread that answers requests waits that long
 CHAPTERS = (
     predictions.router,

@@ -5,6 +5,8 @@ Wire types are msgspec's, which decodes and checks bodies several times faster t
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import nullcontext
+from inspect import iscoroutinefunction
 from typing import Annotated, Any, Protocol, get_type_hints
 
 import msgspec
@@ -30,9 +32,11 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 def _admitting(route: APIRoute, handle: Handler) -> Handler:
     scopes, ours, known = scopes_of(route), route.path.startswith(API), _query_names(route.dependant)
+    changes = not {"GET", "HEAD"} & (route.methods or set()) and not iscoroutinefunction(route.endpoint)  # in a thread
 
     async def handle_whole(request: Request) -> Response:
-        async with doors_of(request).entrance.admitted(request, scopes) as whole:
+        entrance = doors_of(request).entrance
+        async with entrance.admitted(request, scopes) as whole, entrance.changes if changes else nullcontext():
             if ours and request.scope["query_string"]:  # pages accept any parameters in their address
                 _check_query(request, known)
             return await handle(whole)

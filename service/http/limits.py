@@ -20,6 +20,7 @@ from audiosim.service.access.access import Access
 
 RETRY_AFTER_S = 1
 LARGE_BYTES = 2**18
+AT_ONCE = 8  # requests worked on at once; more would hold more states, and be no faster on few processors
 Result = TypeVar("Result")
 TOGETHER = "the service is busy: the requests in progress are too large together; ask again later"
 
@@ -138,10 +139,13 @@ class Entrance:
 
     A route gets a request only with its complete body. No byte of the body is read before the caller is known to be
     allowed.
+
+    changes  half of the threads: requests that change something wait for one another, and leave the rest to readers
     """
 
     def __init__(self, access: Access, limits: Limits) -> None:
         self._access, self.limits, self._held = access, limits, 0
+        self.changes = CapacityLimiter(AT_ONCE // 2)
 
     @asynccontextmanager
     async def admitted(self, request: Request, scopes: Set[str]) -> AsyncIterator[WholeRequest]:

@@ -16,7 +16,7 @@ from fastapi import FastAPI, Request, Response
 
 from service.access.access import Access
 from service.http.exchange import WireRoute
-from service.http.limits import IN_TURN, Entrance, Gate, Limits, Shared
+from service.http.limits import AT_ONCE, IN_TURN, Entrance, Gate, Limits, Shared
 from service.http.observation import Observed
 from service.http.problems import answer_problems
 
@@ -47,11 +47,17 @@ class Echo:
         app.api_route("/a", methods=["GET", "POST"])(self.answer)
         app.get("/health/live")(self.answer)
         app.post("/predictions", dependencies=[IN_TURN])(self.answer)
+        app.get("/table")(lambda: Response("read"))
+        app.post("/table")(self.wait)
 
     async def answer(self, request: Request) -> Response:
         while request.url.path == "/predictions" and not self.go.is_set():
             await asyncio.sleep(0.01)
         return Response(str(len(await request.body())), media_type="text/plain")
+
+    def wait(self) -> Response:
+        self.go.wait(60)
+        return Response("written")
 
 
 @contextmanager
@@ -284,3 +290,20 @@ def test_who_goes_away_takes_nothing_from_those_who_share(wait_until):
         assert await second is True
 
     asyncio.run(ask())
+
+
+def test_while_changes_wait_readers_are_answered():
+    """More changes than there are threads, each of which waits for what a reader could not speed up."""
+    echo = Echo()
+
+    async def all_of_them(root):
+        async with httpx.AsyncClient(base_url=root, limits=httpx.Limits(max_connections=None), timeout=60) as http:
+            changes = [asyncio.create_task(http.post("/table")) for _ in range(5 * AT_ONCE + 20)]
+            read = [(await http.get("/table")).text for _ in range(3)]
+            assert not any(one.done() for one in changes)
+            echo.go.set()
+            return read, {(await one).text for one in changes}
+
+    with running(echo.app) as port:
+        read, changed = asyncio.run(all_of_them(f"http://127.0.0.1:{port}"))
+    assert (read, changed) == (["read"] * 3, {"written"})

@@ -21,7 +21,11 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import ServiceError
 from audiosim.joint.estimators import make_estimator
+from audiosim.people.judges import reports_on_people
 from audiosim.results.value import cached_property
+from service.collections.campaigns import Judging
+from service.collections.served import ServedCollection
+from service.operations.judges import _people
 from service.process.learning import WORTHWHILE, Errand, Errands, _environment, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
@@ -229,3 +233,28 @@ def test_nothing_that_a_campaign_computed_goes_to_the_process_that_counts_it(les
     there = pickle.loads(sent.text, buffers=sent.arrays)
     assert "gains" not in vars(there)
     assert all(map(np.array_equal, computed, (there.gains.variance, there.probabilities)))
+
+
+@pytest.mark.slow
+def test_many_judgments_are_reported_on_in_a_process_of_their_own_and_as_here(coarse):
+    def of_processes_s():
+        return os.times().children_user + os.times().children_system
+
+    one, rng = ServedCollection(coarse, "joint", Judging()), np.random.default_rng(0)
+    campaign = one.campaign
+    said = [(pair, name) for name in "abcd" for pair in campaign.selection.pool.pairs][:WORTHWHILE]
+    judged = [Judgment(*pair, float(rng.choice(coarse.scale.levels)), name) for pair, name in said]
+    campaign.tell_all(judged[:-1])
+    few = campaign.selection
+    campaign.tell_all(judged[-1:])
+    many = campaign.selection
+    expected = reports_on_people(many.pool, many.panel)
+    one.judging.errands.start()
+    try:
+        before = of_processes_s()
+        assert len(_people(few, one)) == 3
+        assert of_processes_s() == before
+        assert _people(many, one) == tuple(expected)
+        assert of_processes_s() > before
+    finally:
+        one.judging.errands.stop()
