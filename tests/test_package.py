@@ -280,17 +280,15 @@ def test_the_wheel_runs_the_demo_in_a_bare_environment_outside_the_checkout(whol
     assert summary["confidence"] >= 0.95
     assert summary["accuracy"] > 0.8
     assert len(summary["systems"]) >= 7
-    for words in ("72 sound files described", "are in the right order"):
-        assert words in ran.stderr
-    assert f"Files in {demo}" in ran.stderr.replace("\n", "")
+    assert "note: 72 sound files described" in ran.stderr
     for name in ("sounds.index", "campaign.db", "judgments.csv", "report.html"):
-        assert f"{name}  " in ran.stderr
+        assert str(demo / name) in summary["files"]
     assert (demo / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     # Its output is a collection: estimate finds the same ranking in it.
     code, said, err = run("estimate", demo, "--format", "json")
     assert code == 0, err
     ranking = json.loads(said)
-    assert f"Confidence in the ranking {ranking['confidence']:.3f}" in ran.stderr
+    assert summary["confidence"] == pytest.approx(ranking["confidence"], rel=1e-9)
     for there, here in zip(summary["systems"], ranking["systems"], strict=True):
         assert there.pop("system") == here.pop("system")
         assert there == pytest.approx({key: here[key] for key in there}, rel=1e-9)
