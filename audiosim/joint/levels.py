@@ -145,6 +145,7 @@ def with_means(ends: Array, values: Array, wanted: Array, below: Callable[[Array
     shift = np.where(most <= 0, low, high)
     rows = np.flatnonzero((most > 0) & (least < 0))
     low, high, most, least = low[rows], high[rows], most[rows], least[rows]
+    before = np.zeros(len(rows), dtype=np.bool_)
     for number in range(3 * HALVINGS):
         middle = (low * least - high * most) / (least - most) if number else np.zeros(len(rows))
         # Where deviations are tiny the mean is nearly a step, on which only halving gets on.
@@ -152,11 +153,12 @@ def with_means(ends: Array, values: Array, wanted: Array, below: Callable[[Array
         value = over(rows, middle)
         shift[rows] = middle
         above = value > 0
-        # The end that stays counts half, so that the other end moves too.
-        most, least = np.where(above, value, most / 2), np.where(above, least / 2, value)
+        # An end that stays a second time counts half, so that the other end moves too.
+        share = np.where(above == before, 0.5, 1)
+        most, least = np.where(above, value, most * share), np.where(above, least * share, value)
         low, high = np.where(above, middle, low), np.where(above, high, middle)
         left = np.abs(value) > EXACT * values[-1]
-        rows, low, high, most, least = rows[left], low[left], high[left], most[left], least[left]
+        rows, low, high, most, least, before = (of[left] for of in (rows, low, high, most, least, above))
         if not len(rows):
             break
     found += shift[:, None]
