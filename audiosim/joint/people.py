@@ -12,7 +12,6 @@ pairs.
 """
 
 import math
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -164,10 +163,6 @@ class Opinions:
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
 OPINIONS_KEPT = PANELS_KEPT = 4
-LEARNED_FROM = 3200  # most judgments to learn deviations from, drawn from all: learning takes their square
-MIXED = np.uint64(
-    0xBF58476D1CE4E5B9
-)  # multiplier of SplitMix64, by Steele, Lea & Flood (2014), doi:10.1145/2660193.2660195
 TASTES = 400  # most effects of people on systems; the tastes of people who judged least count as noise
 
 
@@ -236,19 +231,6 @@ class Panel:
     def first(self, count: int) -> "Panel":
         """The first `count` judgments, with the same people."""
         return self.some(np.arange(min(count, len(self.place))))
-
-    def sample(self, count: int) -> "Panel":
-        """At most `count` of the judgments, as if drawn at random, with the same people.
-
-        The drawn ones depend on pair and name alone, so without one person they are the same ones of the others, and
-        a few more.
-        """
-        if len(self.place) <= count:
-            return self
-        names = np.array([zlib.crc32(name.encode()) for name in self.judges], dtype=np.uint64)
-        drawn = (self.place.astype(np.uint64) << np.uint64(32) | names[self.judge]) * MIXED
-        drawn = (drawn ^ drawn >> np.uint64(29)) * MIXED >> np.uint64(16)
-        return self.some(np.sort(np.argsort(drawn, kind="stable")[:count]))
 
     def some(self, kept: Integers) -> "Panel":
         """The judgments at these places, with the same people."""
@@ -448,7 +430,7 @@ class PanelModels:
 
 
 def _learned_from(panel: Panel) -> Panel:
-    return panel.first(last_moment(len(panel.place))).sample(LEARNED_FROM)
+    return panel.first(last_moment(len(panel.place)))
 
 
 def _key(first: Panel) -> tuple[bytes, ...]:

@@ -379,25 +379,6 @@ def test_a_severe_persons_grades_are_no_disagreement_and_one_slip_is(pool, model
     assert first.pair == pool.pairs[4]
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 5))
-def test_a_sample_without_somebody_is_that_of_all_less_theirs_and_a_few_more(seed, left):
-    rng = np.random.default_rng(seed)
-    place, judge = np.divmod(rng.choice(600, 400, replace=False), 6)
-    panel = Panel(tuple("abcdef"), place, judge, rng.random(400))
-    said = [{(one.place[j], one.judges[one.judge[j]], one.gain[j]) for j in range(len(one.place))} for one in (
-        panel, panel.sample(100), panel.without(left).sample(100)
-    )]  # fmt: skip
-    assert panel.sample(400) is panel
-    assert said[1] < said[0]
-    assert said[2] < said[0]
-    assert len(said[1]) == len(said[2]) == 100
-    assert {one for one in said[1] if one[1] != "abcdef"[left]} <= said[2]
-    # As if drawn at random: the mean place and the share of each person within six standard errors of those of all.
-    places = panel.sample(100).place
-    assert abs(places.mean() - place.mean()) < 6 * place.std() / 10
-    assert np.bincount(panel.sample(100).judge, minlength=6).max() < 100 / 6 + 6 * np.sqrt(100 * 5 / 36)
-
-
 def test_of_too_many_judgments_those_on_shared_pairs_count(panel):
     kept = most_telling(panel, 8)
     several = np.flatnonzero(np.bincount(panel.place)[panel.place] > 1)
