@@ -188,7 +188,7 @@ def results(demo, judged, answered):
         "fits": audiosim.fit_distributions(audiosim.evaluate(judged).scores.values, np.random.default_rng(0), trials=5),
         "satisfaction": audiosim.satisfaction(answered, "CG@1"),
         "train": audiosim.train(judged, "fTEAM,sGEN"),
-        "worth": audiosim.worth(judged, judged=[0], splits=1, target=None),
+        "worth": audiosim.worth(judged, judged=[0], splits=1, replays=False),
     }
 
 

@@ -17,6 +17,7 @@ from annotated_types import Ge, Le
 
 from audiosim.cli import options
 from audiosim.cli.verbs import Verb
+from audiosim.collection.collection import Collection
 from audiosim.errors import ArgumentError, InputError
 from audiosim.results.progress import progress
 from audiosim.results.value import need
@@ -40,7 +41,16 @@ def command_of(verb: Verb) -> Callable[..., None]:
         for one in inspect.signature(function).parameters.values()
         if one.name not in {*verb.hidden, "progress", "log"}
     }
-    reads = "collection" in own and verb.reads != "not"
+    # The parameter that is read from one folder or several, with the options of reading.
+    read = next(
+        (
+            one
+            for one in ("collection", "collections")
+            if one in own and (one == "collection" or own[one].hint == Sequence[Collection])
+        ),
+        "",
+    )
+    reads = bool(read) and verb.reads != "not"
     supplied = reads and own.pop("folder", None) is not None
     for name in ("judgments", "scale") if reads else ():
         own.pop(name, None)
@@ -52,17 +62,15 @@ def command_of(verb: Verb) -> Callable[..., None]:
         form = typed.pop("form", options.Format.table)
         if typed.get("scheduler") is not None:
             options.check_scheduler(typed["scheduler"], typed.get("jobs"))
-        given = {name: one.value(typed[name]) for name, one in own.items() if not (reads and name == "collection")}
+        given = {name: one.value(typed[name]) for name, one in own.items() if not (reads and name == read)}
         taken = inspect.signature(function).parameters
         if reads:
             asked = [*given.get("measures", ()), *([given["measure"]] if "measure" in given else [])]
             reading = options.CollectionOptions(**{name: typed[name] for name in READ})
-            if verb.reads == "said":
-                given["collection"] = reading.load(typed["collection"], typed["aspect"], asked)
-            else:
-                given["collection"] = replace(reading, partial=True).read(typed["collection"], typed["aspect"])
+            found = [_collection(verb, reading, Path(one), typed["aspect"], asked) for one in _listed(typed[read])]
+            given[read] = found if read == "collections" else found[0]
             given |= {"log": reading.log} if "log" in taken else {}
-            given |= {"folder": typed["collection"]} if supplied else {}
+            given |= {"folder": typed[read]} if supplied else {}
         with ExitStack() as stack:
             stack.enter_context(notes_shown())
             if settings is not None:
@@ -89,6 +97,18 @@ def command_of(verb: Verb) -> Callable[..., None]:
     called.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
     return called
+
+
+def _listed(typed: Any) -> list[Any]:
+    return typed if isinstance(typed, list) else [typed]
+
+
+def _collection(
+    verb: Verb, reading: options.CollectionOptions, folder: Path, aspect: str | None, measures: Sequence[str]
+) -> Collection:
+    if verb.reads == "said":
+        return reading.load(folder, aspect, measures)
+    return replace(reading, partial=True).read(folder, aspect)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -180,7 +200,7 @@ class _Parameter:
             argument = typer.Argument(**said | {"metavar": f"{self.spelled}..." if several else self.spelled})
             return options.keyword(self.name, Annotated[whole, argument], default)
         if isinstance(default, tuple):
-            default = ",".join(f"{one:g}" for one in default) if kind is str else list(default)
+            default = ",".join(f"{one:g}" for one in default) or None if kind is str else list(default)
         if kind is bool and default is True:
             flags = [f"{self.spelled}/--no-{self.spelled[2:]}"]
         else:
@@ -196,6 +216,8 @@ class _Parameter:
         with options.usage_of(self.spelled):
             if self.name in options.READS and self.name not in self.verb.spelled:
                 return options.READS[self.name](typed, self.parameter.default)
+            if typed is None and self.parameter.default is not self.parameter.empty:
+                return self.parameter.default
             number = _number_of(self.hint)
             return options.numbers(typed, number) if isinstance(typed, str) and number else typed
 

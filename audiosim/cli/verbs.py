@@ -61,6 +61,9 @@ class Group:
 OF_SOUND = {"jobs": "-j --jobs", "embeddings": "--with"}
 OF_SOUND_NAMES = {"embeddings": "NAME", "vectors": "FILE", "folder": "FOLDER"}
 
+SEEDED = {"seed": "--seed"}  # with words of its own
+OF_TRAINING = {"collections": "COLLECTION", "output": "MODEL.json", "features": "LIST", "judged": "SHARES"}
+
 # Commands grouped by their job: the panels of `audiosim --help`.
 PANELS: dict[str, dict[str, Verb | Group]] = {
     "Begin": {
@@ -144,9 +147,9 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
         "study": Verb("cli.study_commands:app"),
     },
     "Models and their reliability": {
-        "train": Verb("cli.training_command:train"),
+        "train": Verb("report.train:train_to", "report.train:training_view", SEEDED, OF_TRAINING, bar="validating"),
         "simulate": Verb("cli.simulation_command:simulate"),
-        "worth": Verb("cli.worth_of_evidence:worth"),
+        "worth": Verb("simulation.worth:worth", "report.simulate:worth_view", bar="leaving out"),
     },
     "Sound": {
         "extract": Verb(

@@ -1,18 +1,29 @@
 """Terminal views of a training."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date as day
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.report.rendering import Origin, inline_svg, render
+from audiosim.collection.collection import Collection
+from audiosim.errors import ArgumentError
+from audiosim.joint.independent import NOTES
+from audiosim.ordinal.model import save_model
+from audiosim.report.rendering import Origin, inline_svg, render, written_on
 from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Series, draw_bars, draw_calibration
+from audiosim.results.value import need
+from audiosim.tables.text import check_output_file, write_text
 from audiosim.training.findings import Findings, Training
 from audiosim.training.fit import Effect, Step
+from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.scores import PredictionScore
+from audiosim.training.train import train
 from audiosim.training.validate_joint import IntervalCoverage
 
 COEFFICIENTS = ("term", "coefficient", "standard_error", "robust_standard_error", "robust_z", "robust_p")
@@ -229,3 +240,58 @@ def _effects(findings: Findings) -> str:
     across = "likelihood-ratio χ², type II"
     shown = [f"{value:,.1f}" for value in values]
     return inline_svg(draw_bars(names, values, across, shown=shown), across)
+
+
+def train_to(
+    collections: Sequence[Collection],
+    output: Path,
+    *,
+    features: str = "output",
+    folds: Annotated[int, Ge(0)] = 10,
+    judged: Sequence[float] = (),
+    seed: Annotated[int, Ge(0)] = 0,
+    eliminate: float | None = None,
+    fallback: str | None = None,
+    name: str | None = None,
+    date: str | None = None,
+    report: Path | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+) -> Training:
+    """Fit a model to the judgments of one or more collections, and validate it on held-out queries.
+
+    For a joint model it also reports the variance components, and the coverage of intervals of query and system means.
+    The model file works wherever a command takes --model.
+
+    collections  folders of the collections
+    output       file for the model, whose name ends in .json
+    features     output, teams, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN. With joint
+                 among them the model also learns the correlation of judgments; joint alone uses teams
+    folds        number of folds of queries for cross-validation; 0 for none
+    judged       also validate with these shares of each held-out query judged, at random: 0.05,0.1,0.2. Default with
+                 joint: 0.1
+    seed         random seed for --judged and for halves of the queries
+    eliminate    drop terms that are not significant at this level, such as .05
+    fallback     model for pairs with an unknown feature. Default: historical, or the shares of the levels
+    name         name of the model. Default: the file's
+    date         date to write into the file, such as 2011-10-24
+    report       file for the report as a page with plots
+
+    Example: `audiosim train my-demo --judgments my-demo/truth.qrels --features output --folds 6 -o mine.json`
+    """
+    if report is not None:
+        need("plots", "--report")
+    if output.suffix != ".json":
+        raise ArgumentError("output", f"{output}: the name of a model file must end in .json")
+    for path in (output, *([] if report is None else [report])):
+        check_output_file(path)
+    plan = Plan(
+        parse_terms(features), name or output.stem, folds, eliminate, fallback, date, tuple(judged), seed,
+        is_joint(features),
+    )  # fmt: skip
+    trained = train(collections, plan, NOTES.info, progress, jobs, scheduler)
+    if report is not None:
+        write_text(report, training_page(trained, written_on(day.today())).splitlines())
+    save_model(trained.model, output)
+    return trained

@@ -118,14 +118,6 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def parse_shares(text: str) -> tuple[float, ...]:
-    """The shares in a list such as `0.05,0.1`."""
-    try:
-        return tuple(float(word) for word in text.split(","))
-    except ValueError:
-        raise InputError(f"--judged must be shares such as 0.05,0.1,0.2, got {text!r}") from None
-
-
 def _check_date(text: str) -> None:
     try:
         calendar_date.fromisoformat(text)

@@ -25,7 +25,7 @@ def informed(demo):
 
 @pytest.mark.slow
 def test_the_loss_without_a_piece_is_that_of_a_plain_loop_over_the_pairs(demo):
-    found = {piece.evidence: piece for piece in worth(demo, judged=[0], target=None).pieces}
+    found = {piece.evidence: piece for piece in worth(demo, judged=[0], replays=False).pieces}
     assert list(found) == ["artist", "genre"]
     errors, logs = [], []
     for documents in (
@@ -52,11 +52,11 @@ def test_the_loss_without_a_piece_is_that_of_a_plain_loop_over_the_pairs(demo):
 @pytest.mark.slow
 def test_worth_is_told_on_scales_that_the_model_was_not_learned_on(demo):
     judgments = tuple(replace(one, grade=float(np.searchsorted([30, 65], one.grade))) for one in demo.judgments)
-    found = worth(replace(demo, scale=BROAD, judgments=judgments), judged=[0], target=None)
+    found = worth(replace(demo, scale=BROAD, judgments=judgments), judged=[0], replays=False)
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["genre"].rmse_low > 0  # listeners of the demo hear its genres
     with pytest.raises(InputError, match=r"no evidence that joint uses on the binary scale, besides the systems"):
-        worth(replace(demo, scale=BINARY, judgments=tuple(replace(one, grade=1.0) for one in judgments)), target=None)
+        worth(replace(demo, scale=BINARY, judgments=tuple(replace(one, grade=1.0) for one in judgments)), replays=False)
 
 
 @pytest.mark.slow

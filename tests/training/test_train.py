@@ -29,7 +29,7 @@ from audiosim.training.examples import (
     ways_to_hold_out,
 )
 from audiosim.training.fit import contains, nagelkerke
-from audiosim.training.plan import LISTS, Plan, is_joint, parse_shares, parse_terms
+from audiosim.training.plan import LISTS, Plan, is_joint, parse_terms
 from audiosim.training.scores import calibration_slope, constant_forecast, coverage, score_predictions
 from audiosim.training.train import train
 
@@ -446,12 +446,6 @@ def test_a_fold_without_which_a_feature_is_unknown_everywhere_is_named(drawn):
     only = replace(only, judgments=tuple(replace(j, grade=float(grades[j.query, j.document])) for j in only.judgments))
     with pytest.raises(InputError, match="without fold 1, every judged pair has an unknown feature: oSYS"):
         train([only], Plan(("oSYS",), folds=2))
-
-
-def test_shares_are_read_as_numbers():
-    assert parse_shares("0.05, .1,0") == (0.05, 0.1, 0)
-    with pytest.raises(InputError, match="--judged must be shares such as 0.05,0.1,0.2, got '5%'"):
-        parse_shares("5%")
 
 
 @pytest.mark.slow
