@@ -112,8 +112,10 @@ def test_worth_lists_each_piece_of_evidence(run):
     code, out, _ = run(*call)
     assert code == 0
     assert [piece["evidence"] for piece in json.loads(out)["evidence"]] == ["artist", "genre"]
-    assert run("worth", DEMO, "--judged", "many")[2].endswith(
-        "--judged must be shares such as 0.05,0.1,0.2, got 'many'\n"
+    code, _, err = run("worth", DEMO, "--judged", "many")
+    assert (code, "--judged: expected numbers with commas between them, got 'many'" in err.replace("│", "")) == (
+        2,
+        True,
     )
 
 

@@ -3,7 +3,7 @@
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -35,68 +35,94 @@ def command_of(verb: Verb) -> Callable[..., None]:
     if verb.function.startswith("cli.") and not verb.view:
         return function
     text, words = field_list(function.__doc__ or "")
-    hints = _hints(function)
-    own = {
-        one.name: _Parameter(one, hints[one.name], words.get(one.name, ""), verb)
-        for one in inspect.signature(function).parameters.values()
-        if one.name not in {*verb.hidden, "progress", "log"}
-    }
-    # The parameter that is read from one folder or several, with the options of reading.
-    read = next(
-        (
-            one
-            for one in ("collection", "collections")
-            if one in own and (one == "collection" or own[one].hint == Sequence[Collection])
-        ),
-        "",
-    )
-    reads = bool(read) and verb.reads != "not"
-    supplied = reads and own.pop("folder", None) is not None
-    for name in ("judgments", "scale") if reads else ():
-        own.pop(name, None)
-    settings = own.pop("settings", None)
-    if "measure" in own and "measures" in own:
-        raise TypeError(f"{verb.function} has both measure and measures")
+    command = _Command.of(verb, function, words)
 
     def called(**typed: Any) -> None:
-        form = typed.pop("form", options.Format.table)
-        if typed.get("scheduler") is not None:
-            options.check_scheduler(typed["scheduler"], typed.get("jobs"))
-        given = {name: one.value(typed[name]) for name, one in own.items() if not (reads and name == read)}
-        taken = inspect.signature(function).parameters
-        if reads:
-            asked = [*given.get("measures", ()), *([given["measure"]] if "measure" in given else [])]
-            reading = options.CollectionOptions(**{name: typed[name] for name in READ})
-            found = [_collection(verb, reading, Path(one), typed["aspect"], asked) for one in _listed(typed[read])]
-            given[read] = found if read == "collections" else found[0]
-            given |= {"log": reading.log} if "log" in taken else {}
-            given |= {"folder": typed[read]} if supplied else {}
-        with ExitStack() as stack:
-            stack.enter_context(notes_shown())
-            if settings is not None:
-                given["settings"] = _called(settings.hint.read, {}, {"typed": typed})
-            if "progress" in taken:
-                given["progress"] = stack.enter_context(progress(verb.bar))
-            plot = typed.get("plot")
-            if plot is not None:
-                check_plot(plot)
-            found = _called(function, own, given)
-            if plot is not None:
-                save_plot(found, plot)
-        _print(verb, form, found)
+        command.run(typed)
 
     called.__doc__ = text
-    parameters = [one.of_typer() for one in own.values()]
-    parameters += [] if settings is None else options.of_settings(settings.hint, verb.metavars)
-    if reads:
-        parameters += options.of_collection()
-    if verb.plots:
-        parameters.append(options.keyword("plot", options.PlotFile, None))
-    if verb.view:
-        parameters.append(options.keyword("form", options.As, options.Format.table))
+    parameters = command.options()
     called.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
     return called
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A function, with those of its parameters that are typed.
+
+    own       the parameters by name
+    supplied  names of those that the command supplies: progress, log, folder
+    read      name of the one that is read from one folder or several, with the options of reading; empty: none
+    settings  the parameter of the service's settings
+    """
+
+    verb: Verb
+    function: Callable[..., Any]
+    own: Mapping[str, "_Parameter"]
+    supplied: Set[str]
+    read: str
+    settings: "_Parameter | None"
+
+    @classmethod
+    def of(cls, verb: Verb, function: Callable[..., Any], words: Mapping[str, str]) -> "_Command":
+        """The command of a function whose parameters are described in these words."""
+        hints = _hints(function)
+        taken = {
+            name: _Parameter(one, hints[name], words.get(name, ""), verb)
+            for name, one in inspect.signature(function).parameters.items()
+            if name not in verb.hidden
+        }
+        several = "collections" in taken and hints["collections"] == Sequence[Collection]
+        read = (
+            "" if verb.reads == "not" else "collections" if several else "collection" if "collection" in taken else ""
+        )
+        supplied = taken.keys() & {"progress", "log", *(["folder"] if read else [])}
+        without = {*supplied, "settings", *(["judgments", "scale"] if read else [])}
+        own = {name: one for name, one in taken.items() if name not in without}
+        return cls(verb, function, own, supplied, read, taken.get("settings"))
+
+    def options(self) -> list[inspect.Parameter]:
+        """Everything that is typed, as typer reads it."""
+        parameters = [one.of_typer() for one in self.own.values()]
+        if self.settings is not None:
+            parameters += options.of_settings(self.settings.hint, self.verb.metavars)
+        parameters += options.of_collection() if self.read else []
+        if self.verb.plots:
+            parameters.append(options.keyword("plot", options.PlotFile, None))
+        if self.verb.view:
+            parameters.append(options.keyword("form", options.As, options.Format.table))
+        return parameters
+
+    def run(self, typed: dict[str, Any]) -> None:
+        """Call the function with what was typed, and print its result."""
+        if typed.get("scheduler") is not None:
+            options.check_scheduler(typed["scheduler"], typed.get("jobs"))
+        given = {name: one.value(typed[name]) for name, one in self.own.items() if name != self.read}
+        if self.read:
+            given |= self._read(typed, [*given.get("measures", ()), *filter(None, [given.get("measure")])])
+        plot = typed.get("plot")
+        with notes_shown(), ExitStack() as stack:
+            if self.settings is not None:
+                given["settings"] = _called(self.settings.hint.read, {}, {"typed": typed})
+            if "progress" in self.supplied:
+                given["progress"] = stack.enter_context(progress(self.verb.bar))
+            if plot is not None:
+                check_plot(plot)
+            found = _called(self.function, self.own, given)
+            if plot is not None:
+                save_plot(found, plot)
+        _print(self.verb, typed.get("form", options.Format.table), found)
+
+    def _read(self, typed: Mapping[str, Any], measures: Sequence[str]) -> dict[str, Any]:
+        """The collection or collections, and what else is known of where they come from."""
+        reading = options.CollectionOptions(**{name: typed[name] for name in READ})
+        folders = _listed(typed[self.read])
+        found = [_collection(self.verb, reading, Path(one), typed["aspect"], measures) for one in folders]
+        more = {"log": reading.log, "folder": folders[0]}
+        return {self.read: found if self.read == "collections" else found[0]} | {
+            name: value for name, value in more.items() if name in self.supplied
+        }
 
 
 def _listed(typed: Any) -> list[Any]:
