@@ -10,6 +10,7 @@ from .collection.values import PairedComparison as PairedComparison
 from .errors import AudiosimError as AudiosimError
 from .evaluation.check import check as check
 from .evaluation.evaluation import evaluate as evaluate
+from .evaluation.evaluation import fits as fits
 from .evaluation.reliability import assessor_reliability as assessor_reliability
 from .evaluation.reliability import reliability as reliability
 from .evaluation.reliability import split_half_study as split_half_study

@@ -3,7 +3,7 @@
     python benchmarks/published.py [DIR]
 
 DIR is the folder of the public data, by default ../shared/data beside the checkout. Counts and differences are those of
-`make reproduce`, fits those of `audiosim evaluate --fits`.
+`make reproduce`, fits those of `audiosim fits`.
 """
 
 import sys

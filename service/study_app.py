@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import quote
 
 import msgspec
+from annotated_types import Ge, Le
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,14 +28,15 @@ from audiosim.errors import InputError, StoreError
 from audiosim.people.study import (
     NAME_EXPECTED,
     Ending,
-    ListStudy,
     Showing,
     StudyAnswer,
     StudyProgress,
+    StudyRules,
     is_name,
     plain_name,
+    read_invited,
 )
-from audiosim.people.study_log import StudyLog
+from audiosim.people.study_log import StudyLog, read_study
 from audiosim.service.app import listen, near, owner_only, server_config, stopping_cleanly
 from audiosim.service.collections.sounds import ALLOW, Sounds, check_sound, known_sound
 from audiosim.service.http.exchange import answer
@@ -254,32 +256,58 @@ async def _body(request: Request, kind: type[Wire]) -> Wire:
     return decode(bytes(whole), kind)
 
 
-def run_study(
-    collection: Collection,
-    folder: str | Path,
-    study: ListStudy,
+def serve_study(
+    collection: str | Path,
+    examples: str | Path,
     log: str | Path,
-    roots: Sequence[str | Path] = (),
-    code: str = "",
+    *,
+    traps: str | Path | None = None,
+    limit: int = 100,
+    opinions: Annotated[int, Ge(1)] = 1,
+    trap_share: float = 0.2,
+    trust: float = 0.7,
+    people: str | Path | None = None,
+    completion_code: str = "",
+    sounds: Sequence[str | Path] = (),
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: Annotated[int, Ge(0), Le(65535)] = 8000,
+    seed: int = 0,
     show: Callable[[str], object] | None = None,
-    people: Iterable[str] | None = None,
 ) -> None:
-    """Serve a study until the process is told to stop; called from the main thread, because of the signals.
+    """Serve the page on which people compare two lists of results, and keep their answers.
 
-    log    file of the answers; the log of an earlier run of the study is continued
-    roots  further folders of recordings
-    code   completion code
-    show   called with the address of the page when it can be opened
-    people  people who may take part; None: everybody who can open the page
+    Examples come in random order, each list on either side. People begin with four traps and meet more on the way;
+    a person who gets too many wrong is turned away, and others answer in their place. A log of the same study is
+    continued. A crowdsourcing platform names the person in the address: `?worker=ID`, or as Prolific and Mechanical
+    Turk write it.
+
+    examples    file of `audiosim study sample`
+    log         file to which each answer is added at once
+    traps       examples with a known answer in the column `answer`, which detect careless people
+    limit       largest number of answers per person, without traps
+    opinions    answers that each example needs
+    trap_share  share of traps among the examples after the first four
+    trust       share of traps that a person must get right
+    people      file of people who may take part, one name or code per line; each gets a link with their own after
+                ?worker=
+    completion_code  code shown to people who are done, for their platform
+    sounds      further folders whose recordings may be played
+    host        address to listen on; without --people everyone who can open it can take part
+    port        port to listen on; 0 for any
+    seed        seed of the random order
+    show        called with the address of the page when it can be opened
+
+    Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`
     """
-    sounds = Sounds(collection, folder, roots)
+    invited = None if people is None else read_invited(people)
+    study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))
+    read = Collection.load(collection, "none")
+    found = Sounds(read, collection, sounds)
     with owner_only():
         kept, progress = StudyLog.open(log, study)
     start_logging("text")
     try:
-        desk = StudyDesk(progress, kept, collection, sounds, code, people)
+        desk = StudyDesk(progress, kept, read, found, completion_code, invited)
         listening = listen(host, port)
         root = near(listening)
         LOG.info(f"people compare lists at {root}/; Ctrl-C stops; answers are added to {log}")

@@ -176,13 +176,14 @@ CALLED = {
 }  # fmt: skip
 # Arguments of Python callers, besides the collection, that no option can express.
 IN_PYTHON = {
+    "evaluate": {"success"},
     "extract": {"n_jobs", "into", "parameters", "read", "progress"},
     "train": {"plan", "say", "progress"},  # the plan holds the options of the fit
     "predict": {"covariance"},  # a matrix has no place in rows
     "worth": {"progress"},
     "check": {"folder"},  # that of the collection
     "join": {"path"},  # the argument RUN
-    "write_report": {"log"},
+    "write_report": {"log", "folder"},  # the folder is that of the collection
 }
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -23,6 +24,7 @@ from audiosim.results.progress import progress
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_texts
 from audiosim.text import field_list, printable, sentence
+from audiosim.workers import Workers
 
 SHORT = {"output": "-o", "jobs": "-j", "count": "-n"}
 PLOTTED = {".png", ".svg", ".pdf"}
@@ -77,7 +79,7 @@ class _Command:
         read = (
             "" if verb.reads == "not" else "collections" if several else "collection" if "collection" in taken else ""
         )
-        supplied = taken.keys() & {"progress", "log", *(["folder"] if read else [])}
+        supplied = taken.keys() & {"progress", *(["folder", "log"] if read else [])}
         without = {*supplied, "settings", *(["judgments", "scale"] if read else [])}
         own = {name: one for name, one in taken.items() if name not in without}
         return cls(verb, function, own, supplied, read, taken.get("settings"))
@@ -87,7 +89,10 @@ class _Command:
         parameters = [one.of_typer() for one in self.own.values()]
         if self.settings is not None:
             parameters += options.of_settings(self.settings.hint, self.verb.metavars)
-        parameters += options.of_collection() if self.read else []
+        taken = {one.spelled for one in self.own.values()}
+        parameters += [one for one in options.of_collection() if self.read and f"--{one.name}" not in taken]
+        if self.verb.workers:
+            parameters += [options.keyword(name, *options.SHARED[name](None)) for name in ("jobs", "scheduler")]
         if self.verb.plots:
             parameters.append(options.keyword("plot", options.PlotFile, None))
         if self.verb.view:
@@ -100,7 +105,7 @@ class _Command:
             options.check_scheduler(typed["scheduler"], typed.get("jobs"))
         given = {name: one.value(typed[name]) for name, one in self.own.items() if name != self.read}
         if self.read:
-            given |= self._read(typed, [*given.get("measures", ()), *filter(None, [given.get("measure")])])
+            given |= self._read(typed, _listed(given.get("measures", given.get("measure") or [])))
         plot = typed.get("plot")
         with notes_shown(), ExitStack() as stack:
             if self.settings is not None:
@@ -109,20 +114,28 @@ class _Command:
                 given["progress"] = stack.enter_context(progress(self.verb.bar))
             if plot is not None:
                 check_plot(plot)
-            found = _called(self.function, self.own, given)
+            function = _by_measure(self.function, typed) if self.verb.by_measure else self.function
+            found = _called(function, self.own, given)
             if plot is not None:
                 save_plot(found, plot)
         _print(self.verb, typed.get("form", options.Format.table), found)
 
     def _read(self, typed: Mapping[str, Any], measures: Sequence[str]) -> dict[str, Any]:
         """The collection or collections, and what else is known of where they come from."""
-        reading = options.CollectionOptions(**{name: typed[name] for name in READ})
+        reading = options.CollectionOptions(**{name: typed[name] for name in READ if name in typed})
         folders = _listed(typed[self.read])
         found = [_collection(self.verb, reading, Path(one), typed["aspect"], measures) for one in folders]
         more = {"log": reading.log, "folder": folders[0]}
         return {self.read: found if self.read == "collections" else found[0]} | {
             name: value for name, value in more.items() if name in self.supplied
         }
+
+
+def _by_measure(function: Callable[..., Any], typed: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function, called for each of several measures."""
+    from audiosim.evaluation.by_measure import by_measure
+
+    return partial(by_measure, function, workers=Workers(typed.get("jobs") or 1, typed.get("scheduler")))
 
 
 def _listed(typed: Any) -> list[Any]:
@@ -190,6 +203,11 @@ class _Parameter:
         return self.parameter.name
 
     @property
+    def shared(self) -> str:
+        """The name by which verbs share the parameter."""
+        return "measures" if self.name == "measure" and self.verb.by_measure else self.name
+
+    @property
     def positional(self) -> bool:
         """True for an argument; what has a default, and where to write, are options, unless spelled otherwise."""
         spelled = self.verb.spelled.get(self.name)
@@ -209,8 +227,9 @@ class _Parameter:
         default = self.parameter.default
         if self.name == "collection" and self.positional:
             return options.keyword(self.name, options.CollectionFolder, default)
-        if self.name in options.SHARED and self.name not in self.verb.spelled:
-            return options.keyword(self.name, *options.SHARED[self.name](default))
+        if self.shared in options.SHARED and self.name not in self.verb.spelled:
+            default = [default] if self.shared != self.name else default
+            return options.keyword(self.name, *options.SHARED[self.shared](default))
         kind, bounds = _typed(self.hint)
         file = "FILE" if kind in (Path, list[Path]) else None
         said: dict[str, Any] = {
@@ -240,8 +259,8 @@ class _Parameter:
     def value(self, typed: Any) -> Any:
         """The function's argument, of what was typed."""
         with options.usage_of(self.spelled):
-            if self.name in options.READS and self.name not in self.verb.spelled:
-                return options.READS[self.name](typed, self.parameter.default)
+            if self.shared in options.READS and self.name not in self.verb.spelled:
+                return options.READS[self.shared](typed, self.parameter.default)
             if typed is None and self.parameter.default is not self.parameter.empty:
                 return self.parameter.default
             number = _number_of(self.hint)

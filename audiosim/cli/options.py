@@ -419,7 +419,6 @@ SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
 READS: dict[str, Callable[[Any, Any], Any]] = {
     "about": _about,
     "measure": lambda text, _: None if text is None else _known(text),
-    "measures": lambda texts, _: [_known(text) for text in texts],
     "jobs": lambda typed, default: default if typed is None else typed,
 }
 

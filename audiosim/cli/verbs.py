@@ -19,6 +19,8 @@ class Verb:
     plots     True for an option that draws the result
     reads     how the collection is read: "said", with what was read on stderr; "quietly", with all its faults, which
               the verb reports itself; "not", the verb reads it
+    by_measure  True for an option --measure that may be repeated: the function is called for each measure
+    workers   True for options of processes that share the measures
     failed    attribute of the result which, when true, makes the exit code 1; a text is printed
     """
 
@@ -30,6 +32,8 @@ class Verb:
     bar: str = "working"
     plots: bool = False
     reads: Literal["said", "quietly", "not"] = "said"
+    by_measure: bool = False
+    workers: bool = False
     failed: str = ""
 
     def summary(self) -> str:
@@ -140,11 +144,47 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
         ),
     },
     "Evaluate and publish": {
-        "evaluate": Verb("cli.evaluation_commands:evaluate"),
-        "reliability": Verb("cli.evaluation_commands:reliability"),
-        "report": Verb("cli.evaluation_commands:report"),
-        "satisfaction": Verb("cli.study_commands:satisfaction"),
-        "study": Verb("cli.study_commands:app"),
+        "evaluate": Verb(
+            "evaluation.evaluation:evaluate",
+            "report.evaluate:evaluation_view",
+            hidden=["success"],
+            by_measure=True,
+            workers=True,
+        ),
+        "fits": Verb("evaluation.evaluation:fits", "report.evaluate:fits_view", by_measure=True),
+        "reliability": Verb(
+            "evaluation.reliability:stability",
+            "report.evaluate:reliability_view",
+            hidden=["resamples"],
+            by_measure=True,
+        ),
+        "report": Verb("report.publication:write_report", metavars={"output": "FILE|FOLDER"}),
+        "satisfaction": Verb(
+            "people.preferences:satisfaction",
+            "report.evaluate:satisfaction_view",
+            metavars={"prior": "COLLECTION", "prior_scale": "graded-N|binary-M"},
+            by_measure=True,
+        ),
+        "study": Group(
+            "Study which of two lists people prefer: choose the lists, show them, collect the answers.",
+            "`audiosim study sample my-demo --judgments my-demo/truth.qrels --measure Q@5 -o answers.tsv`",
+            {
+                "sample": Verb(
+                    "people.examples:sample_study",
+                    "report.evaluate:examples_view",
+                    spelled={"scales": "--scale"},
+                    metavars={"scales": "graded-N|binary-M"},
+                ),
+                "serve": Verb(
+                    "service.study_app:serve_study",
+                    spelled={"log": "--log"},
+                    metavars={"sounds": "DIR", "completion_code": "TEXT"},
+                    hidden=["limit", "trap_share", "trust", "seed", "show"],
+                    reads="not",
+                ),
+                "answers": Verb("people.study_log:study_answers", "report.evaluate:study_view"),
+            },
+        ),
     },
     "Models and their reliability": {
         "train": Verb("report.train:train_to", "report.train:training_view", SEEDED, OF_TRAINING, bar="validating"),

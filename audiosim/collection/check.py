@@ -1,5 +1,6 @@
 """Mistakes in judgments and in queries.tsv that occur in well-formed files."""
 
+import logging
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,9 @@ from audiosim.collection.values import (
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.text import counted
+
+NOTES = logging.getLogger("audiosim.notes")
+
 
 # The completely judged part of a collection: systems and queries with rankings judged down to a cutoff.
 
@@ -59,6 +63,13 @@ def complete_part(collection: Collection, cutoff: int) -> CompletePart:
     judgments = tuple(judgment for judgment in collection.judgments if judgment.query in wanted)
     part = replace(collection, runs=runs, judgments=judgments)
     return CompletePart(part, _sentence(collection, systems, kept, cutoff))
+
+
+def only_complete(collection: Collection, cutoff: int) -> Collection:
+    """The `complete_part` of a collection; its sentence goes to the logger `audiosim.notes`."""
+    part, sentence = complete_part(collection, cutoff)
+    NOTES.info("%s", sentence)
+    return part
 
 
 def _holes(collection: Collection, queries: list[str], cutoff: int) -> Booleans:

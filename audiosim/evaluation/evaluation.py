@@ -4,11 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from audiosim.collection.arguments import judgments_second
+from audiosim.collection.check import only_complete
 from audiosim.collection.collection import Collection
 from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import build_pool
@@ -21,7 +23,7 @@ from audiosim.measures.scores import Scores, Unjudged, judged_runs, score_bounds
 from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, listed, plain
 from audiosim.stats.arrays import Array, Integers
-from audiosim.stats.distributions import Empirical
+from audiosim.stats.distributions import DistributionFits, Empirical, fit_distributions
 from audiosim.stats.ranks import Friedman, RankAgreement, RankComparison, friedman_test, rank_agreement, tukey_test
 from audiosim.stats.score_matrix import Interval, mean_interval, prediction_interval
 from audiosim.stats.tests import (
@@ -196,11 +198,12 @@ def evaluate(
     seed: int | np.random.Generator = 0,
     resamples: int = SAMPLES,
     scale: str | None = None,
-    users: int | None = None,
-    success: float = 0.5,
+    users: Annotated[int, Ge(1)] | None = None,
+    success: Annotated[float, Ge(0), Le(1)] = 0.5,
+    complete: bool = False,
     judgments: object = None,
 ) -> Evaluation:
-    """Evaluate the systems of a collection whose retrieved documents are all judged.
+    """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
 
     collection  `Collection` or its folder, or runs in memory; see `Collection.from_frames`
     measure     such as "nDCG@5"
@@ -213,16 +216,23 @@ def evaluate(
     scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
     users       number of users of arbitrary queries for the computation of satisfaction; None: not computed
     success     share of satisfied users above which a result list is a success, for P(Succ)
+    complete    True to keep only systems and queries that are judged down to the cutoff; a note says how many are left
     judgments   judgments in memory, or a file, instead of the collection's; `evaluate(runs, qrels)` also works
 
-    A single query gives scores without tests.
+    Treating unjudged documents as zero also gives the lowest and the highest score that each system could have if
+    everything were judged. Several measures are compared by how they rank the systems: tau, rho and the RMSE of the
+    differences. Intervals have 95 %. P-values are adjusted for all pairs by Holm and by Benjamini and Hochberg; Tukey's
+    need no adjustment. A single query gives scores without tests.
+
+    Examples: `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure nDCG@5 --test friedman`
+
+    `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure AP@5 --scale binary-40 --users 15`
     """
     if test not in SYSTEM_TESTS:
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     if resamples < 1:
         raise InputError(f"resamples must be at least 1, got {resamples}")
-    collection = on_scale(collection, scale, judgments)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure = to_score(collection, measure, scale, judgments, complete)
     runs = judged_runs(collection, measure.cutoff, unjudged)
     found = runs.scores(measure)
     order = found.order
@@ -250,6 +260,41 @@ def evaluate(
         bounds=_bounds(collection, measure, order) if unjudged == "zero" else None,
         of_users=None if users is None else _of_users(measure, collection.scale.name, people, users),
     )
+
+
+def to_score(
+    collection: object, measure: str | Measure, scale: str | None, judgments: object = None, complete: bool = False
+) -> tuple[Collection, Measure]:
+    """The collection on a scale, on request only its complete part, and the measure with a cutoff; see `evaluate`."""
+    collection = on_scale(collection, scale, judgments)
+    measure = as_measure(measure, collection.cutoff)
+    return only_complete(collection, measure.cutoff) if complete else collection, measure
+
+
+@judgments_second
+def fits(
+    collection: object,
+    measure: str | Measure = "CG",
+    *,
+    unjudged: Unjudged = "error",
+    scale: str | None = None,
+    complete: bool = False,
+    seed: int | np.random.Generator = 0,
+    judgments: object = None,
+) -> DistributionFits:
+    """Compare distributions of scores: normal, truncated normal, Beta and empirical, fitted to half of the queries.
+
+    The distance from the scores on the other half is omega (Cramér-von Mises); see `fit_distributions`.
+
+    collection  as for `evaluate`
+    unjudged    treatment of retrieved documents without judgment: `error`, `zero` or `skip`
+    complete    as for `evaluate`
+    seed        seed of the splits, or a generator
+
+    Example: `audiosim fits my-demo --judgments my-demo/truth.qrels`
+    """
+    collection, measure = to_score(collection, measure, scale, judgments, complete)
+    return fit_distributions(judged_runs(collection, measure.cutoff, unjudged).scores(measure).values, seed)
 
 
 def _by_listener(collection: Collection, measure: Measure) -> Array:

@@ -3,23 +3,24 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
-from audiosim.collection.grading import on_scale
 from audiosim.collection.values import Judgment, Pair, grades_by_assessor, retrieved_by
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.evaluation.evaluation import to_score
+from audiosim.measures.measure import Measure
 from audiosim.measures.scores import Scores, Unjudged, judged_runs
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 from audiosim.stats.generalizability import Crossed, Nested, crossed, nested
 from audiosim.stats.split_half import SplitHalf, split_half
-from audiosim.stats.tests import SAMPLES
+from audiosim.stats.tests import MOST_DRAWS, SAMPLES
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -56,8 +57,8 @@ class Reliability(Result):
         return plain | ({"growth": list(self.growth)} if self.growth else {})
 
     def rows(self) -> list[Row]:
-        """One row per number of queries: both coefficients and their intervals."""
-        return self.study.curve(np.array(QUERY_COUNTS, dtype=float)).rows()
+        """One row per number of queries: both coefficients and their intervals; of the growth, if requested."""
+        return list(self.growth) or self.study.curve(np.array(QUERY_COUNTS, dtype=float)).rows()
 
     def plot(self) -> "LayerChart":
         """Both coefficients and their 95 % intervals by the number of queries."""
@@ -99,6 +100,7 @@ def reliability(
     unjudged: Unjudged = "error",
     scale: str | None = None,
     while_judging: bool = False,
+    complete: bool = False,
     judgments: object = None,
 ) -> Reliability:
     """Study how stable the scores of a collection are, and how many queries would suffice.
@@ -109,10 +111,10 @@ def reliability(
     scale          artificial scale for the judgments, such as graded-4 or binary-40; None for their own
     while_judging  True to study only the fully judged queries, ignoring `unjudged`, and to do so after each of them in
                    the order in which they were completed (section 6.5)
+    complete       as for `evaluate`
     judgments      as for `evaluate`
     """
-    collection = on_scale(collection, scale, judgments)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure = to_score(collection, measure, scale, judgments, complete)
     if not while_judging:
         return Reliability(measure, crossed(judged_runs(collection, measure.cutoff, unjudged).scores(measure).values))
     scores = judged_runs(collection, measure.cutoff, "zero").scores(measure)
@@ -244,8 +246,7 @@ def assessor_reliability(
     Queries that fewer than two assessors judged in full are left out. If queries differ in the number of their
     assessors, each is cut to the smallest number, first by name, so that the design is balanced.
     """
-    collection = on_scale(collection, scale)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure = to_score(collection, measure, scale)
     by_query = complete_assessors(collection, measure.cutoff)
     several = {query: names for query, names in by_query.items() if len(names) > 1}
     if len(several) < 2:
@@ -302,7 +303,53 @@ def split_half_study(
 
     Urbano (2013), section 5.3.
     """
-    collection = on_scale(collection, scale)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure = to_score(collection, measure, scale)
     scores: Array = judged_runs(collection, measure.cutoff, unjudged).scores(measure).values
     return split_half(scores, test, np.random.default_rng(seed), trials=trials, samples=resamples)
+
+
+def stability(
+    collection: object,
+    measure: str | Measure = "CG",
+    *,
+    unjudged: Unjudged = "error",
+    complete: bool = False,
+    assessors: bool = False,
+    split_half: bool = False,
+    while_judging: bool = False,
+    test: str = "t",
+    trials: Annotated[int, Ge(1), Le(MOST_DRAWS)] = 300,
+    resamples: int = SAMPLES,
+    seed: int = 0,
+) -> Reliability | AssessorReliability | SplitHalf:
+    """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
+
+    unjudged       how to treat a retrieved document without a judgment: error, zero (gain 0) or skip (ignore it)
+    complete       True to keep only systems and queries that are judged down to the cutoff
+    assessors      estimate what more assessors would add, from queries judged in full by at least two
+    split_half     test on half of the queries, and show how often a significant difference holds on the other half
+    while_judging  repeat the study after each query that was judged in full, in the order of judging
+    test           with --split-half: t, wilcoxon, sign, bootstrap or permutation
+    trials         number of splits for --split-half
+    resamples      number of resamples of bootstrap and permutation
+
+    Examples: `audiosim reliability my-demo --judgments my-demo/truth.qrels --measure CG@5 --measure GAP@5`
+
+    `audiosim reliability mine --assessors` (a collection that several people have judged)
+
+    `audiosim reliability my-demo --judgments my-demo/truth.qrels --while-judging`
+
+    `audiosim reliability my-demo --judgments my-demo/truth.qrels --split-half --test wilcoxon`
+    """
+    kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
+    given = [name for name, wanted in kinds.items() if wanted]
+    if len(given) > 1:
+        raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
+    collection, measure = to_score(collection, measure, None, complete=complete)
+    if assessors:
+        return assessor_reliability(collection, measure, seed=seed)
+    if split_half:
+        return split_half_study(
+            collection, measure, test=test, trials=trials, resamples=resamples, unjudged=unjudged, seed=seed
+        )
+    return reliability(collection, measure, unjudged=unjudged, while_judging=while_judging)

@@ -1,12 +1,13 @@
 """Balanced examples for a new study: pairs of lists to show to people, made from judged documents."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+from annotated_types import Ge
 
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.grading import Grading, find_grading
@@ -82,6 +83,7 @@ class ExampleSet(Result):
     counts      (c, 10) examples by the bin of the difference between the two lists
     wanted      number of examples for each criterion and bin
     impossible  (c, 10) True for bins that no two lists of grades can reach, as far as this could be computed
+    file        file for people's answers; None: not written
     """
 
     examples: tuple[Example, ...]
@@ -90,6 +92,7 @@ class ExampleSet(Result):
     counts: Integers
     wanted: int
     impossible: Booleans
+    file: str | Path | None = None
 
     def __repr__(self) -> str:
         short = sum(row["outcome"] == "not found" for row in self.rows())
@@ -319,20 +322,25 @@ def sample_study(
     output: str | Path | None = None,
     measures: Sequence[str] = ("CG@5",),
     scales: Sequence[str] = (),
-    wanted: int = 200,
-    cutoff: int = 5,
+    wanted: Annotated[int, Ge(1)] = 200,
+    cutoff: Annotated[int, Ge(1)] = 5,
     *,
     judgments: object = None,
     seed: int = 0,
 ) -> ExampleSet:
     """Choose pairs of lists to show people, from judged documents, so that they cover all differences in score.
 
+    The file has an empty column `answer`: fill it and run `audiosim satisfaction FILE`. Differences in score are listed
+    if no two lists can have them, or if too few were found.
+
     collection  `Collection` or its folder, judged
     output      file for people's answers; None: not written
-    scales      artificial scales such as "graded-4" to balance over, besides the collection's own
+    scales      artificial scales such as graded-4 to balance over, besides the collection's own
     wanted      examples for each measure, scale and tenth of difference
     cutoff      length of the lists
     judgments   as for `estimate`
+
+    Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
     collection = as_collection(collection, judgments)
     own = collection.scale
@@ -349,4 +357,4 @@ def sample_study(
         )
     if output is not None:
         write_text(Path(output), found.lines())
-    return found
+    return replace(found, file=output)

@@ -1,13 +1,16 @@
 """People's answers compared with a measure: satisfaction by score, agreement by difference in score."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from audiosim.collection.collection import Collection
+from audiosim.collection.grading import on_scale
+from audiosim.collection.values import SCALES
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import SatisfactionMapping, user_form, user_scores
@@ -119,6 +122,7 @@ class Preferences(Result):
     satisfied  share of good lists, by the score of a list, among answers that both are good or both bad
     agreeing   share of answers that prefer the list of the higher score, by the difference
     opposed    share of answers that prefer the list of the lower score, by the difference
+    prior      how often past systems differ enough for users to notice; None: not requested
     """
 
     measure: str
@@ -129,6 +133,7 @@ class Preferences(Result):
     satisfied: SatisfiedShares
     agreeing: SatisfiedShares
     opposed: SatisfiedShares
+    prior: "NoticeableDifferences | None" = None
 
     @cached_property
     def cubic(self) -> CubicFit | None:
@@ -198,7 +203,7 @@ class Preferences(Result):
             "endpoint_bias": plain(self.endpoint_bias),
             "distance_from_agreement": self.distance_from_agreement,
             "distance_from_no_opposition": self.distance_from_no_opposition,
-        }
+        } | ({} if self.prior is None else {"prior": self.prior.to_dict()})
 
     def __repr__(self) -> str:
         return (
@@ -336,12 +341,31 @@ def _differences(collection: Collection, preferences: Preferences) -> Array:
 
 
 def satisfaction(
-    answers: str | Path | Answers, measure: str | Measure = "CG@5", *, scale: str | None = None
+    answers: str | Path | Answers,
+    measure: str | Measure = "CG@5",
+    *,
+    scale: str | None = None,
+    prior: Sequence[str | Path | Collection] = (),
+    prior_scale: str | None = None,
+    agreeing: Annotated[float, Ge(0.01), Le(1)] = MAJORITY,
 ) -> Preferences:
-    """Compare people's preferences between two lists with a measure.
+    """Estimate the share of users that each score satisfies, from people's answers.
 
-    answers  answers, or their file
-    scale    scale of the grades if a file has several; or an artificial one such as graded-4
+    ANSWERS has the columns answer (a, b, good, bad), query, A1 ..., B1 ... and the grades of the documents.
+
+    answers      answers of people who compared two lists, or their file
+    scale        scale of the grades if a file has several: fine, broad or binary; or an artificial one made of fine
+                 grades, graded-N or binary-M
+    prior        judged collections: show how often two systems differ enough for the users to agree which is better
+    prior_scale  artificial scale for the judgments of the prior, if it differs from that of the answers; None: `scale`
+    agreeing     share of users who must agree, for the prior
+
+    Examples: `audiosim satisfaction answers.tsv --measure CG@5`
+
+    `audiosim satisfaction answers.tsv --scale fine --prior mine` (a collection that is judged in full)
     """
     read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
-    return preferences(read, as_measure(measure))
+    found = preferences(read, as_measure(measure))
+    artificial = prior_scale or (scale if scale and scale not in SCALES else None)
+    past = [on_scale(one, artificial) for one in prior]
+    return replace(found, prior=noticeable_differences(found, past, agreeing)) if past else found

@@ -286,13 +286,17 @@ class StudyProgress:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyOutcome(Result):
-    """The valid answers of a study, and the people who gave them."""
+    """The valid answers of a study, and the people who gave them.
+
+    file  file of the answers; None: not written
+    """
 
     columns: ClassVar = ("worker", "answers", "traps", "right", "counts")
 
     study: ListStudy
     accepted: Sequence[StudyAnswer]
     people: Sequence[Mapping[str, Any]]
+    file: str | Path | None = None
 
     @classmethod
     def of(cls, progress: StudyProgress) -> "StudyOutcome":

@@ -85,11 +85,15 @@ def read_study_log(path: str | Path) -> tuple[ListStudy, list[StudyAnswer]]:
 
 
 def study_answers(log: str | Path, output: str | Path | None = None, people: str | Path | None = None) -> StudyOutcome:
-    """The valid answers of a study, as a file for `satisfaction`.
+    """Write the answers of a study that count, for `audiosim satisfaction`, and list who gave them.
+
+    Answers to traps are left out, and those of people who were turned away.
 
     log     log written by `audiosim study serve`
     output  file for the answers; None: not written
     people  file with a name or code per line: answers of others do not count, even earlier ones
+
+    Example: `audiosim study answers study.jsonl -o answers.tsv`
     """
     study, answers = read_study_log(log)
     if people is not None:
@@ -98,7 +102,7 @@ def study_answers(log: str | Path, output: str | Path | None = None, people: str
     found = StudyOutcome.of(StudyProgress(study, answers))
     if output is not None:
         write_text(Path(output), found.lines())
-    return found
+    return replace(found, file=output)
 
 
 def _answer(path: Path, number: int, text: str, study: ListStudy) -> StudyAnswer:

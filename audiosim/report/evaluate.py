@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from audiosim.evaluation.by_measure import ByMeasure
 from audiosim.evaluation.evaluation import Evaluation, agreement_rows
+from audiosim.evaluation.reliability import AssessorReliability
 from audiosim.people.examples import ExampleSet
 from audiosim.people.preferences import Preferences
 from audiosim.people.study import StudyOutcome
@@ -22,8 +23,9 @@ ROWS_SHOWN = 20
 ALPHAS_SHOWN = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 
 
-def evaluation_view(found: Mapping[str, Evaluation]) -> RenderableType:
+def evaluation_view(by: ByMeasure[Evaluation]) -> RenderableType:
     """The systems by each measure, best first, and the pairs whose order is least certain."""
+    found = by.found
     return Group(*(part for measure, one in found.items() for part in _evaluation(measure, one)), *_agreement(found))
 
 
@@ -105,8 +107,9 @@ def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) 
     return [head, table]
 
 
-def fits_view(found: Mapping[str, DistributionFits]) -> RenderableType:
+def fits_view(by: ByMeasure[DistributionFits]) -> RenderableType:
     """Mean distance of each fitted distribution from scores on other queries."""
+    found = by.found
     names = list(next(iter(found.values())).means())
     table = PlainTable(("Measure", "left"), *names)
     for measure, one in found.items():
@@ -119,7 +122,7 @@ def fits_view(found: Mapping[str, DistributionFits]) -> RenderableType:
     return Group(table, Text(caption))
 
 
-def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
+def _split_half(found: Mapping[str, SplitHalf]) -> RenderableType:
     """Rates of success and of conflict of a test, at several significance levels."""
     parts: list[RenderableType] = []
     for measure, one in found.items():
@@ -150,7 +153,7 @@ def _share(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2%}"
 
 
-def assessors_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+def _assessors(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     """Variance components with several assessors per query, and the numbers of queries or assessors that suffice."""
     table = PlainTable(
         ("Measure", "left"), "Systems", "Queries", "Assessors", "System x query", "Residual", "E rho²", "queries",
@@ -178,7 +181,7 @@ def _count(value: int | None) -> str:
     return "never" if value is None else str(value)
 
 
-def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
+def _growth(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
     """The coefficients after each completed query, and the number of queries that would suffice."""
     parts: list[RenderableType] = []
     for measure, rows in found.items():
@@ -195,7 +198,19 @@ def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableT
     return Group(*parts, Text(caption))
 
 
-def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+def reliability_view(by: ByMeasure[Any]) -> RenderableType:
+    """A study of reliability of any kind, by measure."""
+    first = next(iter(by.found.values()))
+    if isinstance(first, SplitHalf):
+        return _split_half(by.found)
+    if isinstance(first, AssessorReliability):
+        return _assessors(by.to_dict())
+    if first.growth:
+        return _growth({measure: one.growth for measure, one in by.found.items()})
+    return _components(by.to_dict())
+
+
+def _components(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     """The variance components, both coefficients and the numbers of queries that would suffice, a line per measure."""
     table = PlainTable(
         ("Measure", "left"), "Systems", "Queries", "Residual", "E rho²", ("95 % interval", "whole"), "for .95",
@@ -224,15 +239,10 @@ def _coefficient(row: Mapping[str, Any], name: str) -> tuple[str, str, str]:
     return f"{row[name]:.4f}", interval, _count(needed)
 
 
-def satisfaction_view(
-    found: Mapping[str, Preferences], noticed: Mapping[str, Mapping[str, Any]] | None = None
-) -> RenderableType:
-    """The share of satisfied users by score, and the cubic through it.
-
-    noticed  by measure, the differences that enough users would notice; see `NoticeableDifferences`
-    """
+def satisfaction_view(by: ByMeasure[Preferences]) -> RenderableType:
+    """The share of satisfied users by score, the cubic through it, and the differences that enough would notice."""
     parts: list[RenderableType] = []
-    for measure, one in found.items():
+    for measure, one in by.found.items():
         plain = one.to_dict()
         table = PlainTable((measure, "left"), "Lists", "Satisfied", "±", ("", "bar"))
         for row in plain["bins"]:
@@ -243,7 +253,7 @@ def satisfaction_view(
             table.add_row(
                 f"{row['low']:.1f} – {row['high']:.1f}", str(row["lists"]), share, error, Text(drawn, style="cyan")
             )
-        parts += [table, Text(_cubic(plain)), *_noticed((noticed or {}).get(measure)), Text("")]
+        parts += [table, Text(_cubic(plain)), *_noticed(plain.get("prior")), Text("")]
     return Group(*parts)
 
 
@@ -257,7 +267,7 @@ def _noticed(prior: Mapping[str, Any] | None) -> list[RenderableType]:
     return [Text(f"{said}: {prior['noticed']:.1%} of {prior['observed_differences']:,} observed differences.")]
 
 
-def examples_view(found: ExampleSet, output: Path) -> RenderableType:
+def examples_view(found: ExampleSet) -> RenderableType:
     """Contents of a study by measure and scale, and its gaps."""
     table = PlainTable(("Measure", "left"), ("Scale", "left"), "Examples", "Bins filled", "Impossible", "Not found")
     rows = found.rows()
@@ -265,19 +275,21 @@ def examples_view(found: ExampleSet, output: Path) -> RenderableType:
         own = [row for row in rows if (row["measure"], row["scale"]) == criterion]
         outcomes = (sum(row["outcome"] == name for row in own) for name in ("filled", "impossible", "not found"))
         table.add_row(*criterion, f"{sum(row['examples'] for row in own):,}", *map(str, outcomes))
-    then = f"fill its column `answer`, then `audiosim satisfaction {output}`"
-    return Group(table, Text(f"{len(found.examples):,} examples in {output}: {then}."))
+    then = (
+        f" in {found.file}: fill its column `answer`, then `audiosim satisfaction {found.file}`" if found.file else ""
+    )
+    return Group(table, Text(f"{len(found.examples):,} examples{then}."))
 
 
-def study_view(found: StudyOutcome, output: Path) -> RenderableType:
+def study_view(found: StudyOutcome) -> RenderableType:
     """The people of a study, their traps, and the valid answers."""
     table = PlainTable(("Person", "left"), "Answers", "Traps", "Right", ("Counts", "left"))
     for one in found.rows():
         table.add_row(
             one["worker"], str(one["answers"]), str(one["traps"]), str(one["right"]), "yes" if one["counts"] else "no"
         )
-    said = f"{found!r}. {len(found.accepted):,} answers in {output}: now `audiosim satisfaction {output}`."
-    return Group(table, Text(said))
+    then = f" in {found.file}: now `audiosim satisfaction {found.file}`" if found.file else ""
+    return Group(table, Text(f"{found!r}. {len(found.accepted):,} answers{then}."))
 
 
 def _cubic(plain: Mapping[str, Any]) -> str:

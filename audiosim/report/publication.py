@@ -12,7 +12,9 @@ from dataclasses import asdict
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Le
 
 from audiosim import package_files
 from audiosim.collection.arguments import as_collection
@@ -185,13 +187,17 @@ def write_report(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] | None = None,
     judgments: object = None,
-    success: float = 0.5,
+    success: Annotated[float, Ge(0), Le(1)] = 0.5,
     evidence: bool = False,
     pictures: bool = False,
     folder: str | Path | None = None,
     log: str | None = None,
 ) -> Path:
-    """Write a report: one self-contained page, or a bundle to publish.
+    """Write a report, as one self-contained page or as a bundle to publish.
+
+    The page shows the verdict in words, the ranking with ranks, groups and intervals, all pairs of systems, satisfied
+    users, calibration, agreement and method, by the first measure; if all is judged, also scores and stability by each
+    measure. A bundle holds the page, tables, judgments, checksums and CITATION.cff.
 
     collection  `Collection` or its folder
     output      a name that ends in .html gives a page; any other a bundle, as a .zip file or a folder
@@ -204,7 +210,13 @@ def write_report(
     folder      folder of a `Collection`, for a bundle's checksums of its files
     log         URL of the database with the log for a bundle; None: `judgments`, if that is a URL
 
-    A page says which parts could not be computed, and why. The command is `audiosim report`.
+    A page says which parts could not be computed, and why.
+
+    Examples: `audiosim report my-demo --measure CG@5 -o my-demo.html`
+
+    `audiosim report my-demo --judgments my-demo/truth.qrels --evidence -o my-demo.html` (takes some minutes)
+
+    `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
     """
     from audiosim.campaign.reader import log_in, log_lines, published, with_log
     from audiosim.report.record import record_of

@@ -4,14 +4,14 @@ empirical. All but the last are SciPy's.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
-from audiosim.results.value import Result, Row
+from audiosim.results.value import Result, Row, plain
 from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
@@ -144,6 +144,11 @@ class DistributionFits(Result):
     def means(self) -> dict[str, float]:
         """Mean omega over the systems, by distribution: as in Urbano (2013), Tables 4.4 and 4.5."""
         return dict(zip(FITS, np.nanmean(self.omega, axis=0).tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers of queries and trials, and mean omega over the systems by distribution."""
+        means = {name: plain(value) for name, value in self.means().items()}
+        return {"queries": self.size, "trials": self.trials} | means
 
     def __repr__(self) -> str:
         return ", ".join(f"{name} {value:.3f}" for name, value in self.means().items())

@@ -44,7 +44,7 @@ SMALLER = {
 CLIPS = 6  # in the folder of music
 NAMES = {"RULE": "judgments=20", "URL": "sqlite:///campaign.db", "million.index": "my-demo/sounds.index"}
 SYSTEMS = {"A": "timbre-full", "B": "rhythm", "new": "timbre-full", "old": "rhythm"}
-FULLY_JUDGED = {"evaluate", "reliability", "simulate", "study", "train", "worth"}
+FULLY_JUDGED = {"evaluate", "fits", "reliability", "simulate", "study", "train", "worth"}
 
 
 def commands_of(text):
