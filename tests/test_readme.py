@@ -70,6 +70,13 @@ def test_what_a_command_prints_is_what_the_page_shows(run, command, shown, monke
     assert [float(one) for one in printed[1::2]] == pytest.approx([float(one) for one in expected[1::2]], abs=0.01)
 
 
+def test_the_runs_that_start_shows_look_right_to_check(run, tmp_path):
+    (shown,) = re.findall(r"```text\n(q1 Q0 .*?)```", TEXTS["start.md"], re.DOTALL)
+    (tmp_path / "runs.trec").write_text(shown, encoding="utf-8")
+    code, said, _ = run("check", str(tmp_path))
+    assert (code, "wrong?" in said) == (0, False)
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_named_explains_itself_with_an_example(run, command):
     code, said, _ = run(command, "--help")
