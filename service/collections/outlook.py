@@ -136,7 +136,7 @@ class History:
         """The history of a collection's campaign.
 
         moments  see above
-        working  held while moments are computed; None: a lock of its own
+        working  held while moments of a large campaign are computed; None: a lock of its own
         """
         self._one, self._most = one, moments
         self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: other threads read it meanwhile
@@ -144,7 +144,7 @@ class History:
         self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
         self._panel = Panel.of(one.predictor().pool, one.collection.judgments)
         self._known: dict[int, Moment] = {}  # by the number of changes before each
-        self._looking = working or Lock()
+        self._looking, self._working = Lock(), working or Lock()
 
     def course(self, proceed: Callable[[], bool] = lambda: True) -> Course:
         """The course up to now; incomplete if this thread runs out of time, or another one is computing.
@@ -165,7 +165,7 @@ class History:
 
     def recall(self) -> None:
         """Compute missing moments in another process, for FORECAST_S of work."""
-        with self._looking:
+        with self._working, self._looking:
             self._read_on()
             if places := self._missing():
                 found = self._one.judging.errands.run(partial(self._past(self._log[1]).moments, places, FORECAST_S))
@@ -467,7 +467,8 @@ class Outlook:
 
     def __init__(self, one: ServedCollection) -> None:
         self._one = one
-        working = Lock()  # one at a time: each has several states in memory, hundreds of megabytes with many people
+        # One at a time where many people judge: each has several states in memory, of hundreds of megabytes.
+        working = Lock()
         self._history = History(one, MOMENTS, working)
         self._looked_at = -math.inf
         self._selection_at = lru_cache(maxsize=1)(self._history.selection_at)

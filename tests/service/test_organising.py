@@ -138,6 +138,27 @@ def test_what_remains_is_worked_out_once_for_each_state(coarse):
     assert (current.number, found.counts) == (3, (17,) * 10)
 
 
+@pytest.mark.slow
+def test_the_course_of_a_small_campaign_does_not_wait_for_a_forecast(coarse):
+    outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
+    forecasting = threading.Event()
+    done = threading.Event()
+
+    def forecast():
+        with outlook._working:  # as `Lookahead.worked_out` does while it computes
+            forecasting.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=forecast)
+    thread.start()
+    forecasting.wait()
+    found = outlook.course()
+    done.set()
+    thread.join()
+    assert found.complete
+    assert found == History(one).course()
+
+
 def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
     outlook = Outlook(one := open_campaign(coarse))
     outlook.remaining.worked_out(seconds=0)
