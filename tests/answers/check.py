@@ -160,7 +160,10 @@ elif opt.only.startswith("http"):
 shutil.rmtree(WORK, ignore_errors=True)
 answers = HERE / "answers.json"
 if opt.record:
-    answers.write_text(json.dumps(dict(results), sort_keys=True, ensure_ascii=False, separators=(",", ":")) + "\n")
+    before = json.loads(answers.read_text()) if opt.only else {}  # answers of other cases stay
+    answers.write_text(
+        json.dumps(before | dict(results), sort_keys=True, ensure_ascii=False, separators=(",", ":")) + "\n"
+    )
     print(f"{len(results)} answers recorded in {time.time() - begun:.0f} s")
     sys.exit()
 known, wrong = json.loads(answers.read_text()), 0
