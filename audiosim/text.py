@@ -1,10 +1,12 @@
 """Messages and their parts: shortened texts, the name that was probably meant, the first repeated name; docstrings."""
 
 import inspect
+import logging
 import re
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
+NOTES = logging.getLogger("audiosim.notes")  # what verbs tell people beside their results; commands print it
 Name = TypeVar("Name", bound=Hashable)
 ALIKE = 0.78  # threshold of difflib's ratio: gnere is like genre, part is not like path
 LONGEST_QUOTE = 40

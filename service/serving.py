@@ -1,6 +1,5 @@
 """The service started from its settings, and the demo."""
 
-import logging
 import webbrowser
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -30,12 +29,12 @@ from audiosim.service.collections.questions import read_questions
 from audiosim.service.http.limits import Limits
 from audiosim.service.settings import Settings
 from audiosim.simulation.demo import DemoResult, prepare_demo, run_demo
+from audiosim.text import NOTES
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 HOME = "audiosim-collections"  # default folder of collections made in the browser
-NOTES = logging.getLogger("audiosim.notes")
 
 
 def serve(settings: Settings) -> None:

@@ -1,6 +1,5 @@
 """Settings of the service, as words and as values: read from the command line, the environment and a file."""
 
-import logging
 import os
 import tomllib
 from collections.abc import Callable, Mapping
@@ -17,12 +16,11 @@ from audiosim.collection.mirex import SameArtist
 from audiosim.errors import ArgumentError, InputError
 from audiosim.ranking.about import About, DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule
-from audiosim.text import did_you_mean, nearest_name, quoted
+from audiosim.text import NOTES, did_you_mean, nearest_name, quoted
 
 PREFIX = "AUDIOSIM_"
 BEYOND = {"TOKEN", "TOKEN_HOST", "CACHE"}  # variables of the client and of the index, not of the service
 TRUTHS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-NOTES = logging.getLogger("audiosim.notes")
 
 
 @dataclass(frozen=True, slots=True)

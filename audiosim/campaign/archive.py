@@ -12,7 +12,6 @@ other people are kept, whatever they contain: `texts_naming` finds those with a 
 
 import hashlib
 import json
-import logging
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -29,13 +28,12 @@ from audiosim.campaign.store import FIRST, link
 from audiosim.campaign.tables import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
 from audiosim.errors import FormatError, InputError
 from audiosim.results.value import Result, Row, Value, listed
-from audiosim.text import counted
+from audiosim.text import NOTES, counted
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
 SECRET = secrets.token_bytes(32)  # keeps hashes from being compared with those of guessed keys
 NEEDED = ("answer", "document_b", "moment", "why")  # details required by the kind of event
 NOT_KEPT = "not kept"
-NOTES = logging.getLogger("audiosim.notes")
 
 
 def draw_names(logs: Sequence[Iterable[Event]], without: Iterable[str]) -> dict[str, str]:

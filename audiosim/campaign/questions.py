@@ -12,14 +12,14 @@ from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
 from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.pool import build_pool
 from audiosim.errors import ArgumentError, InputError
-from audiosim.joint.estimators import NOTES, taught
+from audiosim.joint.estimators import taught
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import DifferenceDistribution
 from audiosim.ranking.values import ComparisonValues
 from audiosim.ranking.verbs import ModelOrName, start_loop
 from audiosim.results.value import Result, Row
-from audiosim.text import did_you_mean, quoted
+from audiosim.text import NOTES, did_you_mean, quoted
 
 
 class KindOfQuestion(NamedTuple):

@@ -23,7 +23,7 @@ from audiosim.errors import ArgumentError, InputError
 from audiosim.results.progress import progress
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_texts
-from audiosim.text import field_list, printable, sentence
+from audiosim.text import NOTES, field_list, printable, sentence
 from audiosim.workers import Workers
 
 SHORT = {"output": "-o", "jobs": "-j", "count": "-n"}
@@ -334,13 +334,13 @@ class _OnScreen(logging.Handler):
 @contextmanager
 def notes_shown() -> Iterator[None]:
     """Print on stderr what verbs say on the logger `audiosim.notes`."""
-    logger, handler = logging.getLogger("audiosim.notes"), _OnScreen()
-    before = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    handler = _OnScreen()
+    before = NOTES.level, NOTES.propagate
+    NOTES.addHandler(handler)
+    NOTES.setLevel(logging.INFO)
+    NOTES.propagate = False
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.level, logger.propagate = before
+        NOTES.removeHandler(handler)
+        NOTES.level, NOTES.propagate = before

@@ -40,8 +40,7 @@ class Verb:
         """First paragraph of the function's docstring, read from its source, so that nothing is imported."""
         module, name = self.function.split(":")
         source = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-        body = source[source.find(f"\ndef {name}(") :] if name != "app" else source
-        return body.split('"""', 2)[1].split("\n\n")[0].replace("\n    ", " ")
+        return source[source.index(f"\ndef {name}(") :].split('"""', 2)[1].split("\n\n")[0].replace("\n    ", " ")
 
 
 @dataclass(frozen=True, slots=True)

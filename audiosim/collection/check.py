@@ -1,6 +1,5 @@
 """Mistakes in judgments and in queries.tsv that occur in well-formed files."""
 
-import logging
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,10 +26,7 @@ from audiosim.collection.values import (
 )
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.text import counted
-
-NOTES = logging.getLogger("audiosim.notes")
-
+from audiosim.text import NOTES, counted
 
 # The completely judged part of a collection: systems and queries with rankings judged down to a cutoff.
 

@@ -32,12 +32,11 @@ from audiosim.ordinal.model import (
 )
 from audiosim.plugins import ExtensionPoint, a_function
 from audiosim.stats.arrays import Array
-from audiosim.text import did_you_mean
+from audiosim.text import NOTES, did_you_mean
 
 # Estimators of the relevance of unjudged pairs: the Protocol, and the built-in ones.
 
 
-NOTES = logging.getLogger("audiosim.notes")
 JOINT = "joint"  # the default model
 NameOrFile = str | os.PathLike[str]  # a path is the path of a model file
 

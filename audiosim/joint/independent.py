@@ -1,6 +1,5 @@
 """Predictions from rows of features, by ordinal models; rows are independent, so any number can be read in portions."""
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +17,8 @@ from audiosim.ordinal.feature import Feature
 from audiosim.ordinal.features import FEATURES, Table, check_terms, needs_judgments
 from audiosim.ordinal.model import Model, fallbacks, load_model, model_for_scale
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.text import NOTES
 
-NOTES = logging.getLogger("audiosim.notes")
 PredictedColumns = dict[str, Array | Sequence[str | None]]
 
 

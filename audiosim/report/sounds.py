@@ -14,13 +14,13 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.layouts import SOUNDS
 from audiosim.collection.values import queries_of
 from audiosim.errors import InputError, SoundError
-from audiosim.joint.estimators import NOTES
 from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row
 from audiosim.sound.embeddings import find_embedding
 from audiosim.sound.folder import QUERY_COUNT
 from audiosim.sound.map import MapBy
 from audiosim.tables.text import write_text
+from audiosim.text import NOTES
 
 if TYPE_CHECKING:
     from audiosim.sound.describe import Failure

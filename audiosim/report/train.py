@@ -12,13 +12,13 @@ from rich.text import Text
 
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
-from audiosim.joint.independent import NOTES
 from audiosim.ordinal.model import save_model
 from audiosim.report.rendering import Origin, inline_svg, render, written_on
 from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Series, draw_bars, draw_calibration
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_text
+from audiosim.text import NOTES
 from audiosim.training.findings import Findings, Training
 from audiosim.training.fit import Effect, Step
 from audiosim.training.plan import Plan, is_joint, parse_terms
