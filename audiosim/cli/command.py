@@ -1,10 +1,9 @@
 """A command made from a function: arguments and options from its signature, their help from its docstring."""
 
 import inspect
-import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -23,7 +22,7 @@ from audiosim.errors import ArgumentError, InputError
 from audiosim.results.progress import progress
 from audiosim.results.value import need
 from audiosim.tables.text import check_output_file, write_texts
-from audiosim.text import NOTES, field_list, printable, sentence
+from audiosim.text import field_list, printable, sentence
 from audiosim.workers import Workers
 
 SHORT = {"output": "-o", "jobs": "-j", "count": "-n"}
@@ -107,7 +106,7 @@ class _Command:
         if self.read:
             given |= self._read(typed, _listed(given.get("measures", given.get("measure") or [])))
         plot = typed.get("plot")
-        with notes_shown(), ExitStack() as stack:
+        with options.notes_shown(), ExitStack() as stack:
             if self.settings is not None:
                 given["settings"] = _called(self.settings.hint.read, {}, {"typed": typed})
             if "progress" in self.supplied:
@@ -324,23 +323,3 @@ def _called(function: Callable[..., Any], own: Mapping[str, _Parameter], given: 
         at = own.get(error.argument)
         hint = f"--{error.argument.replace('_', '-')}" if at is None else at.spelled
         raise typer.BadParameter(str(error), param_hint=hint) from error
-
-
-class _OnScreen(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        sys.stderr.write(f"note: {record.getMessage()}\n")
-
-
-@contextmanager
-def notes_shown() -> Iterator[None]:
-    """Print on stderr what verbs say on the logger `audiosim.notes`."""
-    handler = _OnScreen()
-    before = NOTES.level, NOTES.propagate
-    NOTES.addHandler(handler)
-    NOTES.setLevel(logging.INFO)
-    NOTES.propagate = False
-    try:
-        yield
-    finally:
-        NOTES.removeHandler(handler)
-        NOTES.level, NOTES.propagate = before

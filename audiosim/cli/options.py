@@ -3,6 +3,7 @@
 import csv
 import inspect as signatures
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from audiosim.errors import FormatError, InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
 from audiosim.stats.tests import MOST_DRAWS
-from audiosim.text import field_list, sentence
+from audiosim.text import NOTES, field_list, sentence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -282,8 +283,7 @@ class CollectionOptions:
         measure.
         """
         from audiosim.collection.pool import build_pool
-        from audiosim.joint.estimators import after_judgments, make_estimator
-        from audiosim.joint.posterior import fallbacks_in_words, what_lacks
+        from audiosim.joint.estimators import taught
         from audiosim.measures.measure import as_measure
 
         collection = self.load(folder, aspect)
@@ -294,10 +294,8 @@ class CollectionOptions:
         elif cutoff is not None:
             say_deep(collection, [cutoff])
         pool = build_pool(collection, cutoff)
-        estimator = after_judgments(pool, make_estimator(pool, model), collection.judgments)
-        lacks = what_lacks(estimator.predict(pool.spread({})), pool)
-        fallen = fallbacks_in_words(estimator.predict(pool.spread(collection.grades())))
-        sys.stderr.writelines(f"note: {line}\n" for line in (*lacks, *fallen))
+        with notes_shown():
+            estimator = taught(pool, model, collection.judgments)
         return collection, pool, estimator
 
 
@@ -463,3 +461,23 @@ def print_result(
         writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [])
         writer.writeheader()
         writer.writerows(rows)
+
+
+class _OnScreen(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(f"note: {record.getMessage()}\n")
+
+
+@contextmanager
+def notes_shown() -> Iterator[None]:
+    """Print on stderr what verbs say on the logger `audiosim.notes`."""
+    handler = _OnScreen()
+    before = NOTES.level, NOTES.propagate
+    NOTES.addHandler(handler)
+    NOTES.setLevel(logging.INFO)
+    NOTES.propagate = False
+    try:
+        yield
+    finally:
+        NOTES.removeHandler(handler)
+        NOTES.level, NOTES.propagate = before

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from audiosim.cli import options
-from audiosim.cli.command import notes_shown
 from audiosim.cli.flattened import flattened
+from audiosim.cli.options import notes_shown
 from audiosim.collection.collection import Collection
 from audiosim.collection.evidence import is_feature_file
 from audiosim.collection.pool import Pool, build_pool
