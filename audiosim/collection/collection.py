@@ -111,7 +111,6 @@ class Collection(Result):
     assessor_task    task.toml: the questions to assessors and their form; None: the usual questions
     aspects          judgments by aspect; None if a pair has one grade
     aspect           aspect of `judgments` and `scale`, or "mean"; empty without aspects
-    before           collection before runs or documents were added; None if none were added
     system_from      source of system names in its run files, for files of runs that join it; see `load`
     same_artist      treatment of results by the query's own artist, for runs that join it; see `load`
     """
@@ -141,7 +140,6 @@ class Collection(Result):
     assessor_task: AssessorTask | None = None
     aspects: Aspects | None = None
     aspect: str = ""
-    before: "Collection | None" = field(default=None, repr=False)
     system_from: SystemFrom | None = field(default=None, compare=False)
     same_artist: SameArtist | None = field(default=None, compare=False)
 
@@ -366,21 +364,14 @@ class Collection(Result):
         """
         return cls.from_frames(runs, qrels, **more)
 
-    def with_arrivals(self, arrivals: Arrivals, anew: bool = False) -> "Collection":
-        """The collection with added runs, documents and teams; see `collection.arrivals`.
-
-        anew    True if these are all additions, so that earlier ones are withdrawn
-        """
-        if not arrivals and not anew:
-            return self
-        before = self.before if anew and self.before is not None else self
+    def with_arrivals(self, came: Arrivals) -> "Collection":
+        """The collection with added runs, documents, teams and machines' grades; see `collection.arrivals`."""
         return replace(
             self,
-            runs=arrivals.runs_with(before.runs),
-            documents=arrivals.documents_with(before.documents),
-            teams={**before.teams, **arrivals.teams},
-            judges=arrivals.judges_with(before.judges),
-            before=self if self.before is None else self.before,
+            runs=came.runs_with(self.runs),
+            documents=came.documents_with(self.documents),
+            teams={**self.teams, **came.teams},
+            judges=came.judges_with(self.judges),
         )
 
     def save(self, folder: str | Path) -> None:

@@ -411,23 +411,17 @@ class Receiver:
                 return
             known = inspect(one.collection).problems
             try:
-                came = Arrivals.of(one.folder)
-                fresh = one.joined_by(one.collection.with_arrivals(came, anew=True))
+                fresh = one.joined_by(self._served.collections.again(name))
                 self._swap(name, fresh)
             except InputError as error:
                 one.stamp = stamp
-                LOG.warning("%s: additions in its folder cannot be read: %s", name, error)
+                LOG.warning("%s: its folder changed and cannot be read: %s", name, error)
                 return
             for problem in inspect(fresh.collection).problems:
                 if problem not in known:
                     LOG.warning("%s: %s", name, problem)
             fresh.stamp = stamp
-            LOG.info(
-                "%s: its folder changed: it now adds %d runs and %d documents",
-                name,
-                len(came.runs),
-                len(came.documents),
-            )
+            LOG.info("%s: additions in its folder changed: it was read again", name)
 
 
 def _check_judged_stay(one: ServedCollection, came: Collection) -> None:

@@ -17,7 +17,7 @@ from threading import Lock, RLock
 
 import audiosim
 from audiosim.campaign import DatabaseStore, Store
-from audiosim.collection.arrivals import Stamp, arrivals_stamp
+from audiosim.collection.arrivals import Arrivals, Stamp, arrivals_stamp
 from audiosim.collection.collection import Collection
 from audiosim.collection.folder import folder_stamp
 from audiosim.collection.layouts import find_file, find_runs, open_folder
@@ -65,6 +65,11 @@ class CollectionSource:
         folder = open_folder(folder)
         find_runs(folder)
         return cls(folder.resolve().name, load, folder, options=options)
+
+    def again(self) -> Collection:
+        """The collection as its files are now; one in memory with the additions that are in its folder now."""
+        found = self.load()
+        return found.with_arrivals(Arrivals.of(self.folder)) if self.in_memory and self.folder is not None else found
 
     def basis(self, settings: str, database: Path | None) -> str:
         """Digest of everything the collection would be opened from now; for one in memory, valid only in this process.
@@ -219,6 +224,10 @@ class OpenCollections:
                 yield self._got(name, used)
         finally:
             self._close_least_used()
+
+    def again(self, name: str) -> Collection:
+        """The collection with a name as its files are now."""
+        return self._sources[name].again()
 
     def put(self, name: str, one: ServedCollection) -> None:
         """Serve a collection in place of the one with that name."""
