@@ -51,21 +51,19 @@ def with_log(url: str, collection: Collection) -> Collection:
     """The collection with the valid judgments, comparisons and texts of its campaign's log, aspect by aspect."""
     collection, _ = reworded_by(collection, log_in(url, collection))
     judged, compared = judgments_in(url, collection), comparisons_in(url, collection)
-    if collection.aspects is None:
-        return replace(collection, judgments=judged, comparisons=compared)
-    records = log_in(url, collection)
-    aspects = replace(collection.aspects, judgments=judged_aspects(records, collection.aspects))
-    return replace(collection, aspects=aspects, comparisons=compared).by_aspect(collection.aspect)
+    if collection.aspects is not None:
+        judged = judged_aspects(log_in(url, collection), collection.aspects)
+    return replace(collection, judgments=judged, comparisons=compared)
 
 
-def judged_aspects(records: Iterable[Record], aspects: Aspects) -> dict[str, tuple[Judgment, ...]]:
+def judged_aspects(records: Iterable[Record], aspects: Aspects) -> Aspects:
     """The valid judgments after the lines of a log, by aspect; `aspects` has those before its first line."""
     records = list(records)
-    return {name: _of_aspect(records, aspects, name) for name in aspects.names}
+    return Aspects(aspects.scale, {name: _of_aspect(records, aspects, name) for name in aspects.names}, aspects.aspect)
 
 
 def _of_aspect(records: Iterable[Record], aspects: Aspects, name: str) -> tuple[Judgment, ...]:
-    ledger = Ledger(aspects.scale, aspects.judgments[name])
+    ledger = Ledger(aspects.scale, aspects.parts[name])
     for number, event, _ in records:
         if event.kind not in JUDGING or name in event.details:  # an imported grade may have no aspect
             ledger.apply(number, event.of_aspect(name))

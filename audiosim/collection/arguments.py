@@ -11,7 +11,7 @@ from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import NO_SCALE, check_judgments
 from audiosim.collection.kinds import read_judgments
-from audiosim.collection.values import Judgment, JudgmentSequence, Scale, as_scale
+from audiosim.collection.values import JudgmentSequence, Scale, as_scale, have_aspects
 from audiosim.errors import InputError
 from audiosim.tables.memory import is_frame
 from audiosim.tables.table import Say
@@ -59,16 +59,14 @@ def _from(judgments: object, scale: Scale | None, say: Say) -> tuple[Scale | Non
     return (scale, ()) if none else read_judgments(judgments, scale, say)
 
 
-def _judged(collection: Collection, judgments: Sequence[Judgment]) -> Collection:
+def _judged(collection: Collection, judgments: JudgmentSequence) -> Collection:
     """A collection with other judgments, divided by aspect if they have any."""
-    if not any(one.aspect for one in judgments):
-        return replace(collection, judgments=tuple(judgments))
-    task, before = collection.assessor_task, collection.aspects
-    known = frozenset[str]() if before is None else before.evidence_names
-    judges = [one for one in collection.judges if one.name not in known]
-    scale = collection.scale if before is None else before.scale
-    aspects = Aspects.of(scale, judgments, () if task is None else task.aspects, judges)
-    return replace(collection, aspects=aspects, judges=tuple(judges)).by_aspect(collection.aspect or MEAN)
+    before, task = collection.aspects, collection.assessor_task
+    if not have_aspects(judgments):
+        return collection.judged_by(judgments)
+    scale, aspect = (collection.scale, MEAN) if before is None else (before.scale, before.aspect)
+    aspects = Aspects.of(scale, judgments, () if task is None else task.aspects, aspect)
+    return replace(collection, judgments=aspects, scale=aspects.seen_on)
 
 
 def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) -> tuple[Argument, object]:

@@ -6,14 +6,14 @@ about another: a covariate of its grades with a learned slope, like the grades o
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.values import Judgment, Scale, mean_grades
 from audiosim.errors import InputError
+from audiosim.results.value import cached_property
 from audiosim.text import did_you_mean
 
 MEAN = "mean"
@@ -21,29 +21,32 @@ MOST_LEVELS = 10_000
 EXACT = 9  # decimals to which a mean is rounded
 
 
-@dataclass(frozen=True)
-class Aspects:
-    """Judgments by aspect.
+class Aspects(tuple[Judgment, ...]):
+    """Judgments of several aspects, seen by one of them or by their mean: a tuple of that one's judgments.
 
-    scale      scale of each aspect's grades
-    judgments  judgments by aspect, in the order in which they were made
+    scale   scale of each aspect's grades
+    parts   judgments by aspect, in the order in which they were made
+    aspect  the aspect by which they are seen, or "mean"
     """
 
     scale: Scale
-    judgments: Mapping[str, tuple[Judgment, ...]]
+    parts: Mapping[str, tuple[Judgment, ...]]
+    aspect: str
+
+    def __new__(cls, scale: Scale, parts: Mapping[str, tuple[Judgment, ...]], aspect: str = MEAN) -> "Aspects":
+        """The judgments of one aspect, or the means of assessors who judged all aspects of a pair."""
+        known = (*parts, MEAN)
+        if aspect not in known:
+            raise InputError(f"unknown aspect {aspect!r:.80}, expected {', '.join(known)}{did_you_mean(aspect, known)}")
+        found = super().__new__(cls, _means(scale, parts) if aspect == MEAN else parts[aspect])
+        found.scale, found.parts, found.aspect = scale, parts, aspect
+        return found
 
     @classmethod
-    def of(
-        cls,
-        scale: Scale,
-        judgments: Sequence[Judgment],
-        names: Sequence[str] = (),
-        judges: Sequence[MachineJudge] = (),
-    ) -> "Aspects":
+    def of(cls, scale: Scale, judgments: Iterable[Judgment], names: Sequence[str] = (), aspect: str = MEAN) -> "Aspects":
         """The judgments of a collection, divided by aspect.
 
-        names   names of the aspects; none: those of the judgments
-        judges  judges of the collection; none may have the name of an aspect's evidence
+        names  names of the aspects; none: those of the judgments
         """
         parted: dict[str, list[Judgment]] = {name: [] for name in names}
         for one in judgments:
@@ -53,50 +56,50 @@ class Aspects:
                     f"of query {one.query}, got {one.aspect or 'none'}"
                 )
             parted.setdefault(one.aspect, []).append(one)
-        found = cls(scale, {name: tuple(some) for name, some in parted.items()})
-        taken = next((one.name for one in judges if one.name in found.evidence_names), None)
-        if taken is not None:
-            raise InputError(f"the name {taken} of a machine judge is that of an aspect's grades: rename the judge")
-        return found
+        return cls(scale, {name: tuple(some) for name, some in parted.items()}, aspect)
+
+    def __getnewargs__(self) -> tuple[object, ...]:
+        return self.scale, self.parts, self.aspect
 
     @property
     def names(self) -> tuple[str, ...]:
         """The aspects."""
-        return tuple(self.judgments)
+        return tuple(self.parts)
 
-    def scale_of(self, aspect: str) -> Scale:
-        """The scale of an aspect's grades, or of their mean."""
-        return mean_scale(self.scale, len(self.judgments)) if aspect == MEAN else self.scale
+    @property
+    def every(self) -> tuple[Judgment, ...]:
+        """The judgments of all aspects, one aspect after another."""
+        return tuple(chain.from_iterable(self.parts.values()))
 
-    def judged(self, aspect: str) -> tuple[Judgment, ...]:
-        """The judgments of one aspect, or the means of assessors who judged all aspects of a pair."""
-        if aspect == MEAN:
-            return tuple(self._means())
-        if aspect not in self.judgments:
-            known = (*self.judgments, MEAN)
-            raise InputError(f"unknown aspect {aspect!r:.80}, expected {', '.join(known)}{did_you_mean(aspect, known)}")
-        return self.judgments[aspect]
+    @property
+    def seen_on(self) -> Scale:
+        """The scale of the grades that are seen: of an aspect, or of their mean."""
+        return mean_scale(self.scale, len(self.parts)) if self.aspect == MEAN else self.scale
 
-    def _means(self) -> Iterable[Judgment]:
-        held = [{(one.pair, one.assessor): one for one in some} for some in self.judgments.values()]
-        for key in held[0]:
-            if all(key in some for some in held):
-                (pair, assessor), said = key, [some[key] for some in held]
-                yield Judgment(
-                    *pair, mean_of([one.grade for one in said], self.scale), assessor, max(one.time for one in said)
-                )
+    def by(self, aspect: str) -> "Aspects":
+        """The same judgments, seen by another aspect."""
+        return Aspects(self.scale, self.parts, aspect)
 
-    def evidence(self, aspect: str) -> tuple[MachineJudge, ...]:
-        """The grades of other aspects as evidence about one; none if they cover no further pairs."""
-        own = {one.pair for one in self.judged(aspect)}
-        others = {name: mean_grades(some) for name, some in self.judgments.items() if name != aspect}
+    @cached_property
+    def evidence(self) -> tuple[MachineJudge, ...]:
+        """The grades of other aspects as evidence about this one; none if they cover no further pairs."""
+        own = {one.pair for one in self}
+        others = {name: mean_grades(some) for name, some in self.parts.items() if name != self.aspect}
         telling = {name: grades for name, grades in others.items() if not own.issuperset(grades)}
         return tuple(MachineJudge.of(_evidence_name(name), grades) for name, grades in telling.items())
 
     @property
     def evidence_names(self) -> frozenset[str]:
-        """Names of the evidence that `evidence` makes."""
-        return frozenset(map(_evidence_name, self.judgments))
+        """Names of the evidence that aspects may become."""
+        return frozenset(map(_evidence_name, self.parts))
+
+
+def _means(scale: Scale, parts: Mapping[str, Sequence[Judgment]]) -> Iterator[Judgment]:
+    held = [{(one.pair, one.assessor): one for one in some} for some in parts.values()]
+    for key in held[0]:
+        if all(key in some for some in held):
+            (pair, assessor), said = key, [some[key] for some in held]
+            yield Judgment(*pair, mean_of([one.grade for one in said], scale), assessor, max(one.time for one in said))
 
 
 def _evidence_name(aspect: str) -> str:

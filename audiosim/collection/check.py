@@ -57,7 +57,7 @@ def complete_part(collection: Collection, cutoff: int) -> CompletePart:
         if keep
     )
     judgments = tuple(judgment for judgment in collection.judgments if judgment.query in wanted)
-    part = replace(collection, runs=runs, judgments=judgments)
+    part = replace(collection.judged_by(judgments), runs=runs)
     return CompletePart(part, _sentence(collection, systems, kept, cutoff))
 
 

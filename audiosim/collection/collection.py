@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import Arrivals
-from audiosim.collection.aspects import MEAN, Aspects
+from audiosim.collection.aspects import Aspects
 from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.collection.facts import (
     Reading,
@@ -98,7 +97,7 @@ class Collection(Result):
     documents        metadata of each recording; unlisted recordings have none
     query_documents  document of each query; an unlisted query is the document of the same name
     teams            team of each system; an unlisted system is its own team
-    judgments        judgments in the order they were made
+    judgments        judgments in the order they were made; `Aspects` if each pair is judged by several
     comparisons      each of two documents for one query, in the order they were made
     not_artists      values of `artist` that do not name an artist and count as unknown
     guesses          one sentence for each setting that is missing in the files and was guessed
@@ -109,8 +108,6 @@ class Collection(Result):
     judges           machines that judge, under distinct names
     edition_of       collection that this one is an edition of, or a name shared by its editions; empty: unspecified
     assessor_task    task.toml: the questions to assessors and their form; None: the usual questions
-    aspects          judgments by aspect; None if a pair has one grade
-    aspect           aspect of `judgments` and `scale`, or "mean"; empty without aspects
     system_from      source of system names in its run files, for files of runs that join it; see `load`
     same_artist      treatment of results by the query's own artist, for runs that join it; see `load`
     """
@@ -138,8 +135,6 @@ class Collection(Result):
     edition_of: str = ""
     sound_folder: Path | None = None
     assessor_task: AssessorTask | None = None
-    aspects: Aspects | None = None
-    aspect: str = ""
     system_from: SystemFrom | None = field(default=None, compare=False)
     same_artist: SameArtist | None = field(default=None, compare=False)
 
@@ -158,7 +153,8 @@ class Collection(Result):
         if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
         if self.judges:
-            check_names(self.judges, {piece.name for piece in self.evidence})
+            own = frozenset[str]() if self.aspects is None else self.aspects.evidence_names
+            check_names(self.judges, {piece.name for piece in self.evidence} | own)
 
     def __repr__(self) -> str:
         queries = retrieved_by(self.runs, self.cutoff)
@@ -258,7 +254,7 @@ class Collection(Result):
             sound_folder=None if settings.sounds is None else (files.folder / settings.sounds).absolute(),
             evidence=evidence,
             judges=judges,
-            assessor_task=task,
+            task=task,
         )
         if task is not None and files.task is not None:
             check_task(files.task, task, graded_on, found.named())
@@ -275,32 +271,34 @@ class Collection(Result):
         runs: tuple[Run, ...],
         documents: Mapping[str, Document],
         asked: Asked,
+        task: AssessorTask | None = None,
         **more: Any,
     ) -> "Collection":
         """A collection from its tables and its settings; `cutoff` is that of the settings, or guessed."""
-        found = cls(
+        scale, judgments = judged
+        names = () if task is None else task.aspects
+        if names or (judgments and have_aspects(judgments)):
+            judgments = Aspects.of(scale, judgments, names)
+            scale = judgments.seen_on
+            notes = *notes, f"aspects {', '.join(judgments.names)}: ranked by their mean; --aspect NAME ranks by one"
+        return cls(
             identifier,
             identifier if settings.name is None else settings.name,
-            judged[0],
+            scale,
             cutoff,
             runs,
             asked.described(documents, queries_of(runs)) if asked.texts else documents,
             asked.documents,
-            judgments=judged[1],
+            judgments=judgments,
             not_artists=settings.not_artists,
             guesses=tuple(notes),
             task=settings.task or "",
             edition_of=settings.edition_of or "",
             system_from=settings.system_from,
             same_artist=settings.same_artist,
+            assessor_task=task,
             **more,
         )
-        names = () if found.assessor_task is None else found.assessor_task.aspects
-        if not names and not (found.judgments and have_aspects(found.judgments)):
-            return found
-        aspects = Aspects.of(found.scale, found.judgments, names, found.judges)
-        note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
-        return replace(found, aspects=aspects, guesses=(*found.guesses, note)).by_aspect(MEAN)
 
     @classmethod
     def from_frames(
@@ -380,10 +378,7 @@ class Collection(Result):
         Either all files are written or none. The folder's setting for results by a query's own artist is `keep`.
         Sound files are not copied: a relative `path` counts from the new folder.
         """
-        judged, scale, own = self.judgments, self.scale, self.judges
-        if self.aspects is not None:
-            judged, scale = tuple(chain.from_iterable(self.aspects.judgments.values())), self.aspects.scale
-            own = tuple(judge for judge in own if judge.name not in self.aspects.evidence_names)
+        judged, scale = (self.judgments, self.scale) if (by := self.aspects) is None else (by.every, by.scale)
         plain = fits_qrels(judged)
         judgments = "judgments.qrels" if plain else "judgments.csv"
         spell_judgments = qrels_lines if plain else judgments_csv_lines
@@ -395,7 +390,7 @@ class Collection(Result):
             same_artist="keep",
             task=self.task or None,
             edition_of=self.edition_of or None,
-            judges={judge.name: replace(judge.settings, file="") for judge in own},
+            judges={judge.name: replace(judge.settings, file="") for judge in self.judges},
         )
         texts = {
             "documents.tsv": document_lines(self.documents.values()) if self.documents else None,
@@ -409,7 +404,7 @@ class Collection(Result):
         }
         files: dict[str, list[str] | bytes] = {name: lines for name, lines in texts.items() if lines is not None}
         files |= {f"{EVIDENCE}/{piece.name}.npz": packed(piece) for piece in self.evidence}
-        files |= {f"{JUDGES}/{judge.name}.tsv": judge_lines(judge) for judge in own}
+        files |= {f"{JUDGES}/{judge.name}.tsv": judge_lines(judge) for judge in self.judges}
         folder = prepare_folder(folder, set(files))
         write_texts({folder / name: lines for name, lines in files.items()})
 
@@ -449,10 +444,27 @@ class Collection(Result):
         """
         if self.aspects is None:
             raise InputError(f"collection {self.identifier} has no aspects: its judgments have no column aspect")
-        judged, scale = self.aspects.judged(aspect), self.aspects.scale_of(aspect)
-        others = [one for one in self.judges if one.name not in self.aspects.evidence_names]
-        judges = (*others, *self.aspects.evidence(aspect))
-        return replace(self, judgments=judged, scale=scale, judges=judges, aspect=aspect)
+        judged = self.aspects.by(aspect)
+        return replace(self, judgments=judged, scale=judged.seen_on)
+
+    def judged_by(self, judgments: JudgmentSequence) -> "Collection":
+        """The collection with other judgments, on the same scale; grades of other aspects stay evidence."""
+        return replace(self, judgments=judgments, judges=self.graders)
+
+    @property
+    def aspects(self) -> Aspects | None:
+        """The judgments by aspect; None if a pair has one grade."""
+        return self.judgments if isinstance(self.judgments, Aspects) else None
+
+    @property
+    def aspect(self) -> str:
+        """Aspect of `judgments` and `scale`, or "mean"; empty without aspects."""
+        return "" if self.aspects is None else self.aspects.aspect
+
+    @property
+    def graders(self) -> tuple[MachineJudge, ...]:
+        """The judging machines, and the grades of other aspects as evidence."""
+        return self.judges if self.aspects is None else (*self.judges, *self.aspects.evidence)
 
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""

@@ -168,11 +168,11 @@ def settled_cutoff(
 
 
 def check_names(judges: Sequence[MachineJudge], taken: Names[str]) -> None:
-    """Raise an error if two judges, or a judge and a piece of evidence, whose names are taken, share a name."""
+    """Raise an error if two judges, or one has a name that is taken."""
     taken = set(taken)
     for judge in judges:
         if judge.name in taken:
-            problem = "another judge, or a piece of evidence, has the same name"
+            problem = "another judge, a piece of evidence or an aspect has the same name"
             raise InputError(f"{_source(judge)}judge {judge.name}: {problem}")
         taken.add(judge.name)
 

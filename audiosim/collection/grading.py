@@ -120,4 +120,4 @@ def regrade(collection: Collection, grading: Grading) -> Collection:
         raise InputError(f"expected judgments on the {grading.source.name} scale, got {collection.scale.name}")
     grades = grading(np.array([judgment.grade for judgment in collection.judgments], dtype=np.float64)).tolist()
     judgments = [replace(judgment, grade=grade) for judgment, grade in zip(collection.judgments, grades, strict=True)]
-    return replace(collection, scale=grading.target, judgments=tuple(judgments))
+    return replace(collection, scale=grading.target, judgments=tuple(judgments), judges=collection.graders)

@@ -131,7 +131,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         folder, collection = collection, Collection.load(collection, partial=True)
     found = inspect(collection)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
-    judges = tuple(facts for judge in collection.judges if (facts := _graded(judge, pairs)) is not None)
+    judges = tuple(facts for judge in collection.graders if (facts := _graded(judge, pairs)) is not None)
     documents, sounds = _documents(collection, {one for _, one in pairs} | _asked(collection), folder)
     return CollectionCheck(
         collection=collection.name,

@@ -157,7 +157,7 @@ class Record:
         aspects = self.collection.aspects
         if aspects is None or self.collection.aspect != MEAN:
             return self.collection.judgments
-        return tuple(one for some in aspects.judgments.values() for one in some)
+        return aspects.every
 
     def rows(self) -> list[Row]:
         """One row per system, best first: on these queries, and, if there are several, on queries of this kind.

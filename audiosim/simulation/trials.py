@@ -117,7 +117,7 @@ def part_of(collection: Collection, queries: Set[str], teams: Set[str]) -> Colle
     found = {(query, document) for run in runs for query, top in run.rankings.items() for document in top}
     judgments = tuple(judgment for judgment in collection.judgments if judgment.pair in found)
     series = collection.edition_of or f"parts of {collection.identifier}"
-    return replace(collection, runs=runs, judgments=judgments, edition_of=series)
+    return replace(collection.judged_by(judgments), runs=runs, edition_of=series)
 
 
 NEAR = 0.02  # difference between systems below which it may not matter

@@ -247,7 +247,8 @@ def _without(collection: Collection, name: str | None) -> Collection:
         documents = {key: replace(document, **blank) for key, document in collection.documents.items()}
         return replace(collection, documents=documents)
     evidence = tuple(piece for piece in collection.evidence if piece.name != name)
-    return replace(collection, evidence=evidence, judges=tuple(one for one in collection.judges if one.name != name))
+    judges = tuple(one for one in collection.graders if one.name != name)
+    return replace(collection, evidence=evidence, judgments=tuple(collection.judgments), judges=judges)
 
 
 def _known(collection: Collection, name: str) -> float:

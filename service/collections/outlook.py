@@ -518,7 +518,7 @@ class Outlook:
         _, judgments = campaign.snapshot()
         return effort_from(
             found,
-            replace(one.collection, judgments=judgments),
+            one.collection.judged_by(judgments),
             current.selection,
             seconds=usual_seconds(campaign.pace()),
             listeners=1,

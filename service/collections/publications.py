@@ -15,7 +15,7 @@ from audiosim.campaign.event import Clock, Record, utc_now, write_time
 from audiosim.campaign.reader import log_lines, published
 from audiosim.campaign.schema import locked
 from audiosim.campaign.tables import PUBLICATIONS
-from audiosim.collection.aspects import MEAN
+from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
@@ -85,11 +85,11 @@ def judged_collection(
         replace(given, assessor=names.get(given.assessor, given.assessor))
         for given in one.campaign.comparisons.in_force()[1]
     )
-    found = replace(one.collection, judgments=renamed(judgments), comparisons=compared)
     if one.collection.aspects is None:
-        return found
-    parted = {name: renamed(some) for name, some in one.judged_by_aspect(MEAN)[1]}
-    return replace(found, aspects=replace(one.collection.aspects, judgments=parted))
+        return replace(one.collection, judgments=renamed(judgments), comparisons=compared)
+    aspects = one.judged_by_aspect(MEAN)[1]
+    parted = {name: renamed(some) for name, some in aspects.parts.items()}
+    return replace(one.collection, judgments=Aspects(aspects.scale, parted), comparisons=compared)
 
 
 MOST_BYTES = 50 * 2**20  # of a bundle

@@ -10,7 +10,7 @@ from audiosim.campaign import DatabaseStore, Record, Store
 from audiosim.campaign.decisions import last_choice, reworded_by
 from audiosim.campaign.reader import judged_aspects, judgments_after
 from audiosim.collection.arrivals import Stamp, arrivals_stamp
-from audiosim.collection.aspects import MEAN
+from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison
@@ -226,10 +226,9 @@ class ServedCollection:
         number, selection, _ = self.campaign.current_state
         if aspect not in ("", MEAN):
             with self._ranking:
-                number, judged = self.judged_by_aspect(aspect)
-                return number, self._grounded_by_aspect(
-                    measure, judged, self.campaign.comparisons.in_force()[1], aspect
-                )
+                number, aspects = self.judged_by_aspect(aspect)
+                compared = self.campaign.comparisons.in_force()[1]
+                return number, self._grounded_by_aspect(measure, tuple(aspects.parts.items()), compared, aspect)
         if aspect and self.collection.aspects is None:
             self.collection.by_aspect(aspect)  # raises
         if measure == selection.measure:
@@ -238,17 +237,17 @@ class ServedCollection:
             number, judgments = self.campaign.snapshot()
             return number, self._grounded(measure, judgments, self.campaign.comparisons.in_force()[1])
 
-    def judged_by_aspect(self, aspect: str) -> tuple[int, tuple[tuple[str, tuple[Judgment, ...]], ...]]:
-        """Number of the log's last line, and the judgments in force after it, by aspect."""
+    def judged_by_aspect(self, aspect: str) -> tuple[int, Aspects]:
+        """Number of the log's last line, and the judgments in force after it, seen by an aspect."""
         aspects = self.collection.by_aspect(aspect).aspects
         assert aspects is not None
         log = self.campaign.log()
-        return log[-1].number if log else 0, tuple(judged_aspects(log, aspects).items())
+        return log[-1].number if log else 0, judged_aspects(log, aspects)
 
     def grades_by_person(self, pairs: Sequence[Pair], aspect: str = "") -> dict[Pair, dict[str, float]]:
         """The grades in force of some pairs, by person; see `verdicts`."""
         of_one = aspect not in ("", MEAN)
-        judged = dict(self.judged_by_aspect(aspect)[1])[aspect] if of_one else self.campaign.judgments()
+        judged = self.judged_by_aspect(aspect)[1] if of_one else self.campaign.judgments()
         found: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
         for judgment in judged:
             if judgment.pair in found:
@@ -280,8 +279,8 @@ class ServedCollection:
     ) -> GroundedRanking:
         """Ranking by one aspect, from the campaign's log, as the commands compute it with `--aspect`."""
         assert self.collection.aspects is not None
-        aspects = replace(self.collection.aspects, judgments=dict(judged))
-        own = replace(self.collection, aspects=aspects, comparisons=comparisons).by_aspect(aspect)
+        aspects = Aspects(self.collection.aspects.scale, dict(judged), aspect)
+        own = replace(self.collection, judgments=aspects, scale=aspects.seen_on, comparisons=comparisons)
         pool = build_pool(own, measure.cutoff)
         learned = after_judgments(pool, make_estimator(pool, self.model), own.judgments)
         distribution = self.campaign.selection.distribution

@@ -240,8 +240,7 @@ def aspect_judgments(one: ServedCollection) -> list[Judgment]:
     aspects = one.collection.aspects
     if aspects is None:
         raise InputError(f"collection {one.collection.identifier} has no aspects: ask for csv or jsonl")
-    found = judged_aspects(one.campaign.log(), aspects)
-    return [judgment for some in found.values() for judgment in some]
+    return list(judged_aspects(one.campaign.log(), aspects).every)
 
 
 def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:

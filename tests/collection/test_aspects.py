@@ -80,7 +80,7 @@ def test_judgments_from_memory_or_of_a_file_are_parted_in_any_collection(folder)
         assert said(found) == said(Collection.load(folder))
         assert said(as_collection(found.by_aspect("sound"), rows)) == said(found.by_aspect("sound"))
     judged = MachineJudge.of("aspect-form", {Pair("q", "d1"): 1.0})
-    with pytest.raises(InputError, match="the name aspect-form of a machine judge is that of an aspect's grades"):
+    with pytest.raises(InputError, match="judge aspect-form: another judge, a piece of evidence or an aspect has the same name"):
         as_collection(replace(bare, judges=(judged,)), rows)
 
 
@@ -121,8 +121,7 @@ def made(correlation, seed):
     order = rng.permutation(len(pairs))
     first = tuple(Judgment(*pairs[at], truth[at, 0], "x", "", "a") for at in order[:40])
     second = tuple(Judgment(*pairs[at], truth[at, 1], "x", "", "b") for at in order)
-    aspects = Aspects(FINE, {"a": first, "b": second})
-    collection = Collection("made", "made", FINE, 5, runs, aspects=aspects, aspect="mean").by_aspect("a")
+    collection = Collection("made", "made", FINE, 5, runs, judgments=Aspects(FINE, {"a": first, "b": second}, "a"))
     return collection, dict(zip(pairs, truth[:, 0] / 100, strict=True))
 
 
@@ -145,7 +144,7 @@ def test_an_aspect_tells_of_another_as_far_as_they_are_correlated():
         for seed in range(3):
             collection, truth = made(correlation, seed)
             with_other, ratio = log_score(collection, truth)
-            alone, _ = log_score(replace(collection, judges=()), truth)
+            alone, _ = log_score(replace(collection, judgments=tuple(collection.judgments)), truth)
             gains.append(with_other - alone)
             assert ratio < 1.3  # the stated uncertainty is not too small
         assert least < np.mean(gains) < most
@@ -155,5 +154,5 @@ def test_an_aspect_judged_on_the_same_pairs_is_no_evidence(folder):
     rows = [line for line in ROWS.splitlines() if ",d1," in line or line.startswith("query")]
     (folder / "judgments.csv").write_text("\n".join(rows) + "\n")
     found = Collection.load(folder)
-    assert found.by_aspect("form").judges == ()
-    assert found.by_aspect("sound").judges == ()
+    assert found.by_aspect("form").graders == ()
+    assert found.by_aspect("sound").graders == ()

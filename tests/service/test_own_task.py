@@ -224,4 +224,4 @@ def test_a_grade_of_no_aspect_in_an_older_log_counts_in_none():
         Event("judgment", now, "bea", "q", "d", {"grade": 50}),
     ]
     found = judged_aspects([Record(*one) for one in enumerate(said, start=1)], Aspects(FINE, {"form": (), "sound": ()}))
-    assert {name: [one.grade for one in some] for name, some in found.items()} == {"form": [70], "sound": [31]}
+    assert {name: [one.grade for one in some] for name, some in found.parts.items()} == {"form": [70], "sound": [31]}
