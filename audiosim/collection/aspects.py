@@ -43,7 +43,9 @@ class Aspects(tuple[Judgment, ...]):
         return found
 
     @classmethod
-    def of(cls, scale: Scale, judgments: Iterable[Judgment], names: Sequence[str] = (), aspect: str = MEAN) -> "Aspects":
+    def of(
+        cls, scale: Scale, judgments: Iterable[Judgment], names: Sequence[str] = (), aspect: str = MEAN
+    ) -> "Aspects":
         """The judgments of a collection, divided by aspect.
 
         names  names of the aspects; none: those of the judgments

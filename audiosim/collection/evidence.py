@@ -24,7 +24,7 @@ import numpy as np
 
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array
-from audiosim.tables.arrays import parquet_portions, read_npy, read_npz, read_parquet
+from audiosim.tables.arrays import parquet_portions, read_npy, read_npz
 from audiosim.tables.reading import read, text_portions
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, read_lines
@@ -267,22 +267,20 @@ def _trimmed(key: Key) -> Key:
 
 
 def _read_table(path: Path) -> Iterator[Evidence]:
-    """The pieces of a table; an empty field is unknown."""
+    """The pieces of a table; an empty field is unknown. In Parquet, a column `vector` may hold lists."""
     table = read(path, TABLE)
-    named, about = _keys_of(path, list(table.columns))
+    named = next((names for names in KEYS if set(names) <= set(table.columns)), None)
+    if named is None:
+        expected = "expected a column document, query and document, or system"
+        raise table.error(None, f"{expected}, found {', '.join(table.columns)}")
+    rest, about = [name for name in table.columns if name not in named], KEYS[named]
+    if not rest:
+        raise table.error(None, f"expected columns of numbers beside {', '.join(named)}, found none")
     keys = _joined([table.names(name).cells() for name in named])
-    values = {name: table.numbers(name) for name in table.columns if name not in named}
-    yield from _pieces(path, about, keys, values, table.lines)
-
-
-def _keys_of(path: Path, header: Sequence[str]) -> tuple[tuple[str, ...], EvidenceOf]:
-    for keys, about in KEYS.items():
-        if set(keys) <= set(header):
-            if len(header) > len(keys):
-                return keys, about
-            raise FormatError(path, 1, f"expected columns of numbers beside {', '.join(keys)}, found none")
-    expected = "expected a column document, query and document, or system"
-    raise FormatError(path, 1, f"{expected}, found {', '.join(header)}")
+    if path.suffix == ".parquet" and about == "document" and rest == ["vector"]:
+        yield _made(path, path.stem, about, keys, _stacked(path, table.cells("vector")))
+    else:
+        yield from _pieces(path, about, keys, {name: table.numbers(name) for name in rest}, table.lines)
 
 
 def _pieces(
@@ -312,24 +310,6 @@ def _numbered(names: Sequence[str]) -> bool:
     return bool(np.all(np.diff(list(map(int, digits))) == 1))
 
 
-def _read_parquet(path: Path) -> Iterator[Evidence]:
-    columns = read_parquet(path, KEYS)
-    named, about = _keys_of(path, list(columns))
-    for name in named:
-        if None in columns[name]:
-            raise InputError(f"{path}: row {columns[name].index(None)} has no {name}, expected an identifier")
-    keys = _joined([list(map(str, columns[name])) for name in named])
-    rest = [name for name in columns if name not in named]
-    if about == "document" and rest == ["vector"]:
-        yield _made(path, path.stem, about, keys, _stacked(path, columns["vector"]))
-        return
-    try:
-        table = {name: np.asarray(columns[name], dtype=np.float64) for name in rest}
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path}: expected columns of numbers: {error}") from None
-    yield from _pieces(path, about, keys, table)
-
-
 def _stacked(path: Path, rows: Sequence[object]) -> Array:
     """(k, d) vectors in a column of lists; an error if one is not a list or differs in length."""
     found: list[Array] = []
@@ -350,7 +330,7 @@ READERS: Mapping[str, Callable[[Path], Iterator[Evidence]]] = {
     ".npz": _read_npz,
     ".csv": _read_table,
     ".tsv": _read_table,
-    ".parquet": _read_parquet,
+    ".parquet": _read_table,
 }
 
 

@@ -7,7 +7,7 @@ import math
 import secrets
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from zipfile import ZipFile, ZipInfo
@@ -16,7 +16,7 @@ import numpy as np
 
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array
-from audiosim.tables.table import Table
+from audiosim.tables.table import Table, Words
 from audiosim.text import repeated
 
 UNPACKED = 2**28  # size in bytes to which any packed file of arrays may unpack
@@ -92,41 +92,58 @@ def _broken(path: Path, error: Exception) -> InputError:
     return InputError(f"{path}: cannot be read as {path.suffix[1:]}: {words[:MOST_WORDS]}")
 
 
-def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequence[Any]]:
-    """The columns of a Parquet file by name: keys as lists, None where empty; others as arrays.
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """An open Parquet file; every error within is one line that names it."""
+    from pyarrow import parquet
 
-    keys  combinations of key columns, in order of preference: the first one present is used
-    """
-    _, parquet = _pyarrow()
     try:
-        with parquet.ParquetFile(path) as file:
-            columns = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
-            known = next((tuple(names) for names in keys if set(names) <= set(columns)), ())
-            texts = _check_columns([file.schema_arrow.field(name) for name in columns], known)
-            groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
-            count = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
-            _check_count(path, count)
-        table = parquet.read_table(path, columns=columns, read_dictionary=texts)
-        return {name: _values(table.column(name), name in known) for name in columns}
+        # A row group may hold all rows; a buffer avoids reading it into memory as a whole.
+        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+            yield file
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:  # several libraries take part, each with its own error types
-        raise _broken_parquet(path, error) from None
+        words = " ".join(str(error).split())[:MOST_WORDS]
+        raise InputError(f"{path}: cannot be read as Parquet: {words}") from None
 
 
 def parquet_table(path: Path) -> Table:
-    """The table of a Parquet file: texts, numbers and missing cells."""
-    _, parquet = _pyarrow()
-    try:
-        with parquet.ParquetFile(path) as file:
-            names = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
-            _check_count(path, file.metadata.num_rows * len(names))
-            found = file.read(columns=names)
-        return Table(path, {name: found.column(name).to_pylist() for name in names})
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except Exception as error:  # as for `read_parquet`
-        raise _broken_parquet(path, error) from None
+    """The table of a Parquet file: names, numbers, and values that may be missing."""
+    with _opened(path) as file:
+        names = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
+        groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+        count = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+        if NUMBER * count > most_bytes(path):
+            raise InputError(f"it holds {count:,} numbers, expected up to {most_bytes(path) // NUMBER:,}")
+        found = file.read(columns=names)
+        return Table(path, {name: _cells(found.column(name)) for name in names})
+
+
+def _cells(column: Any) -> Words | Array | list[Any]:
+    from pyarrow import DictionaryArray, types
+
+    kind = column.type
+    if _are_numbers(kind) and (not column.null_count or types.is_floating(kind)):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
+        whole = column.combine_chunks()
+        coded = whole if isinstance(whole, DictionaryArray) else whole.dictionary_encode()
+        names = coded.dictionary.to_pylist()
+        if not column.null_count and all(isinstance(name, str) for name in names):
+            return Words(tuple(names), coded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
+        return [None if place is None else names[place] for place in coded.indices.to_pylist()]
+    if any(of(kind) for of in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
+        return list(column.to_numpy(zero_copy_only=False))
+    cells: list[Any] = column.to_pylist()
+    return cells
+
+
+def _are_numbers(kind: Any) -> bool:
+    """True for columns of numbers; true and false are 1 and 0, and a column without a value has no other kind."""
+    from pyarrow import types
+
+    return any(of(kind) for of in (types.is_integer, types.is_floating, types.is_boolean, types.is_null))
 
 
 def parquet_portions(
@@ -138,26 +155,20 @@ def parquet_portions(
     words    names of columns with text, None where empty
     size     rows of a portion
     """
-    arrow, parquet = _pyarrow()
-    try:
-        # A row group may hold all rows; a buffer avoids reading it into memory as a whole.
-        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
-            columns = [name for name in file.schema_arrow.names if name in numbers or name in words]
-            _check_columns([file.schema_arrow.field(name) for name in columns], [*words])
-            for rows in file.iter_batches(size, columns=columns):
-                parts = zip(columns, rows.columns, strict=True)
-                yield {
-                    name: part.cast(arrow.string()).to_pylist()
-                    if name in words
-                    else part.cast(arrow.float64()).to_numpy(zero_copy_only=False)
-                    for name, part in parts
-                }
-            if not file.metadata.num_rows:
-                yield {name: [] if name in words else np.empty(0) for name in columns}
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except Exception as error:  # as for `read_parquet`
-        raise _broken_parquet(path, error) from None
+    with _opened(path) as file:
+        kinds = {one.name: one.type for one in file.schema_arrow if one.name in numbers or one.name in words}
+        if odd := next((name for name, kind in kinds.items() if name in numbers and not _are_numbers(kind)), None):
+            raise InputError(f"expected columns of numbers, found {odd} of {kinds[odd]}")
+        for rows in file.iter_batches(size, columns=list(kinds)):
+            parts = zip(kinds, rows.columns, strict=True)
+            yield {
+                name: part.cast("string").to_pylist()
+                if name in words
+                else part.cast("float64").to_numpy(zero_copy_only=False)
+                for name, part in parts
+            }
+        if not file.metadata.num_rows:
+            yield {name: [] if name in words else np.empty(0) for name in kinds}
 
 
 def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[str | None]]]) -> None:
@@ -165,7 +176,9 @@ def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[s
 
     portions  one or more portions with the same columns: arrays of numbers, or sequences of words
     """
-    arrow, parquet = _pyarrow()
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     beside = path.resolve().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         writer = None
@@ -184,51 +197,3 @@ def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[s
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    """The package for Parquet files and its module `parquet`, imported where they are needed."""
-    import pyarrow as arrow
-    from pyarrow import parquet
-
-    return arrow, parquet
-
-
-def _broken_parquet(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:MOST_WORDS]}")
-
-
-def _check_count(path: Path, count: int) -> None:
-    if NUMBER * count > most_bytes(path):
-        raise InputError(f"it holds {count:,} numbers, expected up to {most_bytes(path) // NUMBER:,}")
-
-
-def _values(column: Any, is_key: bool) -> Sequence[Any]:
-    if not is_key:
-        found: Sequence[Any] = column.to_numpy(zero_copy_only=False)
-        return found
-    keys: list[Any] = []
-    for chunk in column.chunks:
-        # Keep repeated text once.
-        names = chunk.dictionary.to_pylist() if hasattr(chunk, "dictionary") else None
-        places = (chunk.indices if names is not None else chunk).to_pylist()
-        keys += places if names is None else [None if place is None else names[place] for place in places]
-    return keys
-
-
-def _check_columns(columns: Iterable[Any], keys: Sequence[str]) -> list[str]:
-    """The key columns; an InputError if a key is not text, or if another column has neither numbers nor vectors."""
-    from pyarrow import types
-
-    texts = []
-    for column in columns:
-        kind, lists = column.type, (types.is_list, types.is_large_list, types.is_fixed_size_list)
-        if column.name in keys:
-            texts += [column.name] if types.is_string(kind) or types.is_large_string(kind) else []
-            continue
-        if column.name == "vector" and any(of(kind) for of in lists):
-            kind = kind.value_type
-        plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
-        if not plain:
-            raise InputError(f"expected columns of numbers, found {column.name} of {column.type}")
-    return texts

@@ -238,4 +238,5 @@ def _row(words: Words, place: int) -> int:
 
 
 def _shown(cell: object) -> str:
-    return quoted(cell) if isinstance(cell, str) else shortened(repr(cell))
+    plain = cell.item() if isinstance(cell, np.generic) else cell
+    return quoted(plain) if isinstance(plain, str) else shortened(repr(plain))

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.evidence import KEYS, read_evidence
+from audiosim.collection.evidence import read_evidence
 from audiosim.errors import InputError
 from audiosim.measures.scores import judged_files
 from audiosim.tables import text as lines
-from audiosim.tables.arrays import UNPACKED, read_npy, read_npz, read_parquet, write_parquet
+from audiosim.tables.arrays import UNPACKED, parquet_table, read_npy, read_npz, write_parquet
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "q Q0 a 1 2 S\nq Q0 b 2 1 S\n"
@@ -103,17 +103,17 @@ def test_a_small_parquet_file_of_a_hundred_million_numbers_is_refused_before_it_
             writer.write_table(table)
     assert (tmp_path / "a.parquet").stat().st_size < 2**20
     with pytest.raises(InputError, match=r"a.parquet: it holds 41,943,040 numbers, expected up to 33,554,432$"):
-        read_parquet(tmp_path / "a.parquet", KEYS)
+        parquet_table(tmp_path / "a.parquet")
 
 
 def test_an_index_that_pandas_wrote_is_no_column(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"document": ["d1", "d2"], "year": [1990, None]}, index=["x", "y"])
     frame.to_parquet(tmp_path / "a.parquet")
-    found = read_parquet(tmp_path / "a.parquet", KEYS)
-    assert list(found) == ["document", "year"]
-    assert found["document"] == ["d1", "d2"]
-    np.testing.assert_array_equal(found["year"], [1990, np.nan])
+    found = parquet_table(tmp_path / "a.parquet")
+    assert list(found.columns) == ["document", "year"]
+    assert found.cells("document") == ["d1", "d2"]
+    np.testing.assert_array_equal(found.numbers("year"), [1990, np.nan])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pipes with names")

@@ -182,13 +182,13 @@ def test_parquet_files_have_vectors_as_lists_or_columns_of_numbers(folder):
 FRAMES = {
     "lengths": ({"document": ["d1", "d2"], "vector": [[1.0, 2.0], [1.0]]}, "row 1 has 1 numbers, expected 2 as in the"),
     "no list": ({"document": ["d1", "d2"], "vector": [[1.0], None]}, "row 1 has no list of numbers, expected 1 as in"),
-    "words": ({"document": ["d1"], "vector": ["far"]}, "expected columns of numbers, found vector of "),
-    "no name": ({"document": ["d1", None], "x": [1.0, 2.0]}, "row 1 has no document, expected an identifier$"),
-    "text": ({"document": ["d1"], "x": ["fast"]}, "expected columns of numbers, found x of "),
-    "infinite": ({"document": ["d1", "d2"], "x": [1.0, np.inf]}, "evidence a: row 1, d2, has a number that is not fin"),
+    "words": ({"document": ["d1"], "vector": ["far"]}, "row 0 has no list of numbers in vector$"),
+    "no name": ({"document": ["d1", None], "x": [1.0, 2.0]}, "row 1: the document is empty, expected an identifier$"),
+    "text": ({"document": ["d1"], "x": ["fast"]}, "row 0: expected a finite number for x, found 'fast'$"),
+    "infinite": ({"document": ["d1", "d2"], "x": [1.0, np.inf]}, "row 1: expected a finite number for x, found inf$"),
     "nothing": (
         {"document": np.array([], str), "x": []},
-        "evidence a: it covers no document, expected at least one$",
+        "the file holds nothing, expected evidence$",
     ),
 }
 
