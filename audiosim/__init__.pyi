@@ -1,5 +1,8 @@
 from .campaign import Campaign as Campaign
 from .campaign.history import history as history
+from .campaign.judges import judge_effect as judge_effect
+from .campaign.judges import judges as judges
+from .campaign.judges import order_effects as order_effects
 from .campaign.questions import kinds_of_question as kinds_of_question
 from .collection.collection import Collection as Collection
 from .collection.grading import regrade as regrade
@@ -20,7 +23,7 @@ from .measures.measure import parse_measure as parse_measure
 from .ordinal.model import load_model as load_model
 from .people.answers import read_answers as read_answers
 from .people.examples import sample_study as sample_study
-from .people.judges import judges as judges
+from .people.judges import disagreements as disagreements
 from .people.preferences import noticeable_differences as noticeable_differences
 from .people.preferences import satisfaction as satisfaction
 from .people.study_log import study_answers as study_answers

@@ -134,7 +134,7 @@ def adjudicate(
 ) -> Answer:
     """Give a disputed pair to one more person, as "Ask..." on the organiser's page does; list such pairs.
 
-    The pair comes first in that person's queue; their judgment is one more opinion. `audiosim judges --disagreements`
+    The pair comes first in that person's queue; their judgment is one more opinion. `audiosim disagreements`
     lists the pairs on which people differ most. The table lists all pairs given in this way, each with its status
     (waiting, judged, cannot, set aside) and the grade. An organiser's token is taken from AUDIOSIM_TOKEN and is sent
     only to the host named in AUDIOSIM_TOKEN_HOST.

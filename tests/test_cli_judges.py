@@ -38,8 +38,12 @@ def folder(tmp_path):
     return made
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["judges", *map(str, arguments), "--measure", "CG@2", "--format", "json"])
+def run(*arguments, verb="judges", measure=("--measure", "CG@2")):
+    return CliRunner().invoke(app, [verb, *map(str, arguments), *measure, "--format", "json"])
+
+
+def turn(verb, *arguments):
+    return run(*arguments, verb=verb, measure=())
 
 
 @pytest.mark.slow
@@ -47,30 +51,32 @@ def test_the_effect_is_shown_and_nothing_written_until_it_is_asked_for(folder, t
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     with closing(DatabaseStore(url, "two")) as store:
         store.append(Event("pause", "2026-11-22T12:00:00Z", "me"))
-    shown = json.loads(run(folder, "--judgments", url, "--set-aside", "Bob").stdout)
-    assert (shown["judge"], shown["line"], shown["turned"], shown["best_without"]) == ("bob", None, 1, "A")
+    effect = folder, "Bob", "--judgments", url
+    shown = json.loads(run(*effect, verb="judge-effect").stdout)
+    assert (shown["judge"], shown["turned"], shown["best_without"]) == ("bob", 1, "A")
     assert [(row["system"], row["score"], row["score_without"]) for row in shown["systems"]] == [
         ("B", pytest.approx(0.7), pytest.approx(0.4)),
         ("A", pytest.approx(0.3), pytest.approx(0.6)),
     ]
-    done = json.loads(run(folder, "--judgments", url, "--set-aside", "Bob", "--reason", "why", "--yes").stdout)
-    assert done == {**shown, "line": 2}
+    done = json.loads(turn("set-aside", *effect, "--reason", "why").stdout)
+    assert done == {"judge": "bob", "aside": True, "line": 2}
     assert {one.assessor for one in judgments_in(url, Collection.load(folder))} == {"ann"}
-    back = json.loads(run(folder, "--judgments", url, "--take-back", "bob", "--yes").stdout)
-    assert back == {**shown, "line": 3}
+    assert json.loads(run(*effect, verb="judge-effect").stdout) == shown
+    back = CliRunner().invoke(app, ["take-back", str(folder), "bob", "--judgments", url])
+    assert back.stdout == "bob counts again: line 3 of the log.\n"
     assert {one.assessor for one in judgments_in(url, Collection.load(folder))} == {"ann", "bob"}
 
 
 @pytest.mark.slow
 def test_in_files_collection_toml_sets_aside(folder):
-    shown = run(folder, "--set-aside", "bob")
+    shown = run(folder, "bob", verb="judge-effect")
     assert json.loads(shown.stdout)["best_without"] == "A"
     with (folder / "collection.toml").open("a", encoding="utf-8") as file:
         file.write('set_aside = ["bob"]\n')
     found = Collection.load(folder)
     assert {one.assessor for one in found.judgments} == {"ann"}
     assert "12 judgments by bob left out: they are in set_aside of collection.toml" in found.guesses
-    assert json.loads(run(folder, "--take-back", "bob").stdout)["systems"] == json.loads(shown.stdout)["systems"]
+    assert run(folder, "bob", verb="judge-effect").stdout == shown.stdout
     assert [row["judge"] for row in json.loads(run(folder).stdout)] == ["ann"]
 
 
@@ -89,26 +95,21 @@ def test_the_pairs_on_which_people_differ_most_are_listed(folder):
     agreed += [line.replace(",ann", ",bob") for line in agreed[1:]]
     agreed[1] = "q1,Aq11,0,ann"
     (folder / "judgments.csv").write_text("\n".join(agreed) + "\n", encoding="utf-8")
-    rows = json.loads(run(folder, "--disagreements", 3).stdout)
+    rows = json.loads(turn("disagreements", folder, "-n", 3).stdout)
     assert len(rows) == 3
     assert (rows[0]["query"], rows[0]["document"], rows[0]["grades"]) == ("q1", "Aq11", {"ann": 0, "bob": 60})
     assert rows[0]["chance"] < rows[1]["chance"]
-    told = CliRunner().invoke(app, ["judges", str(folder), "--disagreements", "1"]).stdout
+    told = CliRunner().invoke(app, ["disagreements", str(folder), "-n", "1"]).stdout
     assert "ann 0, bob 60" in told
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--set-aside", "ann", "--yes"], "expected --judgments with the database of a campaign"),
-        (["--set-aside", "ann", "--take-back", "bob"], "one person at a time"),
-        (["--yes"], "goes with --set-aside or --take-back"),
-    ],
-)
-def test_options_that_do_not_go_together_are_wrong_usage(folder, arguments, complaint):
-    done = run(folder, *arguments)
+@pytest.mark.parametrize("verb", ["set-aside", "take-back"])
+def test_without_a_campaign_collection_toml_is_named(folder, verb):
+    done = turn(verb, folder, "ann")
     assert done.exit_code == 2
-    assert complaint in " ".join(done.stderr.replace("│", " ").split())
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert "--judgments: expected the database of a campaign; for judgments in files, collection.toml says it" in said
+    assert 'set_aside = ["ann"]' in said
 
 
 def test_a_set_aside_that_is_no_list_of_names_is_refused(folder):

@@ -309,9 +309,10 @@ def test_functions_that_make_files_are_the_commands_of_their_names(run, small_de
 
 
 def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its_place():
-    # `demo` and `serve` are programs; the others send requests to a service, or manage its databases, tokens and
+    # `demo` and `serve` are programs; the others send requests to a service, or manage its databases, log, tokens and
     # models.
     programs = {"demo", "serve", "import", "adjudicate", "token", "backup", "verify", "restore", "migrate"}
+    programs |= {"set-aside", "take-back"}
     called = {
         "next": "next_pairs", "questions": "kinds_of_question", "report": "write_report",
         "study sample": "sample_study",
@@ -320,7 +321,7 @@ def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its
     }  # fmt: skip
     page = (Path(__file__).resolve().parents[1] / "docs" / "notebooks.md").read_text("utf-8")
     for command in set(cli.COMMANDS) - programs - {"study"} | {"study sample", "study answers"}:
-        name = called.get(command, command)
+        name = called.get(command, command.replace("-", "_"))
         assert callable(getattr(audiosim, name)), command
         assert f"audiosim.{name}(" in page, command
 

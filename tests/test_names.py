@@ -181,6 +181,9 @@ IN_PYTHON = {
     "train": {"plan", "say", "progress"},  # the plan holds the options of the fit
     "predict": {"covariance"},  # a matrix has no place in rows
     "worth": {"progress"},
+    "judges": {"log", "progress"},  # the log is that of --judgments
+    "judge_effect": {"log", "own", "files"},
+    "order_effects": {"log"},
     "check": {"folder"},  # that of the collection
     "join": {"path"},  # the argument RUN
     "write_report": {"log", "folder"},  # the folder is that of the collection
@@ -202,7 +205,7 @@ def commands(group=None, before=()):
 def test_a_function_of_a_command_takes_what_the_command_takes_by_the_same_words():
     found = {}
     for words, command in commands():
-        name = CALLED.get(words, words)
+        name = CALLED.get(words, words.replace("-", "_"))
         if name not in audiosim.__all__:
             continue
         options = {word.lstrip("-").replace("-", "_") for one in command.params for word in (one.name, *one.opts)}

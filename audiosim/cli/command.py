@@ -18,6 +18,7 @@ from annotated_types import Ge, Le
 from audiosim.cli import options
 from audiosim.cli.verbs import Verb
 from audiosim.collection.collection import Collection
+from audiosim.collection.layouts import FolderFiles
 from audiosim.errors import ArgumentError, InputError
 from audiosim.results.progress import progress
 from audiosim.results.value import need
@@ -27,6 +28,7 @@ from audiosim.workers import Workers
 
 SHORT = {"output": "-o", "jobs": "-j", "count": "-n"}
 PLOTTED = {".png", ".svg", ".pdf"}
+FROM_READING = ("folder", "log", "own", "files")
 READ = options.CollectionOptions.__dataclass_fields__
 
 
@@ -53,7 +55,7 @@ class _Command:
     """A function, with those of its parameters that are typed.
 
     own       the parameters by name
-    supplied  names of those that the command supplies: progress, log, folder
+    supplied  names of those that the command supplies: progress, log, folder, own, files; see `_read`
     read      name of the one that is read from one folder or several, with the options of reading; empty: none
     settings  the parameter of the service's settings
     """
@@ -78,7 +80,7 @@ class _Command:
         read = (
             "" if verb.reads == "not" else "collections" if several else "collection" if "collection" in taken else ""
         )
-        supplied = taken.keys() & {"progress", *(["folder", "log"] if read else [])}
+        supplied = taken.keys() & {"progress", *(FROM_READING if read else ())}
         without = {*supplied, "settings", *(["judgments", "scale"] if read else [])}
         own = {name: one for name, one in taken.items() if name not in without}
         return cls(verb, function, own, supplied, read, taken.get("settings"))
@@ -124,9 +126,15 @@ class _Command:
         reading = options.CollectionOptions(**{name: typed[name] for name in READ if name in typed})
         folders = _listed(typed[self.read])
         found = [_collection(self.verb, reading, Path(one), typed["aspect"], measures) for one in folders]
-        more = {"log": reading.log, "folder": folders[0]}
+        first, files = Path(folders[0]), None if reading.log else reading.judgments
+        more: dict[str, Callable[[], Any]] = {
+            "log": lambda: reading.log,
+            "folder": lambda: folders[0],
+            "own": lambda: replace(reading, judgments=files).read(first),
+            "files": lambda: FolderFiles.find(first, files),
+        }
         return {self.read: found if self.read == "collections" else found[0]} | {
-            name: value for name, value in more.items() if name in self.supplied
+            name: value() for name, value in more.items() if name in self.supplied
         }
 
 

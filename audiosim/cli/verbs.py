@@ -119,7 +119,12 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
             metavars={"service": "URL"},
             bar="importing",
         ),
-        "judges": Verb("cli.people:judges"),
+        "judges": Verb("campaign.judges:judges", "report.judge:judges_view", bar="leaving out"),
+        "judge-effect": Verb("campaign.judges:judge_effect", "report.judge:effect_view"),
+        "set-aside": Verb("campaign.judges:set_aside", "report.rank:line_view"),
+        "take-back": Verb("campaign.judges:take_back", "report.rank:line_view"),
+        "disagreements": Verb("people.judges:disagreements", "report.judge:disagreements_view"),
+        "order-effects": Verb("campaign.judges:order_effects", "report.rank:line_view"),
         "adjudicate": Verb(
             "service.verbs:adjudicate",
             "report.rank:listed_view",

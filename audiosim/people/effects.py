@@ -3,7 +3,7 @@
 For the effect of the place on a page of several candidates, see `position_effect`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -115,8 +115,12 @@ def judge_effects(
     judges: Sequence[str],
     distribution: DifferenceDistribution = "t",
     about: About = THESE,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[JudgeEffect]:
-    """Effects of some people, leaving out one at a time; the arguments are those of `judge_effect`."""
+    """Effects of some people, leaving out one at a time; the other arguments are those of `judge_effect`.
+
+    progress  called with the number of people left out, and of all
+    """
     pool = expected.pool
     inside = [one for one in judgments if one.pair in pool.positions]
     without = {name: without_comparisons_of(estimator, name) for name in judges}
@@ -138,7 +142,11 @@ def judge_effects(
         by = without[name][0]
         return ranked(by.near(near) if near and counts[name] and isinstance(by, JointEstimator) else by, others[name])
 
-    return [JudgeEffect(name, counts[name], having, lacking(name)) for name in judges]
+    found = []
+    for number, name in enumerate(judges):
+        progress(number, len(judges))
+        found.append(JudgeEffect(name, counts[name], having, lacking(name)))
+    return found
 
 
 def _known(ends: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -10,8 +10,8 @@ from audiosim.report.screen import PlainTable, Setting
 from audiosim.results.value import listed
 
 if TYPE_CHECKING:
-    from audiosim.people.effects import JudgeEffect, OrderEffect
-    from audiosim.people.judges import Judges
+    from audiosim.people.effects import JudgeEffect
+    from audiosim.people.judges import Disagreements, Judges
     from audiosim.ranking.ranking import Ranking
 
 
@@ -22,21 +22,15 @@ def judges_view(found: "Judges") -> RenderableType:
     if people:
         parts += [Text("People, with 95 % intervals, as shares of the scale:"), _people(people)]
     if found.order_effects:
-        parts += [*(Text("") for _ in people[:1]), Text("Effects of order:"), order_view(found.order_effects)]
+        parts += [*(Text("") for _ in people[:1]), Text("Effects of order:")]
+        parts += [Text(one.sentence) for one in found.order_effects]
     if found.effects:
         parts += [Text(""), *_effects(found.effects)]
     if machines:
         parts += [Text("") for _ in parts[:1]]
         parts += [Text("Machines, with 95 % intervals; worth is in further judgments of people:"), _machines(machines)]
         parts += [Text(sentence) for row in machines for sentence in row["findings"]]
-    return Group(*parts)
-
-
-def order_view(effects: "Sequence[OrderEffect]") -> RenderableType:
-    """Sentences on effects of order, or one on their absence."""
-    if not effects:
-        return Text("Too few judgments and comparisons to estimate effects of order.")
-    return Group(*(Text(one.sentence) for one in effects))
+    return Group(*parts, _checks([one.to_dict() for one in found.checks.values()]))
 
 
 def _effects(effects: "Sequence[JudgeEffect]") -> Sequence[RenderableType]:
@@ -57,8 +51,8 @@ def _sure(ranking: "Ranking") -> str:
     return "-" if ranking.confidence is None else f"{ranking.confidence:.3f}"
 
 
-def effect_view(found: "JudgeEffect", sentence: str) -> RenderableType:
-    """The systems with and without one person's judgments, and a sentence on the next step."""
+def effect_view(found: "JudgeEffect") -> RenderableType:
+    """The systems with and without one person's judgments, in a table and a sentence."""
     interval: tuple[str, Setting] = ("95 % interval", "whole")
     score = str(found.having.measure)
     table = PlainTable("", ("System", "left"), score, interval, "without: rank", score, interval)
@@ -72,7 +66,7 @@ def effect_view(found: "JudgeEffect", sentence: str) -> RenderableType:
             f"{row['score_without']:.3f}",
             f"{row['low_without']:.3f} – {row['high_without']:.3f}",
         )
-    return Group(table, Text(found.sentence), Text(sentence))
+    return Group(table, Text(found.sentence))
 
 
 def _people(people: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -91,15 +85,14 @@ def _people(people: Sequence[Mapping[str, Any]]) -> RenderableType:
     return table
 
 
-def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+def disagreements_view(found: "Disagreements") -> RenderableType:
     """Pairs on which people differ most, with their grades."""
+    rows = found.rows()
     if not rows:
         return Text("No pair was judged by two people.")
     table = PlainTable(("query", "left"), ("document", "left"), ("grades", "left"), "spread", "chance")
     for row in rows:
-        table.add_row(
-            row["query"], row["document"], spelled_grades(row), f"{row['spread']:.1f}", f"{row['chance']:.2g}"
-        )
+        table.add_row(row["query"], row["document"], row["grades"], f"{row['spread']:.1f}", f"{row['chance']:.2g}")
     said = (
         "Spread is 1 if people differ as usual here, given each person's severity, taste and noise; "
         "chance is the probability of at least as much."
@@ -107,7 +100,7 @@ def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     return Group(table, Text(said))
 
 
-def checks_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+def _checks(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """People who judged pairs twice, or known pairs, with reasons to doubt them; empty if there are none."""
     if not rows:
         return Group()
@@ -118,11 +111,6 @@ def checks_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
         table.add_row(row["assessor"], str(row["repeats"]), noise, str(row["known"]), attention)
     said = "Pairs judged twice by one person, and pairs with a known grade; attention is 1 if perfect, 0 if guessed:"
     return Group(Text(""), Text(said), table, *(Text(f"warning: {one}") for row in rows for one in row["warnings"]))
-
-
-def spelled_grades(row: Mapping[str, Any], key: str = "grades") -> str:
-    """Grades by name in one line."""
-    return ", ".join(f"{name} {grade:.3g}" for name, grade in row[key].items())
 
 
 def _machines(machines: Sequence[Mapping[str, Any]]) -> RenderableType:

@@ -97,7 +97,7 @@ def _people(selection: Selection, one: ServedCollection) -> tuple[JudgeReport, .
 async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: CountQuery = SHOWN) -> Response:
     """Show the pairs to discuss: those on which people differ most, considering how each of them judges other pairs.
 
-    The answer is that of `audiosim judges --disagreements`.
+    The answer is that of `audiosim disagreements`.
     """
     number, selection, _ = one.campaign.current_state
     found = await effects.do((one, "disputed", number), lambda: _disputed(selection, one))

@@ -48,7 +48,7 @@ class JudgesOut(Wire):
     """Reports on all judges, people and machines.
 
     judges         rows that `audiosim judges --format json` prints
-    order_effects  rows of `audiosim judges --order-effects`; none while too few people have answered
+    order_effects  rows of `audiosim order-effects --format json`; none while too few people have answered
     aside          people set aside, by name, with the line of the log that did it; the rows leave them out
     """
 

@@ -168,7 +168,7 @@ case(
 # People
 for name, folder in {"sisec": SISEC}.items():
     case(f"judges {name}", "judges", folder, *J, tolerance=1e-5)
-case("judges order effects", "judges", SISEC, "--order-effects", *J, tolerance=1e-5)
+case("judges order effects", "order-effects", SISEC, *J, tolerance=1e-5)
 case("judges leave one out", "judges", SISEC, "--leave-one-out", "2", *J, tolerance=1e-5)
 
 # Models and their reliability

@@ -111,13 +111,13 @@ def test_the_command_shows_them_and_lists_them_alone(tmp_path):
     (folder / "collection.toml").write_text('scale = "fine"\ncutoff = 1\n', encoding="utf-8")
     lines = "".join(f"{q}\tA{q}\tB{q}\t{'b' if q == 'q3' else 'a'}\n" for q in QUERIES)
     (folder / "comparisons.tsv").write_text(f"query\tdocument_a\tdocument_b\tanswer\n{lines}", encoding="utf-8")
-    command = ["judges", str(folder), "--measure", "CG@1"]
-    shown = CliRunner().invoke(app, command).stdout
+    shown = CliRunner().invoke(app, ["judges", str(folder), "--measure", "CG@1"]).stdout
+    command = ["order-effects", str(folder)]
     assert "in 92 % of 12 comparisons without ties" in " ".join(shown.split())
-    (row,) = json.loads(CliRunner().invoke(app, [*command, "--order-effects", "--format", "json"]).stdout)
+    (row,) = json.loads(CliRunner().invoke(app, [*command, "--format", "json"]).stdout)
     assert (row["effect"], row["value"], row["count"], row["by_chance"]) == ("first", 11 / 12, 12, False)
     (folder / "comparisons.tsv").unlink()
-    told = CliRunner().invoke(app, [*command, "--order-effects"]).stdout
+    told = CliRunner().invoke(app, command).stdout
     assert "Too few judgments and comparisons to estimate effects of order." in " ".join(told.split())
 
 

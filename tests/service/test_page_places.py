@@ -45,7 +45,7 @@ def test_the_effect_of_places_is_told_by_service_and_command_and_the_place_is_ke
     assert '""beside_place"": 3' in http.get(f"{COARSE}/judgments?format=csv").text
     coarse.save(tmp_path / "coarse")
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
-    command = ["judges", str(tmp_path / "coarse"), "--judgments", url, "--order-effects", "--format", "json"]
+    command = ["order-effects", str(tmp_path / "coarse"), "--judgments", url, "--format", "json"]
     printed = json.loads(CliRunner().invoke(app, command).stdout)[-1]
     assert printed["value"] == pytest.approx(found["value"], rel=1e-12)
 
