@@ -35,7 +35,7 @@ help:
 demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
 
-test: $(VENV)/installed-for-tests $(VENV)/openapi/installed $(VENV)/compose/installed
+test: $(VENV)/installed-for-tests $(VENV)/openapi/installed $(VENV)/clients/installed $(VENV)/compose/installed
 	$(PYTEST) -n $(call at_once,4) --dist worksteal
 
 test-fast: $(VENV)/installed-for-tests
@@ -166,6 +166,11 @@ $(VENV)/installed-for-docs: $(VENV)/installed
 $(VENV)/openapi/installed: | $(VENV)/bin/python
 	-$(PYTHON) -m venv $(VENV)/openapi && $(VENV)/openapi/bin/python -m pip install --quiet --disable-pip-version-check \
 		openapi-python-client==0.29.1 && touch $@
+
+# Another, of clients in TypeScript.
+$(VENV)/clients/installed: | $(VENV)/bin/python
+	-npm install --silent --no-audit --no-fund --prefix $(VENV)/clients openapi-typescript@7.13.0 openapi-fetch@0.17.0 \
+		typescript@5.9.3 && touch $@
 
 # A linter of Compose files; without npm or a registry of its packages its test is skipped with a reason.
 $(VENV)/compose/installed: | $(VENV)/bin/python

@@ -34,7 +34,6 @@ from audiosim.service.http.exchange import ModelRoute, WireRoute
 from audiosim.service.http.limits import AT_ONCE, Limits
 from audiosim.service.http.observation import Form, Observed, request_log, start_logging
 from audiosim.service.http.problems import answer_problems
-from audiosim.service.operations import additions as added_files
 from audiosim.service.operations import additions as collection_additions
 from audiosim.service.operations import campaign as campaign_state
 from audiosim.service.operations import (
@@ -91,7 +90,6 @@ CHAPTERS = (
     personal_data.router,
     new_collections.router,
     collection_additions.router,
-    added_files.added_files_router,
     result_links.router,
     publication.router,
     sounds.router,

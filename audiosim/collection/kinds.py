@@ -502,10 +502,12 @@ def read_runs(
 def runs_in_memory(given: Any, say: Say = lambda _: None) -> tuple[Run, ...]:
     """The run of each system, in the order given: a frame, a dict of system -> rankings, ranx's runs, or `Run`s.
 
-    The rankings of a system are a frame, a dict of query -> documents or document -> score, an object of ranx, or
-    objects of ir_measures. As in TREC runs, scores order documents; without scores the ranks do, and without both the
-    rows.
+    The rankings of a system are a frame, a dict of query -> documents or document -> score, an object of ranx, objects
+    of ir_measures, or the path of a file. As in TREC runs, scores order documents; without scores the ranks do, and
+    without both the rows. A path alone is that of a file with the runs of any number of systems.
     """
+    if isinstance(given, Path):
+        return read_runs([given], say=say)
     if isinstance(given, str):
         raise InputError(f"expected runs: {RUNS.memory}; got the text {given!r}")
     if is_frame(given) or (isinstance(given, np.ndarray) and given.dtype.names):
@@ -532,7 +534,10 @@ def _identifier(key: object) -> str:
 
 
 def _of_system(system: str, given: Any, say: Say) -> list[Found]:
-    """The rankings of one system in memory."""
+    """The rankings of one system in memory, or in a file of its own."""
+    if isinstance(given, Path):
+        _check_single(found := _in_file(given, Exclusions(), say))
+        return [one._replace(system=system) for one in found]
     empty = Found(Table(f"run of {system}", {}), None, system, coded({}))
     table = read(given, RUNS, f"run of {system}")
     if not len(table):

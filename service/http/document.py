@@ -1,5 +1,6 @@
 """The OpenAPI document's parts beyond the routes: chapters, wire types, and the tokens that each operation accepts."""
 
+import json
 import re
 from collections.abc import Set
 from typing import Any
@@ -128,11 +129,17 @@ def _described(schema: dict[str, Any], kind: type[Wire] | None) -> dict[str, Any
     for one in reversed(bases):
         said |= field_list(one.__doc__ or "")[1]
     said |= fields
-    properties = {
-        name: one | ({"description": sentence(said[name])} if name in said else {})
-        for name, one in schema["properties"].items()
-    }
-    return schema | {"description": text, "properties": properties}
+    always_sent = not schema["title"].endswith("In") and not (kind and kind.__struct_config__.omit_defaults)
+    properties = {}
+    for name, one in schema["properties"].items():
+        words = [sentence(said[name])] if name in said else []
+        # Of a default, generators of clients make a property that must be sent, or is never absent.
+        default = one.pop("default", None)
+        if default not in (None, "", [], {}) and not always_sent:
+            words.append(f"By default {default if isinstance(default, str) else json.dumps(default)}.")
+        properties[name] = one | ({"description": " ".join(words)} if words else {})
+    required = list(properties) if always_sent else schema.get("required", [])
+    return schema | {"description": text, "properties": properties, "required": required}
 
 
 def _meanings_of_all() -> dict[str, str]:
@@ -145,7 +152,7 @@ def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
     meanings = _meanings_of_all() | MEANINGS
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and known.get(parameter["name"]):
-            parameter["schema"]["enum"] = known[parameter["name"]]
+            parameter["example"] = known[parameter["name"]][0]  # no enum: more may be served later
         if parameter["name"] in meanings:
             parameter.setdefault("description", sentence(meanings[parameter["name"]]))
 

@@ -73,6 +73,8 @@ def examples_of(served: Served, for_all: bool = False) -> dict[str, RequestExamp
     made["show_picture"] = RequestExample({"document": named.document}, {})
     run = f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"
     made["take_file"] = RequestExample({"draft": DRAFT, "name": FILE}, {TEXT: run})
+    made["add_file"] = RequestExample({"partial": True, "name": FILE}, {TEXT: run.replace(SYSTEM, f"{SYSTEM}-2")})
+    made["published_file"] = RequestExample({"number": 1, "name": "record.json"}, {})
     for name in ("send_file_of_draft", "remove_file"):
         made[name] = RequestExample({"draft": DRAFT, "name": FILE}, {})
     for name in ("show_draft", "discard_draft", "check_draft", "create_collection"):

@@ -23,7 +23,7 @@ from audiosim.service.collections.shelf import Served
 from audiosim.service.http.limits import LARGE_BYTES, Doors, doors_of
 from audiosim.text import did_you_mean
 
-JSON = "application/json"
+JSON, BYTES = "application/json", "application/octet-stream"
 API = "/v1"
 
 
@@ -78,6 +78,14 @@ def reference(name: str) -> dict[str, str]:
 def failing(name: str, media_type: str) -> dict[int | str, dict[str, Any]]:
     """Error answers of routes, for the OpenAPI document."""
     return {"default": {"description": "What went wrong", "content": {media_type: {"schema": reference(name)}}}}
+
+
+def bodies(*media_types: str) -> dict[str, Any]:
+    """Texts, or files of other media types, for the OpenAPI document; every generator of clients knows BYTES."""
+    texts = [kind for kind in media_types if kind.startswith(("text/", "application/jsonl", "application/x-ndjson"))]
+    files = [kind for kind in (*media_types, BYTES) if kind not in texts and set(texts) < set(media_types)]
+    text, file = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
+    return dict.fromkeys(texts, text) | dict.fromkeys(files, file)
 
 
 COMPONENTS = "#/components/schemas/{name}"

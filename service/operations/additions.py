@@ -25,13 +25,14 @@ from audiosim.service.collections.additions import (
 )
 from audiosim.service.collections.drafts import HEAD, Kind, place_of
 from audiosim.service.collections.imports import Delivery
-from audiosim.service.http.exchange import JSON, BodyDep, CollectionDep, chapter, reference
+from audiosim.service.http.exchange import BYTES, JSON, BodyDep, CollectionDep, bodies, chapter, reference
 from audiosim.service.http.limits import Entrance
 from audiosim.service.operations.drafts import FileQuery, KindQuery
 from audiosim.service.operations.imports import ImportsDep, take_answers
 from audiosim.service.operations.judging import KeyHeader
 from audiosim.service.process.loops import give_back_freed_memory
 from audiosim.service.tasks.state import part
+from audiosim.service.types.base import Wire
 from audiosim.service.types.collections import DocumentIn, DocumentOut, FileOut, JudgeOut, RunsOut
 from audiosim.text import counted
 
@@ -50,17 +51,20 @@ SUFFIXES = {
     "audio/x-flac": ".flac",
     "audio/x-m4a": ".m4a",
     "audio/x-wav": ".wav",
-    "application/octet-stream": "",
+    BYTES: "",
 }
 DOCUMENT: dict[str, Any] = {
     JSON: {"schema": reference("DocumentIn")},
-    **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in SUFFIXES},
+    **bodies(*SUFFIXES),
 }
-RUN = {
-    "text/plain": {"schema": {"type": "string"}},
-    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
-}
-KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing in it is new"}}
+RUN = bodies("text/plain", BYTES)
+
+
+def known(kind: type[Wire]) -> dict[int | str, dict[str, Any]]:
+    """The answer to an addition that has nothing new, for the OpenAPI document."""
+    return {200: {"description": "Nothing in it is new", "model": kind}}
+
+
 NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
 
 ReplaceQuery = Annotated[bool, Query(description="whether a run may replace one that answers many more queries")]
@@ -140,7 +144,7 @@ IncomingDep = Annotated[Incoming, Depends()]
     "/collections/{collection}/documents",
     dependencies=[CLIENT],
     status_code=201,
-    responses=KNOWN,
+    responses=known(DocumentOut),
     openapi_extra={"requestBody": {"required": True, "content": DOCUMENT}},
 )
 async def take_document(
@@ -172,7 +176,7 @@ async def take_document(
 @router.post(
     "/collections/{collection}/runs",
     status_code=201,
-    responses=KNOWN,
+    responses=known(RunsOut),
     openapi_extra={"requestBody": {"required": True, "content": RUN}},
 )
 async def take_runs(
@@ -197,7 +201,7 @@ async def take_runs(
 @router.post(
     "/collections/{collection}/judges/{judge}",
     status_code=201,
-    responses=KNOWN,
+    responses=known(JudgeOut),
     openapi_extra={"requestBody": {"required": True, "content": RUN}},
 )
 async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
@@ -211,9 +215,6 @@ async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
 
 
 # Files that an organiser adds to a served collection; name and first line decide the kind of each.
-
-
-added_files_router = chapter("arrivals", include_in_schema=False)
 
 LINE = re.compile(r"line (\d+): ")
 
@@ -274,7 +275,11 @@ WAYS: dict[Kind, Callable[[Dropped, PurePosixPath], str]] = {
 }
 
 
-@added_files_router.post("/collections/{collection}/files", status_code=201)
+@router.post(
+    "/collections/{collection}/files",
+    status_code=201,
+    openapi_extra={"requestBody": {"required": True, "content": RUN}},
+)
 async def add_file(dropped: Annotated[Dropped, Depends()], name: FileQuery, kind: KindQuery = None) -> FileOut:
     """Add a file to a served collection: runs, metadata, a machine's grades, a recording, judgments or comparisons."""
     found, place = place_of(name, kind, dropped.body[:HEAD])

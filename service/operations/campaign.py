@@ -10,7 +10,7 @@ from audiosim.collection.aspects import MEAN
 from audiosim.ranking.about import About
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.access.callers import CLIENT, CallerDep
-from audiosim.service.http.exchange import CollectionDep, ServedDep, answer, chapter
+from audiosim.service.http.exchange import CollectionDep, ServedDep, answer, bodies, chapter
 from audiosim.service.http.limits import Shared
 from audiosim.service.operations.judging import WRITES, CountQuery, written
 from audiosim.service.process.loops import kept_beside
@@ -101,7 +101,7 @@ def close(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnB
     "/collections/{collection}/events",
     response_class=Response,
     responses={
-        200: {"description": "Events named change, each a ChangeOut", "content": {"text/event-stream": {}}},
+        200: {"description": "Events named change, each a ChangeOut", "content": bodies("text/event-stream")},
     },
 )
 async def follow_changes(

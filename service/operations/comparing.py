@@ -7,7 +7,7 @@ from fastapi.responses import PlainTextResponse
 
 from audiosim.collection.written import comparison_lines
 from audiosim.service.access.callers import ASSESSOR, CallerDep
-from audiosim.service.http.exchange import CollectionDep, attachment, chapter
+from audiosim.service.http.exchange import CollectionDep, attachment, bodies, chapter
 from audiosim.service.operations.exports import STATE
 from audiosim.service.operations.judging import (
     WRITES,
@@ -82,7 +82,7 @@ def add_comparison(
     responses={
         200: {
             "description": "The comparisons that hold; the header Audiosim-State says in which state",
-            "content": {"text/tab-separated-values": {"schema": {"type": "string"}}},
+            "content": bodies("text/tab-separated-values"),
         },
     },
 )

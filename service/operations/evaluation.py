@@ -24,7 +24,7 @@ def evaluate_systems(asked: Annotated[EvaluateIn, Body()]) -> Response:
     collection, measure = asked.to_domain()
     found = evaluate(
         collection, measure, unjudged=asked.unjudged, test=asked.test, seed=asked.seed, users=asked.users,
-        success=asked.success,
+        success=asked.success, complete=asked.complete,
     )  # fmt: skip
     return answer({"measure": str(measure)} | found.to_dict() | {"guesses": list(collection.guesses)})
 

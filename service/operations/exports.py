@@ -21,7 +21,7 @@ from audiosim.collection.written import judgments_csv_lines, qrels_lines
 from audiosim.errors import InputError
 from audiosim.service.collections.questions import STANDARD
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import FAILING, CollectionDep, attachment, chapter
+from audiosim.service.http.exchange import FAILING, CollectionDep, attachment, bodies, chapter
 from audiosim.tables.text import csv_line, shortest
 
 # Export of the judgments in force with all details, one per row: CSV, JSON Lines or a spreadsheet table.
@@ -194,7 +194,6 @@ FormatQuery = Annotated[
         "line by line; a given format goes before the Accept header",
     ),
 ]
-EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
 
 
 @router.get(
@@ -203,7 +202,7 @@ EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
     responses={
         200: {
             "description": "The judgments that hold; the header Audiosim-State says in which state",
-            "content": EXPORTED,
+            "content": bodies(*FORMATS.values()),
         },
         406: FAILING["default"] | {"description": "The header Accept names no form that there is."},
     },
@@ -221,7 +220,7 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
 @router.get(
     "/collections/{collection}/questionnaires",
     response_class=Response,
-    responses={200: {"description": "A line for each person and moment", "content": {"text/csv": {}}}},
+    responses={200: {"description": "A line for each person and moment", "content": bodies("text/csv")}},
 )
 def export_questionnaires(one: CollectionDep) -> StreamingResponse:
     """The answers of people about themselves, before and after judging, as CSV: one column per question.

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from audiosim.service.access.callers import CLIENT, OPEN, PUBLIC, CallerDep
 from audiosim.service.collections.additions import Receiver
-from audiosim.service.http.exchange import chapter
+from audiosim.service.http.exchange import bodies, chapter
 from audiosim.service.http.observation import MEDIA_TYPE, Metrics
 from audiosim.service.tasks.keeper import Keeper
 from audiosim.service.tasks.state import part
@@ -44,7 +44,7 @@ async def ready(
     "/metrics",
     dependencies=[CLIENT],
     response_class=Response,
-    responses={200: {"description": "Figures in Prometheus' text format", "content": {"text/plain": {}}}},
+    responses={200: {"description": "Figures in Prometheus' text format", "content": bodies("text/plain")}},
 )
 async def metrics(found: Annotated[Metrics, part(lambda state: state.metrics)]) -> Response:
     """Requests, predictions, judgments and the process itself, in figures for Prometheus."""

@@ -10,18 +10,14 @@ from audiosim.errors import InputError
 from audiosim.service.access.callers import Caller, CallerDep
 from audiosim.service.collections.imports import FAILED, Delivery, Import, ImportStore
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import BodyDep, CollectionDep, NumberPath, chapter
+from audiosim.service.http.exchange import BYTES, BodyDep, CollectionDep, NumberPath, bodies, chapter
 from audiosim.service.operations.judging import KeyHeader
 from audiosim.service.tasks.state import part
 from audiosim.service.types.campaign import ImportOut
 
 WAIT_S = 0.5  # for a short file
-FILES: dict[str, Any] = {
-    kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")
-}
-# Any of these; generators of clients know it.
-BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-TABLE: dict[str, Any] = {"text/tab-separated-values": {"schema": {"type": "string"}}}
+TABLES = "text/tab-separated-values", BYTES
+FILES = bodies("text/csv", "text/plain", "application/jsonl", *TABLES)
 TAKEN: dict[str, Any] = {
     "response_description": "The log has the whole file",
     "responses": {
@@ -35,7 +31,7 @@ router = chapter("organising")
 
 @router.post(
     "/collections/{collection}/judgments/import",
-    openapi_extra={"requestBody": {"required": True, "content": FILES | TABLE | BYTES}},
+    openapi_extra={"requestBody": {"required": True, "content": FILES}},
     **TAKEN,
 )
 def import_judgments(
@@ -57,7 +53,7 @@ def import_judgments(
 
 @router.post(
     "/collections/{collection}/comparisons/import",
-    openapi_extra={"requestBody": {"required": True, "content": TABLE | BYTES}},
+    openapi_extra={"requestBody": {"required": True, "content": bodies(*TABLES)}},
     **TAKEN,
 )
 def import_comparisons(

@@ -16,7 +16,16 @@ from audiosim.joint.posterior import in_words
 from audiosim.ordinal.model import Model
 from audiosim.service.access.callers import CLIENT, CLIENT_OF_ANY
 from audiosim.service.collections.predictions import STATUSES, UNKNOWN, Predicted, predict_features
-from audiosim.service.http.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, chapter
+from audiosim.service.http.exchange import (
+    JSON,
+    CollectionDep,
+    CutoffQuery,
+    ModelDep,
+    ModelQuery,
+    ModelRoute,
+    bodies,
+    chapter,
+)
 from audiosim.service.http.limits import IN_TURN
 from audiosim.service.types.predictions import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
 from audiosim.service.types.prior_file import encode_prior
@@ -103,7 +112,7 @@ def predict_pairs_of_collection(
     "/collections/{collection}/prior",
     dependencies=[IN_TURN],
     response_class=Response,
-    responses={200: {"content": {NPZ: {"schema": {"type": "string", "format": "binary"}}}}},
+    responses={200: {"content": bodies(NPZ)}},
 )
 def send_prior(
     one: CollectionDep, asked: Annotated[PriorIn, Body()], model: ModelQuery = None, cutoff: CutoffQuery = None

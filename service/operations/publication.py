@@ -9,12 +9,13 @@ from fastapi.responses import RedirectResponse
 
 from audiosim.service.access.callers import PUBLIC, CallerDep
 from audiosim.service.collections.publications import PublicationStore, bundle_of, file_in
-from audiosim.service.http.exchange import CollectionDep, NumberPath, attachment, chapter
+from audiosim.service.http.exchange import CollectionDep, NumberPath, attachment, bodies, chapter
 from audiosim.service.operations.campaign import MeasureQuery, RankingsDep
 from audiosim.service.tasks.state import part
 from audiosim.service.types.collections import PublicationIn, PublicationsOut, PublicationWithdrawalIn, PublishedOut
 
 router = chapter("campaign")
+ZIP = "application/zip"
 
 SuccessQuery = Annotated[float, Query(ge=0, le=1, description="share of users above which a result list is a success")]
 PublicationsDep = Annotated[PublicationStore, part(lambda state: state.publications)]
@@ -23,7 +24,7 @@ PublicationsDep = Annotated[PublicationStore, part(lambda state: state.publicati
 @router.get(
     "/collections/{collection}/report",
     response_class=Response,
-    responses={200: {"description": "A zip file", "content": {"application/zip": {"schema": {"type": "string"}}}}},
+    responses={200: {"description": "A zip file", "content": bodies(ZIP)}},
 )
 async def publish_record(
     one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None, success: SuccessQuery = 0.5
@@ -84,9 +85,10 @@ def _all_publications(store: PublicationStore, collection: str) -> PublicationsO
 # Published pages, for anybody, without a token.
 
 
-published_pages_router = chapter("pages", "", dependencies=[PUBLIC], include_in_schema=False)
+published_pages_router = chapter("results", "", dependencies=[PUBLIC])
 
 TYPES = {".html": "text/html", ".csv": "text/csv", ".json": "application/json"}
+OTHER = "text/plain"
 # A page of a bundle contains its styles, and no scripts.
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
@@ -95,23 +97,32 @@ POLICY = (
 HEADERS = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
 
 
-@published_pages_router.get("/published/{collection}")
+@published_pages_router.get(
+    "/published/{collection}",
+    response_class=RedirectResponse,
+    status_code=307,
+    responses={307: {"description": "The address of its page is in the header Location"}},
+)
 def latest_publication(collection: str, store: PublicationsDep) -> Response:
-    """A redirect to the latest publication of a collection."""
+    """Lead to the latest publication of a collection."""
     number = next((one.number for one in store.published(collection) if not one.withdrawn), None)
     if number is None:
         raise HTTPException(404, "nothing is published here")
     return RedirectResponse(f"/published/{quote(collection, safe='')}/{number}/")
 
 
-@published_pages_router.get("/published/{collection}/{number}/{name:path}")
+@published_pages_router.get(
+    "/published/{collection}/{number}/{name:path}",
+    response_class=Response,
+    responses={200: {"description": "The file", "content": bodies(*TYPES.values(), OTHER, ZIP)}},
+)
 def published_file(collection: str, number: NumberPath, store: PublicationsDep, name: str) -> Response:
-    """The page of a publication, one of its other files, or all files as a zip file."""
+    """Send a file of a publication: its page index.html, the whole record.json, or all of them as a zip file."""
     whole = store.content(collection, number)
     if name == f"{collection}-{number}.zip":
-        return Response(whole, headers=HEADERS | attachment(name), media_type="application/zip")
+        return Response(whole, headers=HEADERS | attachment(name), media_type=ZIP)
     found = file_in(whole, name or "index.html")
     if found is None:
         raise HTTPException(404, "this publication has no such file")
-    kind = TYPES.get(PurePosixPath(name or "index.html").suffix, "text/plain")
+    kind = TYPES.get(PurePosixPath(name or "index.html").suffix, OTHER)
     return Response(found, headers=HEADERS, media_type=f"{kind}; charset=utf-8")

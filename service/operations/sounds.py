@@ -24,7 +24,7 @@ from audiosim.service.collections.sounds import (
     peaks,
     untagged_sounds,
 )
-from audiosim.service.http.exchange import FAILING, CollectionDep, ServedDep, chapter
+from audiosim.service.http.exchange import FAILING, CollectionDep, ServedDep, bodies, chapter
 from audiosim.service.types.judging import PeaksOut
 from audiosim.sound.clips import NEEDED, picture_of_signal
 from audiosim.sound.decode import read
@@ -52,7 +52,7 @@ CollectionQuery = Annotated[
         description="collection of the document; by default the first that has it; needed where many are served",
     ),
 ]
-AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"}}}}
+AUDIO = {"content": bodies("audio/*")}
 
 
 @router.get(
@@ -191,7 +191,7 @@ OfQuery = Annotated[str | None, Query(max_length=1000, description="a query, ins
 @pictures_router.get(
     "/collections/{collection}/picture",
     response_class=Response,
-    responses={200: {"content": {JPEG: {"schema": {"type": "string", "format": "binary"}}}}},
+    responses={200: {"content": bodies(JPEG)}},
 )
 async def show_picture(one: CollectionDep, document: DocumentQuery = None, query: OfQuery = None) -> Response:
     """The mel spectrogram of a document's or a query's recording, drawn by librosa."""

@@ -1,44 +1,71 @@
 """Wire types of operations on tables in the body: runs and judgments in; scores, a ranking or a collection out."""
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
 from audiosim.collection.collection import Collection
+from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.service.collections.served import DEEPEST_CUTOFF
+from audiosim.service.process.time_limit import reading_s, within
 from audiosim.service.types.base import Wire
 from audiosim.service.types.drafts import DraftSettingsIn
 
 Ranks = list[str] | dict[str, float]
+OTHERS = ("judgments", "documents", "systems", "queries")  # as in `Collection.from_frames`
+NAMELESS = "runs"  # the file of a text that names its systems
 
 
 class TablesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """Tables of a collection.
+    """Tables of a collection: values, or texts of whole files in any form that a collection's folder accepts.
 
-    runs       results of each system and query: documents, best first, or the score of each document
-    judgments  grade of each document, by query
-    documents  what is known of each document: artist, genre and further columns
-    queries    document of each query, if it is called otherwise
-    systems    team of each system
+    runs       results of each system and query: documents, best first, or the score of each document; or the text of
+               each system's file; or the text of a file that names its systems
+    judgments  grade of each document, by query; or a text
+    documents  what is known of each document: artist, genre and further columns; or a text
+    queries    document of each query, if it is called otherwise; or a text
+    systems    team of each system; or a text
     scale      fine, broad, binary, or levels such as 0-3 or 0,1,2,5; guessed from the grades if not given
     cutoff     depth of the pool; guessed from the runs if not given
     """
 
-    runs: Annotated[dict[str, dict[str, Ranks]], Meta(min_length=1)]
-    judgments: dict[str, dict[str, float]] | None = None
-    documents: dict[str, dict[str, str]] | None = None
-    queries: dict[str, str] | None = None
-    systems: dict[str, str] | None = None
+    runs: Annotated[dict[str, dict[str, Ranks] | str], Meta(min_length=1)] | str
+    judgments: dict[str, dict[str, float]] | str | None = None
+    documents: dict[str, dict[str, str]] | str | None = None
+    queries: dict[str, str] | str | None = None
+    systems: dict[str, str] | str | None = None
     scale: str | None = None
     cutoff: Annotated[int, Meta(ge=1, le=DEEPEST_CUTOFF)] | None = None
 
     @property
     def collection(self) -> Collection:
-        """The collection."""
-        return Collection.from_frames(
-            self.runs, self.judgments, self.documents, self.systems, self.queries, scale=self.scale, cutoff=self.cutoff
-        )
+        """The collection; texts are read as files."""
+        with TemporaryDirectory(prefix="audiosim-") as folder:
+
+            def filed(given: object, name: str) -> object:
+                if not isinstance(given, str):
+                    return given
+                path = Path(folder, name)
+                path.write_text(given, encoding="utf-8", newline="")
+                return path
+
+            runs = filed(self.runs, NAMELESS)
+            if not isinstance(self.runs, str):
+                runs = {system: filed(one, f"run {n}") for n, (system, one) in enumerate(self.runs.items(), start=1)}
+            others: list[Any] = [filed(getattr(self, name), name) for name in OTHERS]
+            try:
+                read = partial(Collection.from_frames, runs, *others, scale=self.scale, cutoff=self.cutoff)
+                found = within(reading_s(sum(path.stat().st_size for path in Path(folder).iterdir())), read)
+            except InputError as error:
+                raise InputError(str(error).replace(f"{folder}/", "")) from None
+            if any(run.system == NAMELESS for run in found.runs):
+                raise InputError('runs: the text names no system, expected {"NAME": text}')
+            return replace(found, guesses=tuple(one.replace(f"{folder}/", "") for one in found.guesses))
 
 
 class MeasuredIn(TablesIn, forbid_unknown_fields=True, omit_defaults=True):
@@ -63,6 +90,7 @@ class EvaluateIn(MeasuredIn, forbid_unknown_fields=True, omit_defaults=True):
     users     number of users of whom to say how many are satisfied; none if not given
     success   share of satisfied users above which a result list is a success
     seed      seed of the resamples
+    complete  true to keep only systems and queries that are judged down to the cutoff
     """
 
     unjudged: Literal["error", "zero", "skip"] = "error"
@@ -70,6 +98,7 @@ class EvaluateIn(MeasuredIn, forbid_unknown_fields=True, omit_defaults=True):
     users: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     success: Annotated[float, Meta(ge=0, le=1)] = 0.5
     seed: Annotated[int, Meta(ge=0, le=2**32)] = 0
+    complete: bool = False
 
 
 class EstimateIn(MeasuredIn, forbid_unknown_fields=True, omit_defaults=True):

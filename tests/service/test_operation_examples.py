@@ -20,6 +20,8 @@ BEFORE = {
     "take_file": ["begin_draft"],
     "remove_file": ["show_draft", "set_draft", "take_file", "send_file_of_draft", "check_draft", "plan_draft"],
     "discard_draft": ["remove_file"],
+    "latest_publication": ["publish_page"],
+    "withdraw_publication": ["latest_publication", "published_file"],
 }
 AFTER = {
     "discard_draft": ["begin_draft", "take_file", "create_collection"],
@@ -62,7 +64,7 @@ def send(http, method, path, operation, whole=True):
     """Send the example of an operation, with the names in its address as the document has them."""
     query = {}
     for parameter in operation.get("parameters", []):
-        value = parameter.get("example", *parameter["schema"].get("enum", [])[:1])
+        value = parameter.get("example")
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", str(value))
         elif "example" in parameter:
@@ -105,7 +107,7 @@ def test_a_server_does_what_every_example_asks_for(server):
             if method == "get":
                 assert send(http, "HEAD", path, one, whole=False) == (send(http, "GET", path, one)[0], ""), name
     refused = {
-        name: json.loads(said).get("detail", said) for name, (status, said) in done.items() if not 200 <= status < 300
+        name: json.loads(said).get("detail", said) for name, (status, said) in done.items() if not 200 <= status < 400
     }
     assert refused == REFUSED
     assert len(done) == len(known) > 50

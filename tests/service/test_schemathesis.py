@@ -57,6 +57,9 @@ def test_every_operation_keeps_what_the_document_promises(another, tmp_path):
         document = http.get("/openapi.json").json()
     for operation in (one for methods in document["paths"].values() for one in methods.values()):
         operation["responses"].pop("default", None)  # so that every status must be named
+        for parameter in operation.get("parameters", []):
+            if parameter["in"] == "path" and parameter["name"] in ("collection", "model"):  # those served
+                parameter["schema"]["enum"] = [parameter["example"]]
     (tmp_path / "openapi.json").write_text(json.dumps(document), encoding="utf-8")
     command = [Path(sys.executable).with_name("schemathesis"), "--config-file", tmp_path / "schemathesis.toml", "run"]
     options = ["--checks", "all", "--seed", "1", "--no-color", "--exclude-path-regex", ELSEWHERE]

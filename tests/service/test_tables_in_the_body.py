@@ -1,5 +1,7 @@
 """Systems scored and ranked from tables in the body: the numbers of ir_measures, and of the library."""
 
+import json
+
 import ir_measures
 import numpy as np
 import pytest
@@ -57,12 +59,92 @@ def test_a_ranking_of_tables_is_that_of_the_library_and_of_the_scores_once_every
     assert said == pytest.approx({row["system"]: row["mean"] for row in scores.json()["systems"]}, abs=1e-9)
 
 
+def trec(rankings, system):
+    """A run as trec_eval reads it: scores order the documents."""
+    return "".join(
+        f"{query} Q0 {document} 0 {score:g} {system}\n"
+        for query, scored in rankings.items()
+        for document, score in scored.items()
+    )
+
+
+def table(rows, between, head):
+    return "\r\n".join(between.join(map(str, row)) for row in [head, *rows]) + "\r\n"
+
+
+@pytest.mark.parametrize("measure", ["CG@5", "nDCG@5"])
+def test_texts_of_files_give_the_numbers_of_the_same_values_and_of_the_commands(http, run, tmp_path, measure):
+    """In whatever form a file has them: a folder's commands, and a body, read them by one reader."""
+    runs, qrels = drawn(5, 0.6)
+    graded = [(query, document, grade) for query, some in qrels.items() for document, grade in some.items()]
+    scored = [
+        (system, query, document, score)
+        for system, rankings in runs.items()
+        for query, some in rankings.items()
+        for document, score in some.items()
+    ]
+    forms = {
+        "runs": [
+            "".join(trec(rankings, system) for system, rankings in runs.items()),
+            {system: trec(rankings, "tag") for system, rankings in runs.items()},
+            {"a": runs["a"], "b": trec(runs["b"], "b"), "c": json.dumps(runs["c"])},
+            table(scored, "\t", ("system", "query", "document", "score")),
+            "".join(
+                json.dumps(dict(zip(("system", "qid", "docno", "score"), row, strict=True))) + "\n" for row in scored
+            ),
+        ],
+        "judgments": [
+            "".join(f"{query} 0 {document} {grade:g}\n" for query, document, grade in graded),
+            table(graded, ",", ("query", "document", "grade")),
+            json.dumps(qrels),
+        ],
+    }
+    folder = tmp_path / "made"
+    folder.mkdir()
+    (folder / "runs.trec").write_text(forms["runs"][0])
+    (folder / "judgments.qrels").write_text(forms["judgments"][0])
+    options = ("--measure", measure, "--scale", "0-3", "--format", "json")
+    bodies = [{"runs": text, "judgments": qrels} for text in forms["runs"]]
+    bodies += [{"runs": runs, "judgments": text} for text in forms["judgments"]]
+    for verb, more in (("estimate", {}), ("evaluate", {"unjudged": "zero"})):
+        code, said, _ = run(verb, folder, *options, *(f"--{name}={one}" for name, one in more.items()))
+        assert code == 0
+        expected = json.loads(said) if verb == "estimate" else json.loads(said)[measure]
+        for body in bodies:
+            answer = http.post(f"/v1/{verb}", json=body | {"measure": measure, "scale": "0-3"} | more)
+            assert answer.status_code == 200, answer.text
+            assert {name: answer.json()[name] for name in ("systems", "pairs")} == {
+                name: expected[name] for name in ("systems", "pairs")
+            }
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"runs": "q0 Q0 d00 1 5 a\nq0 Q0 d01 2 high a\n"}, "runs:2: "),
+        ({"runs": {"a": "q0 Q0 d00 1 5 a\n", "b": "q0 Q0 d01 2 high a\n"}}, "run 2:1: "),
+        (
+            {"runs": {"a": "q0 Q0 d00 1 5 b\nq0 Q0 d00 1 5 c\n"}},
+            "run 1:2: the file holds systems b and c, expected one",
+        ),
+        ({"runs": "query\tdocument\tscore\nq0\td00\t5\n"}, "runs: the text names no system"),
+        ({"runs": ""}, "runs:1: the file is empty"),
+        ({"judgments": "q0 0 d00 1\nq0 0 d01 much\n"}, "judgments:2: "),
+        ({"documents": "document\tgenre\nd00\tjazz\nd00\trock\n"}, "documents:3: "),
+    ],
+)
+def test_an_error_in_a_text_names_the_table_and_the_line_and_no_place_on_the_server(http, change, said):
+    runs, qrels = drawn(1)
+    answer = http.post("/v1/evaluate", json={"runs": runs, "judgments": qrels, "scale": "0-3"} | change)
+    assert (answer.status_code, answer.json()["detail"][: len(said)]) == (422, said)
+
+
 @pytest.mark.parametrize(
     ("address", "change", "said"),
     [
         ("estimate", {"model": "/etc/passwd.json"}, "unknown model"),
         ("estimate", {"model": "remote:http://127.0.0.1:1"}, "unknown model"),
-        ("estimate", {"runs": "runs.trec"}, "Expected `object`, got `str` - at `$.runs`"),
+        ("estimate", {"runs": "runs.trec"}, "runs:1: expected a TREC run"),
         ("estimate", {"about": ["nobody"]}, "nobody"),
         (
             "evaluate",
