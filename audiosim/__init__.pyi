@@ -36,7 +36,9 @@ from .report.publication import write_report as write_report
 from .report.sounds import init as init
 from .report.sounds import sound_map as sound_map
 from .simulation.plan import plan as plan
+from .simulation.replay import rules as rules
 from .simulation.replay import simulate as simulate
+from .simulation.trials import calibration as calibration
 from .simulation.worth import worth as worth
 from .sound.clips import plot_recording as plot_recording
 from .sound.index import AudioIndex as AudioIndex

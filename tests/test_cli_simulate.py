@@ -15,6 +15,7 @@ from audiosim.simulation.trials import draw_parts
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
 QUICK = ("--model", "mjud")  # a tenth of the default's work, for tests of other subjects
+SOON = ("--stopping-rule", "confidence=0.8")
 LACKING = r"(note: sound is unknown for all \d+ pairs\n)?"  # only with joint models
 
 
@@ -74,7 +75,7 @@ def test_simulate_takes_every_goal(ask, stopping_rule):
 
 @pytest.mark.slow
 def test_simulate_compares_every_rule(ask, run, folder):
-    rows = ask("simulate", "--compare", "--stopping-rule", "judgments=20", "--batch", "10")
+    rows = ask("rules", "--stopping-rule", "judgments=20", "--batch", "10")
     assert [(row["rule"], row["by_query"]) for row in rows] == [
         *((name, False) for name in SELECTION_RULES),
         ("drawn", True),
@@ -99,7 +100,7 @@ def test_simulate_compares_every_rule(ask, run, folder):
         options = ["--selection-rule", row["rule"], *(["--by-query"] if row["by_query"] else [])]
         alone = ask("simulate", "--stopping-rule", "judgments=20", "--batch", "10", *options)
         assert {key: alone[key] for key in keys[2:]} == {key: row[key] for key in keys[2:]}
-    code, out, _ = run("simulate", folder, "--compare", "--stopping-rule", "judgments=20", "--batch", "10")
+    code, out, _ = run("rules", folder, "--stopping-rule", "judgments=20", "--batch", "10")
     assert code == 0
     assert "drawn, by query" in out
     assert "judgments=20" in out
@@ -109,7 +110,9 @@ def test_simulate_compares_every_rule(ask, run, folder):
 @pytest.mark.slow
 def test_simulate_repeats_on_random_parts(ask):
     sizes = ("--queries", "5", "--teams", "3", "--jobs", "1")
-    found = ask("simulate", "--repeat", "3", *sizes, "--target", "0.8", "--selection-rule", "doubts")
+    found = ask(
+        "calibration", "--parts", "3", *sizes, "--stopping-rule", "confidence=0.8", "--selection-rule", "doubts"
+    )
     said = ["measure", "model", "learn", "rule", "goal", "repeats", "queries", "teams", "held_out", "start", "end"]
     assert list(found) == said
     assert (found["measure"], found["rule"], found["goal"]) == ("CG@5", "doubts", "confidence=0.8")
@@ -125,13 +128,13 @@ def test_simulate_repeats_on_random_parts(ask):
         gaps = sum(row["share"] * abs(row["stated"] - row["accuracy"]) for row in claims)
         assert found[moment]["calibration_error"] == pytest.approx(gaps)
     assert (found["held_out"], found["learn"]) == ("teams", None)
-    one, two, other = (ask("simulate", *QUICK, "--repeat", "2", "-j", "1", "--seed", seed) for seed in "334")
+    one, two, other = (ask("calibration", *QUICK, "--parts", "2", "-j", "1", "--seed", seed) for seed in "334")
     assert one == two != other
 
 
 @pytest.mark.slow
 def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folder):
-    code, out, _ = run("simulate", folder, *QUICK, "--repeat", "3", "--jobs", "2", "--target", "0.8")
+    code, out, _ = run("calibration", folder, *QUICK, "--parts", "3", "--jobs", "2", *SOON)
     assert code == 0
     for words in ("Before anything is judged", "When judging stops", "3 random parts of 6 queries and 3 teams"):
         assert words in out
@@ -140,7 +143,7 @@ def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folde
     assert len(re.findall(r"calibration error 0\.\d{3} ± 0\.\d{3}, Brier", text)) == 2
     assert "± +" not in text
     assert "± -" not in text
-    code, out, _ = run("simulate", folder, *QUICK, "--repeat", "1", "--target", "0.8")
+    code, out, _ = run("calibration", folder, *QUICK, "--parts", "1", *SOON)
     assert code == 0
     assert "accuracy" in out
     assert not re.search(r"\d ±", out)  # one part has no standard error
@@ -148,16 +151,16 @@ def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folde
 
 @pytest.mark.slow
 def test_simulate_gives_rows_for_csv(run, folder):
-    def rows(*options):
-        code, out, _ = run("simulate", folder, *options, "--format", "csv")
+    def rows(command, *options):
+        code, out, _ = run(command, folder, *options, "--format", "csv")
         assert code == 0
         return list(csv.DictReader(io.StringIO(out)))
 
-    assert len(rows("--stopping-rule", "judgments=4")) == 5
-    assert len(rows("--compare", "--stopping-rule", "judgments=4")) == len(SELECTION_RULES) + 1
-    repeated = rows(*QUICK, "--repeat", "2", "--jobs", "1", "--target", "0.7")
+    assert len(rows("simulate", "--stopping-rule", "judgments=4")) == 5
+    assert len(rows("rules", "--stopping-rule", "judgments=4")) == len(SELECTION_RULES) + 1
+    repeated = rows("calibration", *QUICK, "--parts", "2", "--jobs", "1", *SOON)
     assert [row["moment"] for row in repeated] == ["start"] * 7 + ["end"] * 7
-    followed = rows(*QUICK, "--repeat", "2", "--jobs", "1", "--at", "0,30")
+    followed = rows("calibration", *QUICK, "--parts", "2", "--jobs", "1", "--at", "0,30")
     assert [row["judged"] for row in followed] == ["0.0", "30.0"]
     flat = {"clear_pairs", "clear_accuracy", "coverage_systems", "coverage_queries_error", "error", "error_error"}
     assert flat < set(followed[0])
@@ -170,17 +173,17 @@ CURVE = [
     *("bias", "bias_error", "tau", "tau_error", "rho", "rho_error", "rmse_differences", "rmse_differences_error"),
     *("bins", "by_part"),
 ]
-FOLLOW = ("simulate", "--repeat", "4", "--at", "0,25,60")
+FOLLOW = ("calibration", "--parts", "4", "--at", "0,25,60")
 
 
 @pytest.mark.slow
 def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
     stopping_rules = ("--stopping-rule", "confidence=0.9", "--stopping-rule", "judgments=10")
-    found = ask(*FOLLOW, *stopping_rules, "--jobs", "1", "--near", "0.05")
+    found = ask(*FOLLOW, *stopping_rules, "--jobs", "1")
     said = ["measure", "model", "learn", "rule", "repeats", "queries", "teams", "held_out", "near", "curve", "goals"]
     assert list(found) == said
     assert (found["repeats"], found["queries"], found["teams"], found["held_out"]) == (4, 6, 4, "queries")
-    assert found["near"] == 0.05
+    assert found["near"] == 0.02
     assert [row["judged"] for row in found["curve"]] == [0, 25, 60]
     for row in found["curve"]:
         assert list(row) == CURVE
@@ -198,15 +201,15 @@ def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
 
 
 @pytest.mark.slow
-def test_without_a_stop_the_target_is_the_goal_that_is_noted(ask):
-    stopping_rules = ask(*FOLLOW, *QUICK, "--jobs", "1", "--target", "0.8")["goals"]
-    assert [row["goal"] for row in stopping_rules] == ["confidence=0.8"]
+def test_without_a_stop_the_usual_goal_is_noted(ask):
+    stopping_rules = ask(*FOLLOW, *QUICK, "--jobs", "1")["goals"]
+    assert [row["goal"] for row in stopping_rules] == ["confidence=0.95"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("held_out", "teams"), [("queries", 3), ("teams", 2)])
 def test_simulate_learns_for_each_part_alike_in_one_process_and_in_two(ask, held_out, teams):
-    options = ("--learn", "fSYS,aSYS", "--held-out", held_out, "--queries", "5", "--teams", teams, "--target", "0.8")
+    options = ("--learn", "fSYS,aSYS", "--held-out", held_out, "--queries", "5", "--teams", teams, *SOON)
     one, two = (ask(*FOLLOW, *options, "--jobs", jobs) for jobs in "12")
     assert one == two
     assert (one["model"], one["learn"], one["held_out"]) == ("learned", "fSYS,aSYS", held_out)
@@ -226,7 +229,7 @@ def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_
     )
     assert code == 0
     alone = json.loads(out)["curve"]
-    found = ask("simulate", "--repeat", "1", "--learn", "fSYS,aSYS", "--at", "0,25,60")["curve"]
+    found = ask("calibration", "--parts", "1", "--learn", "fSYS,aSYS", "--at", "0,25,60")["curve"]
     assert [row["stated"] for row in found] == pytest.approx([alone[at]["confidence"] for at in (0, 25, 60)])
     assert [row["accuracy"] for row in found] == pytest.approx([alone[at]["accuracy"] for at in (0, 25, 60)])
 
@@ -251,7 +254,7 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
     lines = [line for line in out.splitlines() if re.match(r" *(0|25|60) ", line)]
     assert len(lines) == 9
     assert all(re.fullmatch(rf" *\d+( +{number}{error}){{4}} +\d\.\d{{4}} *", line) for line in lines[:3])
-    single = run("simulate", folder, "--repeat", "1", "--learn", "fSYS", "--at", "0")[1]
+    single = run("calibration", folder, "--parts", "1", "--learn", "fSYS", "--at", "0")[1]
     assert "model of fSYS learned without these queries" in single
     assert not re.search(r"\d ±", single)
 
@@ -266,7 +269,7 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
     # Unwritable outputs are refused before anything is played, even before a missing collection is noticed.
     for place in (tmp_path / "none" / "page.html", tmp_path):
         said = f"audiosim: {place}: cannot be written: expected a file in an existing, writable folder\n"
-        assert run("simulate", tmp_path / "none", *FOLLOW[1:], "--report", place) == (1, "", said)
+        assert run(FOLLOW[0], tmp_path / "none", *FOLLOW[1:], "--report", place) == (1, "", said)
     assert run(*played, "--at", "0,-5", "--report", page)[0] == 1
     assert [page.read_text(encoding="utf-8"), *tmp_path.iterdir()] == [text, page]
 
@@ -280,33 +283,9 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
             ["--stopping-rule", "judgments=5", "--stopping-rule", "difference=1"],
             "the size of a stopping rule must be a number, got none",
         ),
-        (["--compare", "--repeat", "2"], "--compare and --repeat cannot be combined; repeat one rule after the other"),
         (
             ["--selection-rule", "luck"],
             "unknown selection rule 'luck', expected one of differences, unsettled, scores, doubts, drawn, variances, ",
-        ),
-        (["--repeat", "2", "--queries", "13"], "a part must have 1 to 12 queries, got 13"),
-        (["--repeat", "2", "--teams", "5"], "a part must have 1 to 4 teams, got 5"),
-        (["--at", "0,5"], "--at needs --repeat: it is about parts of the collection"),
-        (["--learn", "fSYS"], "--learn needs --repeat: it is about parts of the collection"),
-        (["--held-out", "teams"], "--held-out needs --repeat: it is about parts of the collection"),
-        (
-            ["--report", "page.html"],
-            "--report needs --repeat and --at: it compares stated with true confidence at these",
-        ),
-        (["--report", "page.html", "--repeat", "2"], "--report needs --repeat and --at: it compares stated with true "),
-        (["--repeat", "2", "--learn", "fSYS", "--model", "mjud"], "--learn and --model cannot be combined: each part "),
-        (["--repeat", "2", "--learn", "fNO"], "unknown feature 'fNO', expected one of "),
-        (["--repeat", "2", "--learn", ""], "the list of features is empty"),
-        (["--repeat", "2", "--at", "0;5"], "expected numbers of judgments such as 0,100,200, got '0;5'"),
-        (["--repeat", "2", "--at", "-3"], "moments must be numbers of judgments, 0 or more, got -3"),
-        (
-            ["--repeat", "2", "--learn", "fSYS", "--queries", "12", "--jobs", "1"],
-            "a part of all 12 queries leaves none to learn from; draw fewer queries",
-        ),
-        (
-            ["--repeat", "2", "--learn", "fSYS", "--held-out", "teams", "--teams", "4", "--jobs", "1"],
-            "a part of all 4 teams leaves none to learn from; draw fewer teams",
         ),
         (
             ["--measure", "nDCG@5", "--stopping-rule", "users(share=0.1)=0.8"],
@@ -315,29 +294,58 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
         (["--judgments", "none"], "330 of the pool's 330 pairs have no judgment, such as query d0, "),
     ],
 )
-def test_what_cannot_be_simulated_is_one_line(run, folder, options, message):
-    pool = len(grades_of(folder))
-    code, out, err = run("simulate", folder, *options)
+@pytest.mark.parametrize("command", ["simulate", "rules", "calibration"])
+def test_what_cannot_be_replayed_is_one_line(run, folder, command, options, message):
+    one_line(run(command, folder, *options), message.replace("330", str(len(grades_of(folder)))), command)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--queries", "13"], "a part must have 1 to 12 queries, got 13"),
+        (["--teams", "5"], "a part must have 1 to 4 teams, got 5"),
+        (["--learn", "fNO"], "unknown feature 'fNO', expected one of "),
+        (["--learn", ""], "the list of features is empty"),
+        (["--at", "-3"], "moments must be numbers of judgments, 0 or more, got -3"),
+        (
+            ["--learn", "fSYS", "--queries", "12", "--jobs", "1"],
+            "a part of all 12 queries leaves none to learn from; draw fewer queries",
+        ),
+        (
+            ["--learn", "fSYS", "--held-out", "teams", "--teams", "4", "--jobs", "1"],
+            "a part of all 4 teams leaves none to learn from; draw fewer teams",
+        ),
+    ],
+)
+def test_what_cannot_be_calibrated_is_one_line(run, folder, options, message):
+    one_line(run("calibration", folder, "--parts", "2", *options), message)
+
+
+def one_line(found, message, command="calibration"):
+    code, out, err = found
     assert (code, out) == (1, "")
-    assert err.startswith(f"audiosim: {message.replace('330', str(pool))}")
+    if not (command == "calibration" and " of the pool's " in message):  # a part has fewer pairs
+        assert err.startswith(f"audiosim: {message}")
     assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("command", "options"),
     [
-        ["--repeat", "0"],
-        ["--queries", "0"],
-        ["--ideal", "user"],
-        ["--target", "2"],
-        ["--batch", "0"],
-        ["--jobs", "0"],
-        ["--near", "-1"],
-        ["--repeat", "2", "--held-out", "systems"],
+        ("calibration", ["--parts", "0"]),
+        ("calibration", ["--queries", "0"]),
+        ("calibration", ["--jobs", "0"]),
+        ("calibration", ["--held-out", "systems"]),
+        ("calibration", ["--at", "0;5"]),
+        ("calibration", ["--learn", "fSYS", "--model", "mjud"]),
+        ("simulate", ["--ideal", "user"]),
+        ("simulate", ["--target", "2"]),
+        ("rules", ["--batch", "0"]),
     ],
 )
-def test_a_wrong_option_of_simulate_is_exit_code_2(run, folder, options):
-    assert run("simulate", folder, *options)[0] == 2
+def test_a_wrong_option_is_exit_code_2(run, folder, command, options):
+    assert run(command, folder, *options)[0] == 2
 
 
 @pytest.mark.slow

@@ -115,8 +115,8 @@ def test_a_stop_is_a_confidence_a_goal_or_several(judged):
         audiosim.simulate(judged, stopping_rule="soon")
     with pytest.raises(InputError, match="expected a stopping rule such as 'every=0.95', got none"):
         audiosim.simulate(judged, stopping_rule=[])
-    with pytest.raises(InputError, match="expected a confidence such as 0.95, or a stopping rule .*, got None"):
-        audiosim.simulate(judged, stopping_rule=None)
+    with pytest.raises(InputError, match="expected a confidence such as 0.95, or a stopping rule .*, got {}"):
+        audiosim.simulate(judged, stopping_rule={})
 
 
 def test_one_measure_at_a_time_is_asked_for(judged):

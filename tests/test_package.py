@@ -216,7 +216,7 @@ NEEDS = {
     "report COLLECTION": f"a report {PLOTS}",
     "demo demo": f"the demo {PLOTS}",
     "train COLLECTION -o new.json --report new.html": f"--report {PLOTS}",
-    "simulate COLLECTION --repeat 2 --at 0,10 --report new.html": f"--report {PLOTS}",
+    "calibration COLLECTION --parts 2 --at 0,10 --report new.html": f"--report {PLOTS}",
 }
 IN_PYTHON = {
     "audiosim.estimate(sys.argv[1]).to_frame()": "to_frame needs pandas: pip install 'audiosim[frames]'",

@@ -22,7 +22,7 @@ from audiosim.collection.layouts import FolderFiles
 from audiosim.errors import ArgumentError, InputError
 from audiosim.results.progress import progress
 from audiosim.results.value import need
-from audiosim.tables.text import check_output_file, write_texts
+from audiosim.tables.text import check_output_file, write_text, write_texts
 from audiosim.text import field_list, printable, sentence
 from audiosim.workers import Workers
 
@@ -96,29 +96,36 @@ class _Command:
             parameters += [options.keyword(name, *options.SHARED[name](None)) for name in ("jobs", "scheduler")]
         if self.verb.plots:
             parameters.append(options.keyword("plot", options.PlotFile, None))
+        if self.verb.page:
+            parameters.append(options.keyword("report", options.PageFile, None))
         if self.verb.view:
             parameters.append(options.keyword("form", options.As, options.Format.table))
         return parameters
 
     def run(self, typed: dict[str, Any]) -> None:
         """Call the function with what was typed, and print its result."""
+        plot, page = typed.get("plot"), typed.get("report")
+        if plot is not None:
+            check_plot(plot)
+        if page is not None:
+            need("plots", "--report")
+            check_output_file(page)
         if typed.get("scheduler") is not None:
             options.check_scheduler(typed["scheduler"], typed.get("jobs"))
         given = {name: one.value(typed[name]) for name, one in self.own.items() if name != self.read}
         if self.read:
             given |= self._read(typed, _listed(given.get("measures", given.get("measure") or [])))
-        plot = typed.get("plot")
         with options.notes_shown(), ExitStack() as stack:
             if self.settings is not None:
                 given["settings"] = _called(self.settings.hint.read, {}, {"typed": typed})
             if "progress" in self.supplied:
                 given["progress"] = stack.enter_context(progress(self.verb.bar))
-            if plot is not None:
-                check_plot(plot)
             function = _by_measure(self.function, typed) if self.verb.by_measure else self.function
             found = _called(function, self.own, given)
             if plot is not None:
                 save_plot(found, plot)
+            if page is not None:
+                write_text(page, _found(self.verb.page)(found).splitlines())
         _print(self.verb, typed.get("form", options.Format.table), found)
 
     def _read(self, typed: Mapping[str, Any], measures: Sequence[str]) -> dict[str, Any]:
@@ -268,7 +275,7 @@ class _Parameter:
         with options.usage_of(self.spelled):
             if self.shared in options.READS and self.name not in self.verb.spelled:
                 return options.READS[self.shared](typed, self.parameter.default)
-            if typed is None and self.parameter.default is not self.parameter.empty:
+            if typed in (None, []) and self.parameter.default is not self.parameter.empty:
                 return self.parameter.default
             number = _number_of(self.hint)
             return options.numbers(typed, number) if isinstance(typed, str) and number else typed

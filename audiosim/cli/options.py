@@ -133,6 +133,10 @@ Partial = Annotated[
 PlotFile = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Also draw the result: .png, .svg or .pdf.")
 ]
+PageFile = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="REPORT.html", help="Also write the result as a page with plots."),
+]
 DistributionName = Annotated[
     DifferenceDistribution,
     typer.Option(

@@ -17,6 +17,7 @@ class Verb:
     hidden    parameters that are no options
     bar       words beside the bar, for a function with a parameter `progress`
     plots     True for an option that draws the result
+    page      function that draws the result as a page, likewise, for an option --report
     reads     how the collection is read: "said", with what was read on stderr; "quietly", with all its faults, which
               the verb reports itself; "not", the verb reads it
     by_measure  True for an option --measure that may be repeated: the function is called for each measure
@@ -31,6 +32,7 @@ class Verb:
     hidden: Sequence[str] = ()
     bar: str = "working"
     plots: bool = False
+    page: str = ""
     reads: Literal["said", "quietly", "not"] = "said"
     by_measure: bool = False
     workers: bool = False
@@ -192,7 +194,16 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
     },
     "Models and their reliability": {
         "train": Verb("report.train:train_to", "report.train:training_view", SEEDED, OF_TRAINING, bar="validating"),
-        "simulate": Verb("cli.simulation_command:simulate"),
+        "simulate": Verb("simulation.replay:simulate", "report.rank:replay_view", metavars={"stopping_rule": "RULE"}),
+        "rules": Verb("simulation.replay:rules", "report.simulate:rules_view", metavars={"stopping_rule": "RULE"}),
+        "calibration": Verb(
+            "simulation.trials:calibration",
+            "report.simulate:calibration_view",
+            spelled={"jobs": "-j --jobs"},
+            metavars={"learn": "LIST", "at": "LIST", "stopping_rule": "RULE"},
+            hidden=["near", "ideal", "distribution", "by_query"],
+            page="report.simulate:calibration_page",
+        ),
         "worth": Verb("simulation.worth:worth", "report.simulate:worth_view", bar="leaving out"),
     },
     "Sound": {

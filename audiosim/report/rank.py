@@ -411,8 +411,9 @@ def _some(names: Sequence[str], count: int = 5) -> str:
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
-def replay_view(result: Mapping[str, Any]) -> RenderableType:
+def replay_view(found: Result) -> RenderableType:
     """Course of a replayed campaign: its curve, and its end."""
+    result = found.to_dict()
     end = (
         f"Stopped after {result['judged']:,} of {result['pool']:,} judgments: "
         f"{spelled_confidence(result['confidence'], About(**result['about']))}, "

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.text import Text
 
+from audiosim.collection.pool import build_pool
+from audiosim.ordinal.model import source_of
 from audiosim.report.rank import dots, rows_view
-from audiosim.report.rendering import Origin, inline_svg, render
+from audiosim.report.rendering import Origin, inline_svg, origin_of, render
 from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Line, Series, draw_calibration, draw_curves
 
@@ -16,26 +19,28 @@ if TYPE_CHECKING:
     from altair import LayerChart
     from rich.console import RenderableType
 
+    from audiosim.simulation.replay import RuleCosts
+    from audiosim.simulation.trials import Calibration
     from audiosim.simulation.worth import EvidenceWorth
 
 
 MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
 
 
-def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "RenderableType":
+def rules_view(found: "RuleCosts") -> "RenderableType":
     """Judgments that each rule needs to reach a goal."""
     table = PlainTable(
         ("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Rho", "RMSE d", "Error", "Turns"
     )
-    for row in rows:
+    for row in found.rows():
         name = f"{row['rule']}, by query" if row["by_query"] else row["rule"]
         numbers = (f"{row[key]:.3f}" for key in ("confidence", "accuracy", "tau", "rho", "rmse_differences", "error"))
         share = f"{row['judged'] / row['pool']:.1%}"
         table.add_row(name, f"{row['judged']:,}", share, *numbers, f"{row['turns']:,}")
     note = (
-        f"Each campaign stops at {stop}, or when no judgment has any value to its rule. Error: mean error of the "
-        "systems' scores. RMSE d: error of the differences between systems. Turns: number of times the listener had to "
-        "change to another query."
+        f"Each campaign stops at {found.stopping_rule}, or when no judgment has any value to its rule. Error: mean "
+        "error of the systems' scores. RMSE d: error of the differences between systems. Turns: number of times the "
+        "listener had to change to another query."
     )
     return Group(table, Text(note))
 
@@ -43,6 +48,12 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "Renderable
 def worth_view(worth: "EvidenceWorth") -> "RenderableType":
     """Worth of each piece of evidence: in a sentence, and its figures below."""
     return Group(Text(str(worth)), Text(), rows_view(worth.rows()))
+
+
+def calibration_view(found: "Calibration") -> "RenderableType":
+    """Confidence and accuracy at moments, or before and after judging."""
+    result = found.to_dict()
+    return followed_view(result) if "curve" in result else repeats_view(result)
 
 
 def repeats_view(result: Mapping[str, Any]) -> "RenderableType":
@@ -75,17 +86,6 @@ def followed_view(result: Mapping[str, Any]) -> Group:
         "standard error over the parts, which share queries and systems: it applies to this collection only."
     )
     return Group(*parts, Text(note))
-
-
-def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a curve, flattened: nested fields get names such as `clear_pairs`; bins and parts are left out."""
-    found: dict[str, Any] = {}
-    for key, value in row.items():
-        if isinstance(value, Mapping) and key != "by_part":
-            found |= {f"{key}_{name}": inner for name, inner in value.items()}
-        elif key not in {"bins", "by_part"}:
-            found[key] = value
-    return found
 
 
 def _parts(result: Mapping[str, Any]) -> str:
@@ -207,6 +207,13 @@ def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = 
         shown=shown,
         note=note,
     )
+
+
+def calibration_page(found: "Calibration") -> str:
+    """The report on campaigns on many parts of a collection, with its origin."""
+    pool = build_pool(found.collection)
+    origin = origin_of(date.today(), source_of(pool, pool.spread(found.collection.grades())))
+    return followed_page(found.collection.name, found.followed(), origin)
 
 
 def draw_bins(curve: Sequence[Mapping[str, Any]]) -> "LayerChart":

@@ -1,22 +1,26 @@
 """Replay of a campaign with known judgments: the moment it would have stopped, and its accuracy then."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.check import only_complete
+from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
-from audiosim.joint.estimators import make_estimator
+from audiosim.joint.estimators import estimator_of, make_estimator
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.ranking import Selection, StoppingRule
+from audiosim.ordinal.model import Model
+from audiosim.ranking import SELECTION_RULES, Selection, StoppingRule
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about
 from audiosim.ranking.ranking import Ranking, spelled_confidence
-from audiosim.ranking.stopping import as_stopping_rule, first_of, parse_stopping_rule
+from audiosim.ranking.stopping import as_stopping_rule, first_of
 from audiosim.ranking.verbs import ModelOrName, start_loop
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.progress import progress
@@ -232,54 +236,171 @@ def right(ranking: Ranking, scores: Array) -> Array:
     return np.where((expected == 0) & (true == 0), 1.0, (1 + expected * true) / 2)
 
 
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Settings of simulated campaigns, the same in each; see `simulate`."""
+
+    model: ModelOrName
+    measure: Measure
+    selection_rule: str | None
+    batch: int
+    ideal: Ideal
+    seed: int
+    distribution: DifferenceDistribution
+    about: About
+
+    def start(self, collection: Collection, learned: Model | None = None) -> Selection:
+        """Start of a campaign on a collection, with the model learned for it or that of all."""
+        pool = build_pool(collection, self.measure.cutoff)
+        estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
+        return start_loop(
+            pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, selection_rule=self.selection_rule,
+            seed=self.seed, distribution=self.distribution, about=self.about,
+        )  # fmt: skip
+
+    def play(
+        self, collection: Collection, stopping_rule: StoppingRule, by_query: bool, show: Callable[[int, int], None]
+    ) -> Replay:
+        """A campaign on a collection, played to its end."""
+        start = self.start(collection)
+        truth = start.pool.spread(collection.grades())
+        return replay(start, truth, stopping_rule, lambda moment: show(moment.judged, len(truth)), by_query)
+
+
+def to_play(collection: Collection, measure: Measure, complete: bool) -> Collection:
+    """The collection to replay: on request only its complete part; see `simulate`."""
+    return only_complete(collection, measure.cutoff) if complete else collection
+
+
+def stopping_rules_of(target: float, given: object) -> list[StoppingRule]:
+    """The stopping rules given by rules, their texts or a mean confidence; a target alone if None."""
+    if given is None or isinstance(given, str) or not isinstance(given, Sequence):
+        return [as_stopping_rule(target if given is None else given)]
+    if not given:
+        raise InputError("expected a stopping rule such as 'every=0.95', got none")
+    return list(map(as_stopping_rule, given))
+
+
 @judgments_second
 def simulate(
     collection: object,
     model: ModelOrName = None,
     measure: str | Measure = "CG",
     *,
-    stopping_rule: float | str | StoppingRule | Sequence[str] = 0.95,
+    target: Annotated[float, Ge(0.5), Le(1)] = 0.95,
+    stopping_rule: float | str | StoppingRule | Sequence[str] | None = None,
     selection_rule: str | None = None,
-    batch: int = 20,
+    batch: Annotated[int, Ge(1)] = 20,
     by_query: bool = False,
     ideal: Ideal = "ordered",
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     seed: int = 0,
+    complete: bool = False,
     judgments: object = None,
 ) -> Replay:
     """Replay a campaign against known judgments: when it would have stopped, and how accurate it would have been.
 
-    collection  every pair of its pool must be judged
-    stopping_rule   a mean confidence, or stopping rules such as "every=0.95": the first one met stops
+    `audiosim rules` does it with every selection rule; `audiosim calibration` on many random parts of the collection.
+
+    collection  every pair of its pool must be judged, unless `complete`
+    target      mean confidence at which judging stops
+    stopping_rule   when to stop, instead: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95,
+                    success(share=0.5)=0.95, error=0.05, error(corrected=no)=0.05 or judgments=200; repeated: the first
+                    one met stops
     selection_rule  as for `next_pairs`
-    batch       number of judgments between two predictions
+    batch       number of judgments between two updates of the predictions
+    by_query    True for batches from as few queries as possible
     ideal       ideal of nDCG and RBP: see `estimate`
+    distribution  distribution of a difference between systems
     about       queries that the confidence is about, such as "queries": of this kind
+    seed        seed of all random draws
+    complete    True to leave out systems and queries that are not judged down to the cutoff
     judgments   as for `estimate`
 
     A bar shows the progress, in terminals and notebooks.
+
+    Example: `audiosim simulate my-demo --judgments my-demo/truth.qrels --model mjud --target 0.95 --batch 1`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
-    pool = build_pool(collection, measure.cutoff)
-    estimator = make_estimator(pool, model)
-    start = start_loop(
-        pool, estimator, measure, ideal=ideal, batch=batch, selection_rule=selection_rule, seed=seed,
-        distribution=distribution, about=as_about(about),
-    )  # fmt: skip
-    truth = pool.spread(collection.grades())
+    setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
+    stop = first_of(stopping_rules_of(target, stopping_rule))
     with progress("judging") as show:
-        return replay(
-            start, truth, _stopping_rule(stopping_rule), lambda moment: show(moment.judged, len(truth)), by_query
+        return setup.play(to_play(collection, measure, complete), stop, by_query, show)
+
+
+@dataclass(frozen=True, eq=False)
+class RuleCosts(Result):
+    """Campaigns on one collection by each selection rule, and by one also with batches from few queries.
+
+    stopping_rule  rule at which each stopped
+    replays        campaigns by name of the selection rule, and whether its batches are by query
+    """
+
+    index: ClassVar = ("rule", "by_query")
+
+    stopping_rule: StoppingRule
+    replays: dict[tuple[str, bool], Replay]
+
+    def __repr__(self) -> str:
+        least = min(self.replays, key=lambda rule: self.replays[rule].curve[-1].judged)
+        return f"{least[0]} needs the fewest judgments to {self.stopping_rule}: {self.replays[least].curve[-1].judged}"
+
+    def rows(self) -> list[Row]:
+        """One row per selection rule: the judgments it needs, and how accurate it then is."""
+        keys = ("judged", "pool", "confidence", "accuracy", "tau", "rho", "rmse_differences", "error", "turns")
+        found = {rule: played.to_dict() for rule, played in self.replays.items()}
+        return [
+            {"rule": rule, "by_query": by_query} | {key: of[key] for key in keys}
+            for (rule, by_query), of in found.items()
+        ]
+
+    def to_dict(self) -> list[Row]:
+        """The rows, ready for JSON."""
+        return self.rows()
+
+
+@judgments_second
+def rules(
+    collection: object,
+    model: ModelOrName = None,
+    measure: str | Measure = "CG",
+    *,
+    target: Annotated[float, Ge(0.5), Le(1)] = 0.95,
+    stopping_rule: float | str | StoppingRule | Sequence[str] | None = None,
+    selection_rule: str | None = None,
+    batch: Annotated[int, Ge(1)] = 20,
+    ideal: Ideal = "ordered",
+    distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
+    seed: int = 0,
+    complete: bool = False,
+    judgments: object = None,
+) -> RuleCosts:
+    """Compare the selection rules: replay a campaign with each, and count the judgments that it needs.
+
+    target      mean confidence at which judging stops
+    stopping_rule   as for `simulate`
+    selection_rule  rule that is also replayed with batches from few queries, and may be an installed one
+    batch       number of judgments between two updates of the predictions
+    ideal       ideal of nDCG and RBP: see `estimate`
+    distribution  distribution of a difference between systems
+    about       queries that the confidence is about, such as "queries": of this kind
+    seed        seed of all random draws
+    complete    True to leave out systems and queries that are not judged down to the cutoff
+    judgments   as for `estimate`
+
+    Example: `audiosim rules my-demo --judgments my-demo/truth.qrels --stopping-rule judgments=100`
+    """
+    collection = as_collection(collection, judgments)
+    measure = as_measure(measure, collection.cutoff)
+    collection, stop = to_play(collection, measure, complete), first_of(stopping_rules_of(target, stopping_rule))
+    setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
+    chosen = selection_rule or setup.start(collection).selection_rule.name
+    every = [*((name, False) for name in dict.fromkeys([*SELECTION_RULES, chosen])), (chosen, True)]
+    with progress("judging") as show:
+        return RuleCosts(
+            stop,
+            {(name, by): replace(setup, selection_rule=name).play(collection, stop, by, show) for name, by in every},
         )
-
-
-def _stopping_rule(rule: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
-    if isinstance(rule, str):
-        return parse_stopping_rule(rule)
-    if not isinstance(rule, Sequence):
-        return as_stopping_rule(rule)
-    if not rule:
-        raise InputError("expected a stopping rule such as 'every=0.95', got none")
-    return first_of([parse_stopping_rule(text) for text in rule])

@@ -1,21 +1,33 @@
 """Campaigns simulated on many parts of a collection, with models learned from the remainder."""
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 
+from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Run, queries_of
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
+from audiosim.joint.estimators import JOINT, NameOrFile
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import Model
 from audiosim.ranking import Selection, StoppingRule
+from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about
+from audiosim.ranking.rules import AffectedDifferences, DrawnByDoubt
+from audiosim.ranking.stopping import first_of
+from audiosim.results.progress import progress
+from audiosim.results.value import Result, Row
 from audiosim.simulation.calibration import Observation, Truth, agreement_of, claims_of, observation_summary
-from audiosim.simulation.replay import check_complete
+from audiosim.simulation.replay import Setup, check_complete, stopping_rules_of, to_play
 from audiosim.stats.arrays import Array
+from audiosim.training.plan import Plan, is_joint, parse_terms
+from audiosim.training.train import train
 from audiosim.workers import each_in_turn
 
 # Random parts of a collection for simulated campaigns, and the remainder, from which a model may learn.
@@ -182,6 +194,11 @@ class Repeats:
             for moment, seen in {"start": self.first, "end": self.last}.items()
         }
 
+    def followed(self, stopping_rule: StoppingRule) -> "Followed":
+        """The same campaigns, observed at their start and end, where they met the stopping rule."""
+        courses = (TrialCourse((a, b), (b,)) for a, b in zip(self.first, self.last, strict=True))
+        return Followed(self.parts, (stopping_rule,), NEAR, tuple(courses))
+
 
 def repeat(
     trial: Trial,
@@ -314,3 +331,163 @@ def _sizes(parts: Sequence[Part]) -> dict[str, Any]:
     one = parts[0]
     sizes = {"queries": len(one.queries), "teams": len(one.teams)}
     return {"repeats": len(parts), **sizes, "held_out": one.held_out}
+
+
+LEARNED = "learned"
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Trains on the rest of a collection, as `train` does without validation."""
+
+    plan: Plan
+
+    @classmethod
+    def of(cls, features: str) -> "Learner":
+        """The learner of a list of features such as judgment."""
+        return cls(Plan(parse_terms(features), LEARNED, folds=0, joint=is_joint(features)))
+
+    @property
+    def selection_rule(self) -> str:
+        """Name of the usual selection rule with its models."""
+        return DrawnByDoubt.name if self.plan.joint else AffectedDifferences.name
+
+    def __call__(self, rest: Collection) -> Model:
+        return train([rest], self.plan).model
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(Result):
+    """Confidence stated in many campaigns on parts of a collection, beside the truth.
+
+    collection  the whole
+    measure, model, learn, rule  measure, model, features of a model learned for each part, and selection rule of all
+    stopping_rule  rule at which they stopped; None if they were followed to the last of some moments
+    played      the campaigns
+    """
+
+    collection: Collection
+    measure: Measure
+    model: str
+    learn: str | None
+    rule: str
+    stopping_rule: StoppingRule | None
+    played: Repeats | Followed
+
+    def __repr__(self) -> str:
+        return f"{len(self.played.parts)} campaigns on parts of {self.collection.name}: {self.measure}, {self.model}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings and the campaigns as plain values, ready for JSON."""
+        until = {} if self.stopping_rule is None else {"goal": str(self.stopping_rule)}
+        setting = {"measure": str(self.measure), "model": self.model, "learn": self.learn, "rule": self.rule}
+        return setting | until | self.played.to_dict()
+
+    def rows(self) -> list[Row]:
+        """One row per moment; or per bin of confidence, at the start and at the end."""
+        found = self.played.to_dict()
+        if "curve" in found:
+            return [flat(row) for row in found["curve"]]
+        return [{"moment": moment} | row for moment in ("start", "end") for row in found[moment]["bins"]]
+
+    def followed(self) -> dict[str, Any]:
+        """The settings and the moments; the start and the end are moments, too."""
+        if self.stopping_rule is None or isinstance(self.played, Followed):
+            return self.to_dict()
+        return self.to_dict() | self.played.followed(self.stopping_rule).to_dict()
+
+
+def flat(row: Mapping[str, Any]) -> Row:
+    """A row of a curve, flattened: nested fields get names such as `clear_pairs`; bins and parts are left out."""
+    found: Row = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping) and key != "by_part":
+            found |= {f"{key}_{name}": inner for name, inner in value.items()}
+        elif key not in {"bins", "by_part"}:
+            found[key] = value
+    return found
+
+
+@judgments_second
+def calibration(
+    collection: object,
+    model: NameOrFile | None = None,
+    measure: str | Measure = "CG",
+    *,
+    parts: Annotated[int, Ge(1)] = 20,
+    queries: Annotated[int, Ge(1)] | None = None,
+    teams: Annotated[int, Ge(1)] | None = None,
+    held_out: HeldOutKind | None = None,
+    learn: str | None = None,
+    at: Sequence[int] | None = None,
+    near: Annotated[float, Ge(0)] = NEAR,
+    stopping_rule: float | str | StoppingRule | Sequence[str] | None = None,
+    selection_rule: str | None = None,
+    batch: Annotated[int, Ge(1)] = 20,
+    by_query: bool = False,
+    ideal: Ideal = "ordered",
+    distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
+    seed: int = 0,
+    complete: bool = False,
+    judgments: object = None,
+    jobs: Annotated[int, Ge(1)] | None = None,
+    scheduler: str | None = None,
+) -> Calibration:
+    """Compare the stated confidence with the true accuracy, in campaigns on many random parts of a collection.
+
+    Every pair of the pool must be judged, unless --complete. Without --at each campaign is compared before judging and
+    where it stops. The parts depend only on --seed, on their number and sizes, and on --held-out, so that two models or
+    two rules are compared on the same parts.
+
+    parts     number of parts; equal seeds and sizes give equal parts
+    queries   queries in each part. Default: half
+    teams     teams in each part. Default: three quarters, or all if queries are held out
+    held_out  data hidden from a learned model. queries: a part has some queries, the rest the others. teams: a part has
+              some queries and teams, the rest the other queries of the other teams. Default: queries with --learn or
+              --at, else teams
+    learn     play each part with a model trained on the rest of the collection, with these features, as for
+              `train --features`
+    at        compare statements with the truth at these numbers of judgments, such as 0,100,200. Stopping rules are
+              noted when met, and judging continues to the last number
+    near      call a difference clear if it truly exceeds this
+    stopping_rule   as for `simulate`; with --at each is noted separately. Default: confidence=0.95
+    selection_rule  as for `next_pairs`
+    batch     number of judgments between two updates of the predictions
+    by_query  True for batches from as few queries as possible
+    ideal     ideal of nDCG and RBP: see `estimate`
+    distribution  distribution of a difference between systems
+    about     queries that the confidence is about, such as "queries": of this kind
+    seed      seed of all random draws
+    complete  True to leave out systems and queries that are not judged down to the cutoff
+    judgments  as for `estimate`
+    jobs      worker processes. Default: one per core
+    scheduler  play on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes here
+
+    Examples: `audiosim calibration my-demo --judgments my-demo/truth.qrels --selection-rule doubts`
+
+    `audiosim calibration my-demo --judgments my-demo/truth.qrels --learn judgment --at 0,50,100`
+    """
+    if learn is not None and model is not None:
+        raise ArgumentError("learn", "each part is played with the model learned for it: leave out the model")
+    learner = None if learn is None else Learner.of(learn)
+    stops = stopping_rules_of(0.95, stopping_rule)
+    collection = as_collection(collection, judgments)
+    measure = as_measure(measure, collection.cutoff)
+    collection = to_play(collection, measure, complete)
+    setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
+    if selection_rule is None:
+        usual = setup.start(collection).selection_rule.name if learner is None else learner.selection_rule
+        setup = replace(setup, selection_rule=usual)
+    kind = held_out or ("queries" if learner or at is not None else "teams")
+    drawn = draw_parts(collection, parts, np.random.default_rng(seed), queries, teams, kind)
+    trial, shared = Trial(collection, setup.start, learner, by_query), (jobs or os.cpu_count() or 1,)
+    with progress("repeating") as show:
+        played: Repeats | Followed = (
+            repeat(trial, drawn, first_of(stops), *shared, show, scheduler)
+            if at is None
+            else follow(trial, drawn, at, stops, near, *shared, show, scheduler)
+        )
+    named = LEARNED if learner else os.fspath(model or JOINT)
+    until = first_of(stops) if at is None else None
+    return Calibration(collection, measure, named, learn, str(setup.selection_rule), until, played)

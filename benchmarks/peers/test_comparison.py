@@ -44,7 +44,7 @@ def found(trial, parts):
 
 
 def test_audiosim_s_rows_are_those_of_the_campaigns_that_are_followed(trial, parts, found):
-    # The results of `simulate --repeat --at` on the same campaigns, by another path through the code.
+    # The results of `calibration --at` on the same campaigns, by another path through the code.
     curve = follow(trial, parts, BUDGETS).curve()
     rows = [row for row in found.rows() if row["method"] == "audiosim"]
     for row, other in zip(rows, curve, strict=True):

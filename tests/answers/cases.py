@@ -174,7 +174,7 @@ case("judges leave one out", "judges", SISEC, "--leave-one-out", "2", *J, tolera
 # Models and their reliability
 case("simulate mirex mjud", "simulate", MIREX, "--model", "mjud", "--batch", "1", "--target", "0.95", *J)
 case("simulate demo joint", "simulate", DEMO, "--judgments", TRUTH, "--stopping-rule", "judgments=60", *J)
-case("simulate dl parts", "simulate", DL, "--repeat", "3", "--queries", "15", "--at", "0,50,100", *J, tolerance=1e-5)
+case("simulate dl parts", "calibration", DL, "--parts", "3", "--queries", "15", "--at", "0,50,100", *J, tolerance=1e-5)
 case(
     "worth demo",
     "worth",

@@ -17,12 +17,12 @@ import pytest
 
 import audiosim
 from audiosim import workers
-from audiosim.cli.simulation_command import _Game
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.about import About
 from audiosim.ranking.rules import DrawnByDoubt
 from audiosim.simulation.collections import Design, synthetic_collection
+from audiosim.simulation.replay import Setup
 from audiosim.simulation.trials import Trial, draw_parts, follow
 from audiosim.workers import each_in_turn
 
@@ -59,8 +59,8 @@ def parts(collection):
 
 @pytest.fixture(scope="module")
 def trial(collection):
-    game = _Game("joint", parse_measure("CG@3"), DrawnByDoubt.name, 20, "ordered", 0, "t", About())
-    return Trial(collection, game.start)  # a function that workers can import
+    setup = Setup("joint", parse_measure("CG@3"), DrawnByDoubt.name, 20, "ordered", 0, "t", About())
+    return Trial(collection, setup.start)  # a function that workers can import
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_a_cluster_finds_what_one_process_finds_though_a_worker_is_killed_half_w
 @pytest.mark.parametrize(
     "command",
     [
-        ("simulate", "--repeat", 3, "--at", "0,9"),
+        ("calibration", "--parts", 3, "--at", "0,9"),
         ("plan", "--judgments", "none", "--campaigns", 3, "--stopping-rule", "judgments=9"),
         ("worth", "--judged", "0,0.2", "--no-replays"),
         ("train", "--features", "joint", "--folds", 2, "--name", "mine", "--date", "2020-01-01"),  # on the demo
@@ -242,12 +242,10 @@ def test_joblibs_own_backend_for_dask_does_the_work_too(dask_here, trial, parts,
         assert json.dumps(follow(trial, parts, (0, 7, 20)).to_dict()) == here
 
 
-def test_jobs_and_a_scheduler_cannot_be_combined_and_a_scheduler_needs_repeats(run):
-    code, _, err = run("simulate", DEMO, "--repeat", 2, "--jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
+def test_jobs_and_a_scheduler_cannot_be_combined(run):
+    code, _, err = run("calibration", DEMO, "--jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
     expected = "--scheduler and --jobs cannot be combined: a cluster has as many workers as were started"
     assert (code, err) == (1, f"audiosim: {expected}\n")
-    code, _, err = run("simulate", DEMO, "--scheduler", "tcp://127.0.0.1:1")
-    assert (code, err) == (1, "audiosim: --scheduler needs --repeat: it is about parts of the collection\n")
 
 
 def refused(address):
