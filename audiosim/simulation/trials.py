@@ -476,9 +476,9 @@ def calibration(
     measure = as_measure(measure, collection.cutoff)
     collection = to_play(collection, measure, complete)
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
-    if selection_rule is None:
-        usual = setup.start(collection).selection_rule.name if learner is None else learner.selection_rule
-        setup = replace(setup, selection_rule=usual)
+    usual = setup.start(collection).selection_rule.name if learner is None else learner.selection_rule
+    rule = selection_rule or usual  # wrong names were refused, before any worker starts
+    setup = replace(setup, selection_rule=rule)
     kind = held_out or ("queries" if learner or at is not None else "teams")
     drawn = draw_parts(collection, parts, np.random.default_rng(seed), queries, teams, kind)
     trial, shared = Trial(collection, setup.start, learner, by_query), (jobs or os.cpu_count() or 1,)
@@ -490,4 +490,4 @@ def calibration(
         )
     named = LEARNED if learner else os.fspath(model or JOINT)
     until = first_of(stops) if at is None else None
-    return Calibration(collection, measure, named, learn, str(setup.selection_rule), until, played)
+    return Calibration(collection, measure, named, learn, rule, until, played)

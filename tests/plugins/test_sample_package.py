@@ -209,6 +209,7 @@ CALLED = [
 FEWER = {
     "worth": {"judged": [0], "splits": 1, "target": None},
     "compare": {"a": "fusion", "b": "random"},
+    "calibration": {"parts": 1, "jobs": 1},
     "write_report": {"path": "report.html"},
 }
 
