@@ -14,6 +14,7 @@ pairs.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from audiosim.results.value import Value, cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.blocks import Within
 from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
 from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.normal.projection import EffectsGiven
@@ -43,8 +45,8 @@ class Voices:
     """The judgments of p people about n pairs, before any is made: the same whoever's mean opinion they tell.
 
     gains   gains of the pairs for listeners at large
-    effects number of shared effects of an opinion: those of the gains, the severities of the p people, the tastes of
-            some of them, and a severity and tastes of all others
+    shared  (q, q) covariance of the shared effects of an opinion: those of the gains, the severities of the p people,
+            the tastes of some of them, and a severity and tastes of all others
     parts   (n, s) share of each pair that belongs to the results of each system
     scale   (n,) deviation of each pair
     noise   (p,) variance of each person's noise, in deviations of a pair
@@ -56,7 +58,7 @@ class Voices:
     """
 
     gains: BlockNormal
-    effects: int
+    shared: Array
     parts: Array
     scale: Array
     noise: Array
@@ -104,7 +106,7 @@ class Voices:
     def _loadings(self, place: Integers, judge: Integers) -> Array:
         """(k, q) loadings of judgments on severities and tastes."""
         systems, people = self.parts.shape[1], len(self.noise)
-        found = np.zeros((len(place), self.effects - len(self.gains.shared)))
+        found = np.zeros((len(place), len(self.shared) - len(self.gains.shared)))
         found[np.arange(len(place)), judge] = 1
         for line, column in enumerate(self.column[judge].tolist()):
             if column >= 0:
@@ -349,8 +351,9 @@ class PanelModel:
             return found.given(panel.place, panel.judge, panel.gain)
 
     def forget(self) -> None:
-        """Drop cached results of earlier posteriors: with hundreds of people these take tens of megabytes."""
+        """Drop the gains and cached results of earlier posteriors: with hundreds of people, tens of megabytes."""
         self._opinions.clear()
+        vars(self).pop("gains", None)
 
     def noise_of_each(self, judges: int) -> Array:
         """(p,) noise of the first p people, relative to the common noise."""
@@ -365,8 +368,6 @@ class PanelModel:
         severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
         systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
         noise = (self.deviations[REST] * self.noise_of_each(judges)) ** 2
-        # Judges have effects of their own, as judgments reveal them; all other people act together as one more person.
-        variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
         # In parts, the tastes sparse: with hundreds of effects the dense loadings would take 25 MB, several times.
         tastes = sparse.csr_array(listeners.each * self.parts)
         of_pairs = [
@@ -379,24 +380,27 @@ class PanelModel:
         alone = listeners.each**2 * float(noise.sum()) + listeners.fresh * self.deviations[REST] ** 2
         together = (listeners.each**2 * judges + listeners.fresh) * self.deviations[JUDGE_QUERY] ** 2
         gains, scale = self.gains, self.layout.scale
-        within = tuple(
-            _with_more(own, scale[rows], together, alone) for own, rows in zip(gains.within, gains.blocks, strict=True)
-        )
-        every = block_diag(gains.shared, np.diag(variances))
-        prior = BlockNormal(self.mean, gains.blocks, within, gains.sparse_loadings.beside(*of_pairs), every)
         if voices is None:
+            # Judges have effects of their own, as judgments reveal them; all others act together as one more person.
+            variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
             column = np.full(judges, -1)
             column[some] = np.arange(len(some))
-            common = self.deviations[JUDGE_QUERY] ** 2
-            voices = Voices(gains, len(every), self.parts, scale, noise, common, taste, column)
-        return Opinions(voices, prior, listeners.each)
+            common, every = self.deviations[JUDGE_QUERY] ** 2, block_diag(gains.shared, np.diag(variances))
+            voices = Voices(gains, every, self.parts, scale, noise, common, taste, column)
+        # Made on access: a new judgment needs the covariance of its own block, and all of them take megabytes.
+        more = partial(_with_more, gains, scale, together, alone)
+        assert isinstance(gains.within, Within)
+        own = scale * (together * scale) + gains.within.diagonals + alone * scale**2
+        within, loadings = Within(gains.within.blocks, more, own, {}, None), gains.sparse_loadings.beside(*of_pairs)
+        return Opinions(voices, BlockNormal(self.mean, gains.blocks, within, loadings, voices.shared), listeners.each)
 
 
-def _with_more(within: Array, scale: Array, together: float, alone: float) -> Array:
-    """(m, m) K + s s' x (together + alone I)."""
-    found = np.outer(scale, together * scale)
-    found += within
-    found[np.diag_indices_from(found)] += alone * scale**2
+def _with_more(gains: BlockNormal, scale: Array, together: float, alone: float, block: int) -> Array:
+    """(m, m) K + s s' x (together + alone I) of a block."""
+    own = scale[gains.blocks[block]]
+    found = np.outer(own, together * own)
+    found += gains.within[block]
+    found[np.diag_indices_from(found)] += alone * own**2
     return found
 
 

@@ -49,32 +49,47 @@ def give_back_freed_memory() -> None:
 
 
 class SpareMemory:
-    """Gives freed memory back whenever the process has grown by SPARE_BYTES since it last did.
+    """Gives freed memory back whenever SPARE_BYTES more of it are in the process than after it last did.
 
     glibc finds a hole for each new array, but with threads that allocate and free beliefs of several sizes, holes come
     to take more than what is in use.
     """
 
     def __init__(self) -> None:
-        """Start from the present size."""
-        self._size = _resident()
+        """Start from what is unused now."""
+        self._least = _unused()
 
     def __call__(self) -> None:
         """Look, and give back."""
-        size = _resident()
-        if size > self._size + SPARE_BYTES:
+        # By the size of the process alone, what is freed after a peak would stay until the next higher peak.
+        unused = _unused()
+        if unused > self._least + SPARE_BYTES:
             give_back_freed_memory()
-            self._size = _resident()
-        else:
-            self._size = min(self._size, size)
+            self._least = _unused()
+        self._least = min(self._least, unused)
 
 
-def _resident() -> int:
-    """Bytes of this process in memory; 0 if the system does not say."""
+class _MallocInfo(ctypes.Structure):
+    """What glibc's malloc.h calls `mallinfo2`."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    ]
+
+
+def _unused() -> int:
+    """Bytes of this process in memory that malloc has not given to anybody; all of them if the system does not say."""
     try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        resident = int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
+    ask = getattr(ctypes.CDLL(None), "mallinfo2", None)  # since glibc 2.33
+    if ask is None:
+        return resident
+    ask.restype = _MallocInfo
+    info = ask()
+    return int(resident - info.uordblks - info.hblkhd)
 
 
 def kept_beside(make: Callable[Concatenate[Value, P], Answer]) -> Callable[Concatenate[Value, P], Answer]:

@@ -276,8 +276,9 @@ class BlockNormal:
         An unknown left with less than ROUNDING of its variance counts as certain.
         """
         left: dict[int, _Block] = {}
+        before = self._own.diagonals
         for block, one in seen.items():
-            certain = np.flatnonzero(np.diagonal(one.within) <= ROUNDING * np.diagonal(self.within[block]))
+            certain = np.flatnonzero(np.diagonal(one.within) <= ROUNDING * before[self.blocks[block]])
             left[block] = one.within, self._rows(block, one.loadings, certain)
             if len(certain):
                 left[block] = cleared(one.within.copy(), certain), left[block][1]

@@ -44,11 +44,11 @@ class MixedRows:
         found[np.isin(places, self.certain)] = 0
         return found
 
-    def weighted(self, weights: Array, before: Array) -> Array:
-        """(t, p) weights (t, m) times the conditioned rows; exactly 0 where all weights are on certain unknowns."""
+    def weighted(self, weights: Array) -> Array:
+        """(t, p) weights (t, m) times gain @ known; exactly 0 where all weights are on certain unknowns."""
         some = weights.copy()
         some[:, self.certain] = 0
-        return np.asarray(some @ before - (some @ self.gain) @ self.known)
+        return np.asarray((some @ self.gain) @ self.known)
 
     def variances(self, variances: Array, before: sparse.csr_array, effects: Array) -> Array:
         """(m,) z' V z of the conditioned rows z.
@@ -203,6 +203,16 @@ class Loadings(Sequence[Array]):
             same[self.blocks[block]] = False
         return same
 
+    @cached_property
+    def _loaded(self) -> Booleans:
+        """(n,) mask of the rows that still have their original loadings, less those of known values."""
+        found = self._same.copy()
+        for block, part in self.changed.items():
+            if isinstance(part, MixedRows):
+                found[self.blocks[block]] = True
+                found[self.blocks[block][part.certain]] = False
+        return found
+
     def with_changed(self, parts: Mapping[int, Changed]) -> "Loadings":
         """The loadings with other rows (m, p) of some blocks."""
         return replace(self, changed={**self.changed, **parts}) if parts else self
@@ -282,29 +292,34 @@ class Loadings(Sequence[Array]):
         self,
         weights: Sparse,
         changed: Iterable[tuple[Integers, Array]],
-        kept: dict[int, tuple[Changed, Array]] | None = None,
+        kept: dict[int, tuple[Array, Array]] | None = None,
     ) -> Array:
         """(s, p) weights (s, n) times Z.
 
         changed  for each changed block, in order, the sums with a share in it (t,) and their weights there (t, m)
-        kept     cache by block: changed rows, and their product with these weights
+        kept     cache by block: changed dense rows, and their product with these weights
         """
-        # Changed blocks are masked out of the sparse product and added separately; their dense rows would fill it.
+        # Dense rows would fill the sparse product: they are masked out of it and added separately.
         by_row = weights.tocsr(copy=bool(self.changed))
         if self.changed:
-            by_row.data *= self._same[by_row.indices]
+            by_row.data *= self._loaded[by_row.indices]
             by_row.eliminate_zeros()
         found = np.asarray((by_row @ self.rows).toarray())
         for (block, part), (sums, some) in zip(self.changed.items(), changed, strict=True):
-            known = None if kept is None else kept.get(block)
-            if known is None or known[0] is not part:
-                known = part, part.weighted(some, self._before(block)) if isinstance(part, MixedRows) else some @ part
-                if kept is not None:
-                    kept[block] = known
-            if len(sums) == len(found):
-                found += known[1]
+            if isinstance(part, MixedRows):
+                # Not cached: with a hundred people it would take 20 MB, and the factors are few.
+                product = -part.weighted(some)
             else:
-                found[sums] += known[1]
+                known = None if kept is None else kept.get(block)
+                if known is None or known[0] is not part:
+                    known = part, some @ part
+                    if kept is not None:
+                        kept[block] = known
+                product = known[1]
+            if len(sums) == len(found):
+                found += product
+            else:
+                found[sums] += product
         return found
 
     def variances(self, covariance: Array) -> Array:

@@ -11,7 +11,6 @@ from scipy.linalg.blas import sger
 
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.conditioning import SeenValues
-from audiosim.stats.normal.loadings import Changed
 from audiosim.stats.normal.multivariate import Sparse
 from audiosim.stats.threads import one_thread
 
@@ -28,13 +27,13 @@ class Kept:
     weights   the sums; referenced here so that no other object can get their identity
     split     for each block the sums with a share in it, and their weights there; see `by_block`
     products  K_b and its part of the covariance of the sums, by block
-    loadings  rows of Z and their part of the loadings of the sums, by block
+    loadings  dense rows of Z and their part of the loadings of the sums, by block
     """
 
     weights: Sparse
     split: list[tuple[Integers, Array]]
     products: dict[int, tuple[Array, Array]]
-    loadings: dict[int, tuple[Changed, Array]]
+    loadings: dict[int, tuple[Array, Array]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
