@@ -56,6 +56,7 @@ keep_freed_memory()
 spare = SpareMemory()
 held = [bytearray(b"x" * 2**20) for _ in range(100)]
 last = bytearray(b"x" * 2**20)  # at the end: what is before it is not given back by itself
+{call}()  # at the peak, above which the process does not grow again
 del held
 before = resident()
 {call}()
@@ -66,7 +67,7 @@ print(before - resident())
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs glibc")
 @pytest.mark.parametrize("call", ["give_back_freed_memory", "spare"])
-def test_what_was_freed_is_given_back_when_it_is_asked_for_or_once_the_process_has_grown(call):
+def test_what_was_freed_is_given_back_when_it_is_asked_for_and_after_a_peak(call):
     done = subprocess.run(
         [sys.executable, "-c", TRIM.replace("{call}", call)], capture_output=True, text=True, check=True, timeout=300
     )
@@ -150,7 +151,7 @@ def test_with_many_assessors_arrays_of_one_state_stay_and_none_of_forecasts_and_
     verdict_fields(one.verdicts()[1])
     outlook.course()  # somebody looks at it, and at what remains
     state = megabytes_of_arrays() - before
-    assert 10 < state < 60
+    assert 5 < state < 30
     work = [threading.Thread(target=lambda: outlook.remaining.worked_out(seconds=0.5))]
     work.append(threading.Thread(target=lambda: outlook.go_on(lambda: True)))
     for thread in work:
