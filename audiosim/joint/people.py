@@ -319,7 +319,7 @@ class PanelModel:
 
     @cached_property
     def gains(self) -> BlockNormal:
-        """The gains before any judgment; their covariances are made on access, as a judgment needs those of one block."""
+        """The gains before any judgment; covariances are made on access, as a judgment needs those of one block."""
         found = self.layout.normal({**self.deviations, REST: self.deviations[PAIR]}, self.mean)
         assert isinstance(found.within, Within)
         return replace(found, within=replace(found.within, kept=None)).with_effects(self.effects, self.covariance)
