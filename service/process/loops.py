@@ -70,7 +70,7 @@ class SpareMemory:
 
 
 class _MallocInfo(ctypes.Structure):
-    """What glibc's malloc.h calls `mallinfo2`."""
+    """Figures of glibc's malloc, as its `mallinfo2` returns them."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
