@@ -5,12 +5,17 @@ everything or nothing is done, so if two servers start together, one waits. Alem
 """
 
 import logging
+import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
+from weakref import finalize
 
 import sqlalchemy as sql
 
@@ -23,7 +28,7 @@ from audiosim.campaign.engine import (
     reporting,
     shown,
 )
-from audiosim.campaign.tables import CAMPAIGNS, LAYOUT, LAYOUTS, TABLES
+from audiosim.campaign.tables import BESIDE, CAMPAIGNS, LAYOUT, LAYOUTS, TABLES
 from audiosim.errors import InputError
 from audiosim.results.value import Result
 
@@ -184,6 +189,81 @@ def _upgrade(connection: sql.Connection) -> None:
     settings.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     settings.attributes["connection"] = connection
     command.upgrade(settings, "head")
+
+
+class TablesBeside:
+    """Some tables of a service, beside the logs: made with their first row, and empty for readers until then.
+
+    A database without them may be read-only.
+
+    folder  folder of files that end with this process
+    """
+
+    def __init__(self, url: str | None, *tables: sql.Table, timeout_s: float = 2.0) -> None:
+        """Open the database.
+
+        url  of the database; None for one that ends with this process
+        """
+        self.folder = Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
+        self._tables, self._own, self._there = tables, url is None, False
+        self._engine = open_engine(url or f"sqlite:///{self.folder}/tables.db", timeout_s)
+        finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        finalize(self, self._engine.dispose)
+
+    @contextmanager
+    def connected(self) -> Iterator[sql.Connection]:
+        """A connection that reads."""
+        with reporting(self._engine), self._present().connect() as connection:
+            yield connection
+
+    @contextmanager
+    def changing(self) -> Iterator[sql.Connection]:
+        """A transaction that changes or removes rows."""
+        with reporting(self._engine), self._present().begin() as connection:
+            yield connection
+
+    @contextmanager
+    def adding(self) -> Iterator[sql.Connection]:
+        """A transaction that adds rows, one at a time in all processes."""
+        with reporting(self._engine):
+            if self._own:
+                self.make_folder()
+            if not self._there and self._tables[0].metadata is TABLES:
+                prepare_tables(self._engine)
+            with locked(self._engine) as connection:
+                if not self._there:
+                    BESIDE.create_all(connection, [one for one in self._tables if one.metadata is BESIDE])
+                yield connection
+            self._there = True
+
+    def make_folder(self) -> None:
+        """Make the folder, for this user alone."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._engine.dispose()
+
+    def _present(self) -> sql.Engine:
+        """The database, or an empty one until some server has made the tables."""
+        if not self._there and not (self._own and not self.folder.exists()):
+            self._there = sql.inspect(self._engine).has_table(self._tables[-1].name)
+        return self._engine if self._there else _nothing()
+
+
+@cache
+def _nothing() -> sql.Engine:
+    """A database with empty tables."""
+    threads = {"check_same_thread": False}
+    engine = sql.create_engine("sqlite://", connect_args=threads, poolclass=sql.pool.QueuePool)
+    tables = [*TABLES.sorted_tables, *BESIDE.sorted_tables]
+    made = ";".join(str(sql.schema.CreateTable(one).compile(engine)) for one in tables)
+
+    def make(connection: Any, _: object) -> None:
+        connection.executescript(made)
+
+    sql.event.listen(engine, "connect", make)
+    return engine
 
 
 def keep_copy(engine: sql.Engine, suffix: str) -> str:

@@ -7,25 +7,20 @@ recognised, are in a separate table, outside the log and its exports.
 import math
 import re
 import secrets
-import shutil
-import tempfile
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from threading import Lock
 from time import monotonic
 from urllib.parse import urlsplit
-from weakref import finalize
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
-from audiosim.campaign.schema import locked
-from audiosim.campaign.tables import BESIDE, OPEN_LINKS, PARTICIPANTS
+from audiosim.campaign.schema import TablesBeside
+from audiosim.campaign.tables import OPEN_LINKS, PARTICIPANTS
 from audiosim.errors import ClosedError, InputError
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, TIMEOUT_S, digest_of
@@ -169,12 +164,7 @@ class OpenLinkStore:
 
         url  URL of the database; None for a temporary one
         """
-        own = None if url else Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
-        self._engine = open_engine(url or f"sqlite:///{own}/links.db", TIMEOUT_S)
-        finalize(self, self._engine.dispose)
-        self._own, self._clock, self._there = own, clock, False
-        if own is not None:
-            finalize(self, shutil.rmtree, own, ignore_errors=True)
+        self._tables, self._clock = TablesBeside(url, OPEN_LINKS, PARTICIPANTS, timeout_s=TIMEOUT_S), clock
 
     def create(self, asked: OpenLink, days: float | None = None) -> OpenLink:
         """A new link with the settings of another, and its own code.
@@ -188,32 +178,26 @@ class OpenLinkStore:
         code = secrets.token_urlsafe(CODE_BYTES)
         made = replace(asked, code=code, created=write_time(now), expires=expires, closed="", joined=0)
         try:
-            with reporting(self._engine):
-                self._make()
-                with self._engine.begin() as connection:
-                    connection.execute(sql.insert(OPEN_LINKS), [asdict(made)])
+            with self._tables.adding() as connection:
+                connection.execute(sql.insert(OPEN_LINKS), [asdict(made)])
         except exc.IntegrityError:
             raise InputError(f"there is an open link {made.name!r} already: close it, or take another name") from None
         return made
 
     def links(self, collection: str) -> list[OpenLink]:
         """The open links of a collection, including ended ones, latest first."""
-        if not self._exists():
-            return []
         wanted = (
             sql.select(OPEN_LINKS).where(OPEN_LINKS.c.collection == collection).order_by(OPEN_LINKS.c.created.desc())
         )
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             return [OpenLink(**row._mapping) for row in connection.execute(wanted)]
 
     def close_link(self, name: str, collection: str) -> None:
         """Close a link to new people; people who have joined continue."""
         named = (OPEN_LINKS.c.name == name) & (OPEN_LINKS.c.collection == collection) & (OPEN_LINKS.c.closed == "")
-        closed = 0
-        if self._exists():
-            with reporting(self._engine), self._engine.begin() as connection:
-                ended = sql.update(OPEN_LINKS).where(named).values(closed=write_time(self._clock()))
-                closed = connection.execute(ended).rowcount
+        with self._tables.changing() as connection:
+            ended = sql.update(OPEN_LINKS).where(named).values(closed=write_time(self._clock()))
+            closed = connection.execute(ended).rowcount
         if not closed:
             raise InputError(f"there is no open link {name!r:.80} to {collection}")
 
@@ -236,7 +220,7 @@ class OpenLinkStore:
                 if link.parameter
                 else "this link takes no identifier"
             )
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             row = connection.execute(sql.select(PARTICIPANTS).where(_same(code, reference, device))).first()
         return link, None if row is None else _participant(row)
 
@@ -261,7 +245,7 @@ class OpenLinkStore:
             OPEN_LINKS.c.code == link.code, OPEN_LINKS.c.closed == "", OPEN_LINKS.c.joined < OPEN_LINKS.c.people
         )
         try:
-            with reporting(self._engine), self._engine.begin() as connection:
+            with self._tables.changing() as connection:
                 if not connection.execute(place.values(joined=OPEN_LINKS.c.joined + 1)).rowcount:
                     raise ClosedError("all places are taken")  # by others, since the link was read
                 connection.execute(sql.insert(PARTICIPANTS), [row])
@@ -273,19 +257,17 @@ class OpenLinkStore:
 
     def participants(self, collection: str) -> list[Participant]:
         """The people who joined a collection by open links, in that order."""
-        if not self._exists():
-            return []
         wanted = sql.select(PARTICIPANTS).where(PARTICIPANTS.c.collection == collection)
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             rows = connection.execute(wanted.order_by(PARTICIPANTS.c.created, PARTICIPANTS.c.name)).all()
         return [_participant(row) for row in rows]
 
     def link_of(self, collection: str, assessor: str) -> OpenLink | None:
         """The link by which an assessor joined; None if they were invited."""
-        if not NAME.fullmatch(assessor) or not self._exists():
+        if not NAME.fullmatch(assessor):
             return None
         of = sql.select(OPEN_LINKS).join(PARTICIPANTS, PARTICIPANTS.c.code == OPEN_LINKS.c.code)
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             row = connection.execute(
                 of.where(PARTICIPANTS.c.name == assessor, PARTICIPANTS.c.collection == collection)
             ).first()
@@ -293,10 +275,10 @@ class OpenLinkStore:
 
     def participant(self, collection: str, assessor: str) -> Participant | None:
         """The person with a drawn name; None if nobody joined by an open link under that name."""
-        if not NAME.fullmatch(assessor) or not self._exists():
+        if not NAME.fullmatch(assessor):
             return None
         wanted = (PARTICIPANTS.c.name == assessor) & (PARTICIPANTS.c.collection == collection)
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             row = connection.execute(sql.select(PARTICIPANTS).where(wanted)).first()
         return None if row is None else _participant(row)
 
@@ -307,36 +289,18 @@ class OpenLinkStore:
 
         assessor  None: everybody who joined
         """
-        if not self._exists():
-            return 0
         chosen = PARTICIPANTS.c.collection == collection
         chosen = chosen if assessor is None else chosen & (PARTICIPANTS.c.name == assessor)
-        with reporting(self._engine), self._engine.begin() as connection:
+        with self._tables.changing() as connection:
             return connection.execute(sql.delete(PARTICIPANTS).where(chosen)).rowcount
 
     def link(self, collection: str, code: str) -> OpenLink:
         """The link with a code; an error if there is none."""
-        if self._exists():
-            wanted = sql.select(OPEN_LINKS).where(OPEN_LINKS.c.code == code, OPEN_LINKS.c.collection == collection)
-            with reporting(self._engine), self._engine.connect() as connection:
-                if (row := connection.execute(wanted).first()) is not None:
-                    return OpenLink(**row._mapping)
+        wanted = sql.select(OPEN_LINKS).where(OPEN_LINKS.c.code == code, OPEN_LINKS.c.collection == collection)
+        with self._tables.connected() as connection:
+            if (row := connection.execute(wanted).first()) is not None:
+                return OpenLink(**row._mapping)
         raise NotServedError("there is no such link: it may have been cut off when it was copied")
-
-    def _exists(self) -> bool:
-        """True if a link was ever made, perhaps by another server since the last check."""
-        if not self._there and (self._own is None or self._own.exists()):
-            with reporting(self._engine):
-                self._there = sql.inspect(self._engine).has_table(PARTICIPANTS.name)
-        return self._there
-
-    def _make(self) -> None:
-        if not self._exists():
-            if self._own is not None:
-                self._own.mkdir(mode=0o700, exist_ok=True)
-            with locked(self._engine) as connection:
-                BESIDE.create_all(connection)
-            self._there = True
 
 
 def _same(code: str, reference: str, device: str) -> sql.ColumnElement[bool]:

@@ -6,7 +6,6 @@ An accepted file is safe: if the service stops before the end, the next start co
 import hashlib
 import json
 import secrets
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,15 +14,14 @@ from itertools import chain
 from pathlib import Path
 from threading import Condition, Event
 from typing import Any
-from weakref import finalize
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import DatabaseClock, open_engine, reporting
+from audiosim.campaign.engine import DatabaseClock
 from audiosim.campaign.event import Event as JudgmentEvent
 from audiosim.campaign.event import check_aspects, comparison_event, judgment_event, name_key, utc_now, write_time
-from audiosim.campaign.schema import prepare_tables
+from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.state import what_compares
 from audiosim.campaign.tables import DELIVERIES, IMPORTS
 from audiosim.collection.kinds import judged, kind_of, numbered_comparisons
@@ -106,7 +104,6 @@ ENDED = (DONE, FAILED)
 SILENT_S = 10.0  # without a sign of life from a file's worker, until another may take over
 MOST_WAITING = 20  # files of one collection
 SHOWN = 20
-TIMEOUT_S = 2.0
 READINGS = ("being read", "being read again: the service stopped meanwhile", "being read for the last time")
 
 SAID = tuple(column for column in IMPORTS.c if column.name not in ("body", "worker", "seen"))
@@ -153,14 +150,9 @@ class ImportStore:
 
         url  of the database; None for one of its own
         """
-        self._own = None if url else Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
-        self._engine = open_engine(url or f"sqlite:///{self._own}/imports.db", TIMEOUT_S)
-        finalize(self, self._engine.dispose)
-        if self._own is not None:
-            finalize(self, shutil.rmtree, self._own, ignore_errors=True)
-        self._clock = DatabaseClock()
+        self._tables, self._clock = TablesBeside(url, IMPORTS, DELIVERIES), DatabaseClock()
+        self.close = self._tables.close
         self._worker = secrets.token_hex(8)
-        self._there = False
         self._reading: set[int] = set()  # files that this process has begun to read
         self.came = Event()  # set when a file arrives at this process
         self._ended = Condition()
@@ -168,14 +160,12 @@ class ImportStore:
     def add(self, sent: Delivery, body: bytes) -> Import:
         """Store a file safely before returning; returns the earlier one if its key was already used."""
         try:
-            with reporting(self._engine):
-                self._make()
-                with self._engine.begin() as connection:
-                    known = earlier(connection, sent)
-                    if known is not None:
-                        return self._found(connection, sent.collection, int(known))
-                    file = self._insert(connection, sent, body)
-                    keep(connection, sent, str(file.number))
+            with self._tables.adding() as connection:
+                known = earlier(connection, sent)
+                if known is not None:
+                    return _found(connection, sent.collection, int(known))
+                file = self._insert(connection, sent, body)
+                keep(connection, sent, str(file.number))
         except exc.IntegrityError:  # the same file arrived twice at the same moment
             return self.add(sent, body)
         self.came.set()
@@ -192,29 +182,23 @@ class ImportStore:
 
     def answered(self, sent: Delivery) -> str | None:
         """Answer to an earlier file of another kind with the same key, or None."""
-        if not sent.key or not self._is_there():
-            return None
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             return earlier(connection, sent)
 
     def note_answer(self, sent: Delivery, answer: str) -> None:
         """Store the answer to a file of another kind, and the number of bytes kept."""
-        with reporting(self._engine), suppress(exc.IntegrityError):  # the same file was sent to another server
-            self._make()
-            with self._engine.begin() as connection:
-                keep(connection, sent, answer)
+        with suppress(exc.IntegrityError), self._tables.adding() as connection:  # or sent to another server as well
+            keep(connection, sent, answer)
 
     def kept_bytes(self, sender: str) -> int:
         """Bytes stored from a sender."""
-        if not self._is_there():
-            return 0
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             return bytes_of(connection, sender)
 
     def get(self, collection: str, number: int) -> Import:
         """The file with a number."""
-        with reporting(self._engine), self._engine.connect() as connection:
-            return self._found(connection, collection, number)
+        with self._tables.connected() as connection:
+            return _found(connection, collection, number)
 
     def wait(self, file: Import, seconds: float) -> Import:
         """The file once it has ended, or after so many seconds."""
@@ -224,30 +208,24 @@ class ImportStore:
 
     def recent(self, collection: str) -> list[Import]:
         """The last files, the latest first."""
-        if not self._is_there():
-            return []
         chosen = sql.select(*SAID).where(IMPORTS.c.collection == collection).order_by(IMPORTS.c.number.desc())
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             return [Import(**row._mapping) for row in connection.execute(chosen.limit(SHOWN))]
 
     def waiting(self) -> list[str]:
         """Collections with files waiting or being written."""
-        if not self._is_there():
-            return []
         chosen = sql.select(IMPORTS.c.collection).where(_open).distinct()
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             return [str(name) for (name,) in connection.execute(chosen)]
 
     def take(self, collection: str) -> tuple[Import, bytes] | None:
         """Take over the first file that nobody works on, with its content; None if there is none."""
-        if not self._is_there():
-            return None
         now = self._now()
         silent = (IMPORTS.c.seen < now - SILENT_S) | (IMPORTS.c.seen > now + SILENT_S)  # clocks may be set back
         free = (IMPORTS.c.worker == self._worker) | silent
         first = sql.select(sql.func.min(IMPORTS.c.number)).where(IMPORTS.c.collection == collection, _open)
         mine = sql.update(IMPORTS).where(IMPORTS.c.number == first.scalar_subquery(), free)
-        with reporting(self._engine), self._engine.begin() as connection:
+        with self._tables.changing() as connection:
             chosen = mine.values(worker=self._worker, seen=now, status=RUNNING).returning(*SAID, IMPORTS.c.body)
             row = connection.execute(chosen).one_or_none()
         if row is None:
@@ -279,38 +257,23 @@ class ImportStore:
         with self._ended:
             self._ended.notify_all()
 
-    def close(self) -> None:
-        """Close the database."""
-        self._engine.dispose()
-
     def _now(self) -> float:
         """Seconds since 1970 by the clock that all servers of the database share."""
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             self._clock.ask(connection)
         return self._clock().timestamp()
 
-    def _make(self) -> None:
-        if self._own is not None:
-            self._own.mkdir(mode=0o700, exist_ok=True)
-        prepare_tables(self._engine)
-        self._there = True
-
     def _change(self, number: int, values: Mapping[str, Any]) -> None:
-        with reporting(self._engine), self._engine.begin() as connection:
+        with self._tables.changing() as connection:
             connection.execute(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))
 
-    def _is_there(self) -> bool:
-        if not self._there and self._own is None:
-            with reporting(self._engine):
-                self._there = sql.inspect(self._engine).has_table(IMPORTS.name)
-        return self._there
 
-    def _found(self, connection: sql.Connection, collection: str, number: int) -> Import:
-        which = sql.select(*SAID).where(IMPORTS.c.collection == collection, IMPORTS.c.number == number)
-        row = connection.execute(which).one_or_none() if self._is_there() else None
-        if row is None:
-            raise InputError(f"there is no import {number} of {collection}")
-        return Import(**row._mapping)
+def _found(connection: sql.Connection, collection: str, number: int) -> Import:
+    which = sql.select(*SAID).where(IMPORTS.c.collection == collection, IMPORTS.c.number == number)
+    row = connection.execute(which).one_or_none()
+    if row is None:
+        raise InputError(f"there is no import {number} of {collection}")
+    return Import(**row._mapping)
 
 
 _open = IMPORTS.c.status.not_in(ENDED)

@@ -2,25 +2,20 @@
 
 import hashlib
 import re
-import secrets
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from weakref import finalize
 
-import sqlalchemy as sql
 from sqlalchemy import exc
 
-from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import utc_now, write_time
-from audiosim.campaign.schema import locked
+from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.tables import (
+    KEPT_MODELS,
     KeptModel,
     campaigns_with_model,
     delete_kept,
-    has_kept_models,
     keep_model_row,
     kept_content,
     kept_models,
@@ -30,7 +25,6 @@ from audiosim.ordinal.model import Model, load_model, model_names
 from audiosim.service.collections.campaigns import published_models
 from audiosim.tables.text import write_text
 
-TIMEOUT_S = 2.0
 MOST_MODELS = 200
 MOST_BYTES = 2 * 2**20
 LONGEST_NAME = 64
@@ -47,11 +41,7 @@ class KeptModels:
 
         url  of the database; None for one that lasts as long as this process
         """
-        self._folder = Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
-        self._lasting, self._there = url is not None, False
-        self._engine = open_engine(url or f"sqlite:///{self._folder}/models.db", TIMEOUT_S)
-        finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        finalize(self, self._engine.dispose)
+        self._tables = TablesBeside(url, KEPT_MODELS)
 
     def add(self, content: bytes, by: str, origin: str) -> KeptModel:
         """Keep a model, and return it; a model that is kept already stays unchanged.
@@ -66,9 +56,8 @@ class KeptModels:
         if len(known) >= MOST_MODELS:
             raise InputError(f"this service keeps {MOST_MODELS} models already, the most that it takes")
         made = KeptModel(model.name, model.version, model.scale, write_time(utc_now()), by, origin)
-        self._folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            with reporting(self._engine), locked(self._engine) as connection:
+            with self._tables.adding() as connection:
                 keep_model_row(connection, made, text)
         except exc.IntegrityError:  # another server kept one of this name at the same moment
             return self.add(content, by, origin)
@@ -80,23 +69,21 @@ class KeptModels:
         also  collections whose campaigns use it, but have logs outside the database
         """
         self.content(name)
-        with reporting(self._engine), locked(self._engine) as connection:
-            users = [*(campaigns_with_model(connection, name) if self._lasting else ()), *also]
+        with self._tables.adding() as connection:
+            users = [*campaigns_with_model(connection, name), *also]
             if users:
                 raise ClosedError(f"{name} is the model of {', '.join(users)}: choose another model there first")
             delete_kept(connection, name)
 
     def all(self) -> list[KeptModel]:
         """The kept models, by name."""
-        with self._reading() as connection:
-            return [] if connection is None else kept_models(connection)
+        with self._tables.connected() as connection:
+            return kept_models(connection)
 
     def content(self, name: str) -> str:
         """The file of a kept model, as text."""
-        with self._reading() as connection:
-            if connection is not None:
-                with suppress(KeyError):
-                    return kept_content(connection, name)
+        with self._tables.connected() as connection, suppress(KeyError):
+            return kept_content(connection, name)
         raise InputError(f"this service keeps no model {name!r:.80}")
 
     def check_there(self, name: str) -> None:
@@ -111,9 +98,9 @@ class KeptModels:
         content = self.content(name)
         plain = re.sub("[^A-Za-z0-9_-]", "_", name[:LONGEST_NAME])
         digest = hashlib.sha256(content.encode()).hexdigest()[:8]  # a deleted model's name may be given to another
-        path = self._folder / f"{plain}-{digest}.json"
+        path = self._tables.folder / f"{plain}-{digest}.json"
         if not path.is_file():
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._tables.make_folder()
             write_text(path, content.splitlines())
         return str(path)
 
@@ -135,16 +122,6 @@ class KeptModels:
         if kept.version != model.version:
             raise InputError(f"there is another model called {kept.name} already: choose another name")
         return kept
-
-    @contextmanager
-    def _reading(self) -> Iterator[sql.Connection | None]:
-        """A connection to read with; None while no server has ever kept a model."""
-        if not self._lasting and not self._folder.is_dir():
-            yield None
-            return
-        with reporting(self._engine), self._engine.connect() as connection:
-            self._there = self._there or has_kept_models(connection)
-            yield connection if self._there else None
 
 
 def check_model_name(name: str) -> None:

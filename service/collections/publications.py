@@ -5,15 +5,13 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from weakref import finalize
 
 import sqlalchemy as sql
 
 from audiosim.campaign.archive import anonymous_event
-from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import Clock, Record, utc_now, write_time
 from audiosim.campaign.reader import log_lines, published
-from audiosim.campaign.schema import locked
+from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.tables import PUBLICATIONS
 from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
@@ -24,7 +22,6 @@ from audiosim.report.imprint import NOBODY, Imprint
 from audiosim.report.publication import bundle, sources_of, zipped
 from audiosim.report.record import record_of
 from audiosim.service.access.callers import NotServedError
-from audiosim.service.access.tokens import TIMEOUT_S
 from audiosim.service.collections.served import ServedCollection
 
 # The record of a campaign as a bundle, from its judgments and its log, with or without people's names.
@@ -121,23 +118,19 @@ class PublicationStore:
 
         url  address of the database; None: without one, nothing can be published
         """
-        self._engine = None if url is None else open_engine(url, TIMEOUT_S)
-        self._clock, self._there = clock, False
-        if self._engine is not None:
-            finalize(self, self._engine.dispose)
+        self._lasts, self._tables, self._clock = url is not None, TablesBeside(url, PUBLICATIONS), clock
 
     def publish(self, collection: str, by: str, judgments: int, content: bytes) -> PublishedRecord:
         """Publish a bundle under the next number.
 
         content  a zip file
         """
-        if self._engine is None:
+        if not self._lasts:
             raise InputError("this service keeps nothing, so it cannot publish: start it with a database, --db")
         if len(content) > MOST_BYTES:
             raise InputError(f"the bundle has {len(content):,} bytes, and a page may have {MOST_BYTES:,}: download it")
         last = sql.select(sql.func.max(PUBLICATIONS.c.number)).where(PUBLICATIONS.c.collection == collection)
-        with reporting(self._engine), locked(self._engine) as connection:
-            PUBLICATIONS.create(connection, checkfirst=True)
+        with self._tables.adding() as connection:
             number = (connection.execute(last).scalar() or 0) + 1
             made = PublishedRecord(collection, number, write_time(self._clock()), by, judgments, "")
             row = {name: getattr(made, name) for name in PublishedRecord.__slots__}
@@ -146,44 +139,30 @@ class PublicationStore:
 
     def published(self, collection: str) -> list[PublishedRecord]:
         """The publications of a collection, the latest first, including withdrawn ones."""
-        if self._engine is None or not self._exists():
-            return []
         wanted = sql.select(*OF_ALL_BUT_CONTENT).where(PUBLICATIONS.c.collection == collection)
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._tables.connected() as connection:
             rows = connection.execute(wanted.order_by(PUBLICATIONS.c.number.desc())).all()
         return [PublishedRecord(**row._mapping) for row in rows]
 
     def withdraw(self, collection: str, number: int) -> None:
         """Withdraw a publication: its bundle is deleted, and its number is not used again."""
         chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
-        withdrawn = 0
-        if self._engine is not None and self._exists():
-            with reporting(self._engine), self._engine.begin() as connection:
-                gone = sql.update(PUBLICATIONS).where(chosen & (PUBLICATIONS.c.withdrawn == ""))
-                done = connection.execute(gone.values(withdrawn=write_time(self._clock()), content=b""))
-                withdrawn = done.rowcount
-        if not withdrawn:
+        gone = sql.update(PUBLICATIONS).where(chosen & (PUBLICATIONS.c.withdrawn == ""))
+        with self._tables.changing() as connection:
+            done = connection.execute(gone.values(withdrawn=write_time(self._clock()), content=b""))
+        if not done.rowcount:
             raise InputError(f"{collection} has no publication {number} that could be withdrawn")
 
     def content(self, collection: str, number: int) -> bytes:
         """The bundle of a publication; an error if there is none."""
-        if self._engine is not None and self._exists():
-            chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
-            wanted = sql.select(PUBLICATIONS.c.content, PUBLICATIONS.c.withdrawn).where(chosen)
-            with reporting(self._engine), self._engine.connect() as connection:
-                row = connection.execute(wanted).first()
-            if row is not None and row.withdrawn:
-                raise NotServedError("this publication was withdrawn by its organiser")
-            if row is not None:
-                return bytes(row.content)
-        raise NotServedError("there is no such publication")
-
-    def _exists(self) -> bool:
-        """True if anything was ever published, perhaps by another server since the last check."""
-        if not self._there and self._engine is not None:
-            with reporting(self._engine):
-                self._there = sql.inspect(self._engine).has_table(PUBLICATIONS.name)
-        return self._there
+        chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
+        with self._tables.connected() as connection:
+            row = connection.execute(sql.select(PUBLICATIONS.c.content, PUBLICATIONS.c.withdrawn).where(chosen)).first()
+        if row is None:
+            raise NotServedError("there is no such publication")
+        if row.withdrawn:
+            raise NotServedError("this publication was withdrawn by its organiser")
+        return bytes(row.content)
 
 
 def file_in(content: bytes, name: str) -> bytes | None:

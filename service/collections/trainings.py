@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 import sqlalchemy as sql
 
-from audiosim.campaign.engine import DatabaseClock, open_engine, reporting
+from audiosim.campaign.engine import DatabaseClock
 from audiosim.campaign.event import utc_now, write_time
-from audiosim.campaign.schema import locked
+from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.tables import TRAININGS, KeptModel
 from audiosim.collection.collection import Collection
 from audiosim.errors import AudiosimError, ClosedError, InputError, ServiceError, StoreError
@@ -26,7 +26,6 @@ from audiosim.training.train import train
 
 
 RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
-TIMEOUT_S = 2.0
 SILENT_S = 10.0  # without a sign of life; the training then counts as interrupted
 
 
@@ -64,24 +63,20 @@ class TrainingStore:
     """The last training of each collection, by any server of a database; its table is made with the first one."""
 
     def __init__(self, url: str) -> None:
-        self._engine, self._clock, self._there = open_engine(url, TIMEOUT_S), DatabaseClock(), False
-        self._worker = secrets.token_hex(8)
+        self._tables, self._clock = TablesBeside(url, TRAININGS), DatabaseClock()
+        self.close, self._worker = self._tables.close, secrets.token_hex(8)
 
     def note(self, state: TrainingState) -> None:
         """Record the state of this process's training, with a sign of life, in place of earlier trainings there."""
         collection = state.collections[0]
         row = {"collection": collection, "worker": self._worker, "state": msgspec.json.encode(state).decode()}
-        with reporting(self._engine), locked(self._engine) as connection:
-            TRAININGS.create(connection, checkfirst=True)
+        with self._tables.adding() as connection:
             connection.execute(sql.delete(TRAININGS).where(TRAININGS.c.collection == collection))
             connection.execute(sql.insert(TRAININGS).values(**row, seen=self._now(connection)))
 
     def last(self, collection: str) -> TrainingState | None:
         """The last training in which a collection takes part; interrupted if its server is silent."""
-        with reporting(self._engine), self._engine.connect() as connection:
-            self._there = self._there or sql.inspect(connection).has_table(TRAININGS.name)
-            if not self._there:
-                return None
+        with self._tables.connected() as connection:
             rows = connection.execute(sql.select(TRAININGS.c.state, TRAININGS.c.seen)).all()
             now = self._now(connection)
         found = [(msgspec.json.decode(state, type=TrainingState), seen) for state, seen in rows]
@@ -91,10 +86,6 @@ class TrainingStore:
         state, seen = max(mine, key=lambda one: one[0].began)
         silent = state.status == RUNNING and abs(now - seen) > SILENT_S  # clocks may be set back
         return replace(state, status=INTERRUPTED) if silent else state
-
-    def close(self) -> None:
-        """Close the database."""
-        self._engine.dispose()
 
     def _now(self, connection: sql.Connection) -> float:
         """Seconds since 1970 by the clock that all servers of the database share."""

@@ -19,9 +19,9 @@ from audiosim import Collection
 from audiosim.campaign import Campaign, DatabaseStore, Event, judgments_in
 from audiosim.campaign.archive import backup, verify
 from audiosim.campaign.reader import log_in
-from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_in, layout_of_database, migrate
+from audiosim.campaign.schema import LATEST, MIGRATIONS, TablesBeside, layout_in, layout_of_database, migrate
 from audiosim.campaign.store import link
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, TABLES, TOKENS, row_of
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, PUBLICATIONS, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
 from service.access.tokens import TokenStore
 from service.collections.imports import Delivery, ImportStore
@@ -371,3 +371,34 @@ def test_the_command_says_what_it_did(tmp_path, run):
         ["database,before,layout,kept", f"{url},4,{LATEST},{tmp_path}/campaign.db.layout-4"],
     )
     assert run("migrate", "--check", "--db", url)[0] == 0
+
+
+def test_tables_beside_the_logs_are_empty_until_their_first_row(tmp_path):
+    path = tmp_path / "campaign.db"
+    DatabaseStore(f"sqlite:///{path}", "tiny").close()
+    before = columns(f"sqlite:///{path}")
+    asked = sql.select(PUBLICATIONS.c.number)
+    for url in (f"sqlite:///{path}", None):
+        tables = TablesBeside(url, PUBLICATIONS)
+        with tables.connected() as connection:
+            assert connection.execute(asked).all() == []
+        with tables.changing() as connection:
+            assert connection.execute(sql.delete(PUBLICATIONS)).rowcount == 0
+        assert columns(f"sqlite:///{path}") == before
+        row = {
+            "collection": "tiny",
+            "number": 1,
+            "time": NOON,
+            "by": "",
+            "judgments": 0,
+            "withdrawn": "",
+            "content": b"",
+        }
+        with pytest.raises(ZeroDivisionError), tables.adding() as connection:
+            connection.execute(sql.insert(PUBLICATIONS), [row])
+            raise ZeroDivisionError
+        with tables.adding() as connection:
+            connection.execute(sql.insert(PUBLICATIONS), [row])
+        with tables.connected() as connection:
+            assert connection.execute(asked).all() == [(1,)]
+        tables.close()
