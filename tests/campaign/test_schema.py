@@ -373,32 +373,41 @@ def test_the_command_says_what_it_did(tmp_path, run):
     assert run("migrate", "--check", "--db", url)[0] == 0
 
 
-def test_tables_beside_the_logs_are_empty_until_their_first_row(tmp_path):
-    path = tmp_path / "campaign.db"
-    DatabaseStore(f"sqlite:///{path}", "tiny").close()
-    before = columns(f"sqlite:///{path}")
-    asked = sql.select(PUBLICATIONS.c.number)
-    for url in (f"sqlite:///{path}", None):
-        tables = TablesBeside(url, PUBLICATIONS)
+@pytest.mark.parametrize("own", [False, True])
+def test_tables_beside_the_logs_are_empty_until_their_first_row(own, tmp_path):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    DatabaseStore(url, "tiny").close()
+    before, tables, asked = (
+        columns(url),
+        TablesBeside(None if own else url, PUBLICATIONS),
+        sql.select(PUBLICATIONS.c.by),
+    )
+    row = {
+        "collection": "tiny",
+        "number": 1,
+        "time": NOON,
+        "by": "ann",
+        "judgments": 0,
+        "withdrawn": "",
+        "content": b"",
+    }
+
+    def read():
         with tables.connected() as connection:
-            assert connection.execute(asked).all() == []
-        with tables.changing() as connection:
-            assert connection.execute(sql.delete(PUBLICATIONS)).rowcount == 0
-        assert columns(f"sqlite:///{path}") == before
-        row = {
-            "collection": "tiny",
-            "number": 1,
-            "time": NOON,
-            "by": "",
-            "judgments": 0,
-            "withdrawn": "",
-            "content": b"",
-        }
-        with pytest.raises(ZeroDivisionError), tables.adding() as connection:
-            connection.execute(sql.insert(PUBLICATIONS), [row])
-            raise ZeroDivisionError
+            return connection.execute(asked).scalars().all()
+
+    def add(*rows):
         with tables.adding() as connection:
-            connection.execute(sql.insert(PUBLICATIONS), [row])
-        with tables.connected() as connection:
-            assert connection.execute(asked).all() == [(1,)]
-        tables.close()
+            for one in rows:
+                connection.execute(sql.insert(PUBLICATIONS), [one])
+
+    assert read() == []
+    with tables.changing() as connection:
+        assert connection.execute(sql.delete(PUBLICATIONS)).rowcount == 0
+    assert columns(url) == before
+    with pytest.raises(sql.exc.IntegrityError):
+        add(row, row)
+    assert read() == []
+    add(row)
+    assert read() == ["ann"]
+    tables.close()
