@@ -16,6 +16,7 @@ from audiosim.campaign import CampaignState, Change
 from audiosim.campaign.event import ANSWERS, parse_time
 from audiosim.campaign.state import comparisons_after, grades_after, panel_after
 from audiosim.collection.values import Pair, mean_grades
+from audiosim.joint.estimators import Relearning
 from audiosim.joint.moments import last_moment
 from audiosim.joint.people import Panel
 from audiosim.people.agreement import Leaning, leanings
@@ -349,6 +350,7 @@ HISTORY_S = 0.05
 BESIDE_S = 1.0  # per background round of computing a course
 LOOKED_AT_S = 60.0  # after a request; in this time a course is continued, and an older estimate may be returned
 FORECAST_S = 20.0
+QUICK_S, SMALL = 0.5, 5_000  # as much work as starting a process, and pairs of which no single step takes long
 SLICE_S = 0.005
 
 
@@ -409,6 +411,13 @@ class Ahead:
         rng = np.random.default_rng(self.seed)
         return forecast(self.selection, self.stopping_rule, rng, proceed=Leisure(self.seconds))
 
+    def quickly(self) -> Forecast | None:
+        """The forecast, if it takes less time, and less memory, than a process to make it in."""
+        if isinstance(self.selection.estimator, Relearning) or len(self.selection.pool.pairs) > SMALL:
+            return None
+        found = replace(self, seconds=min(QUICK_S, self.seconds)).forecast()
+        return found if found.cut is None else None
+
 
 class Lookahead:
     """Forecast of a campaign, made in the background while judging goes on.
@@ -445,7 +454,7 @@ class Lookahead:
             if self._last is None or not self._is_current(current):
                 looked = Looked.of(current)
                 ahead = Ahead(current.selection.bare, judging.stopping_rule, judging.settings.seed, seconds)
-                self._last = looked, judging.errands.run(ahead.forecast)
+                self._last = looked, ahead.quickly() or judging.errands.run(ahead.forecast)
             return self._last
 
     def go_on(self) -> None:

@@ -21,7 +21,7 @@ from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.simulation.plan import plan
 from service.access.tokens import TokenStore
 from service.collections.campaigns import Judging
-from service.collections.outlook import History, Leisure, Outlook, Outlooks
+from service.collections.outlook import Ahead, History, Leisure, Outlook, Outlooks
 from service.collections.served import ServedCollection
 from service.types.campaign import PlanOut, RemainingOut
 
@@ -138,6 +138,16 @@ def test_what_remains_is_worked_out_once_for_each_state(coarse):
     assert (current.number, found.counts) == (3, (17,) * 10)
 
 
+def test_a_forecast_that_is_sooner_made_than_a_process_is_the_same_and_starts_none(coarse, monkeypatch):
+    outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
+    one.judging.errands.start()
+    monkeypatch.setattr("sys.executable", "nowhere")  # a process would fail to start
+    found = outlook.remaining.worked_out()[1]
+    ahead = Ahead(one.campaign.selection, one.judging.stopping_rule, one.judging.settings.seed, 60)
+    assert found.counts == ahead.forecast().counts == (20,) * 10
+    assert np.array_equal(found.worlds, ahead.forecast().worlds)
+
+
 @pytest.mark.slow
 def test_the_course_of_a_small_campaign_does_not_wait_for_a_forecast(coarse):
     outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
@@ -215,7 +225,7 @@ def test_an_old_forecast_is_not_told_to_those_who_come_back_later(coarse, monkey
 
 @pytest.mark.slow
 def test_an_estimate_whose_process_failed_is_tried_again(coarse, monkeypatch):
-    estimate = Outlook(one := open_campaign(coarse, "judgments=20")).remaining
+    estimate = Outlook(one := open_campaign(coarse, "judgments=20", "joint")).remaining
     estimate.worked_out()
     judge(one, 3, np.random.default_rng(5))
     estimate.at_hand()
@@ -378,7 +388,7 @@ def test_an_estimate_of_the_state_before_is_told_at_once_and_the_next_appears(ht
     path = "/v1/collections/small"
     http.get(f"{path}/{what}").raise_for_status()
     judged(http, "ann", [20], path, "fine")
-    now = http.get(f"{path}/campaign").json()["state"]
+    now = http.get(f"{path}/campaign").raise_for_status().json()["state"]
     assert http.get(f"{path}/{what}").json()["state"] <= now  # the next state, if it was done in the meantime
     wait_until(lambda: http.get(f"{path}/{what}").json()["state"] == now)
 
