@@ -110,6 +110,7 @@ def _own_backend() -> Any:
     """Backend that the user chose with `joblib.parallel_config`; None for joblib's default."""
     if "joblib" not in sys.modules:  # imported here, as a single process need not pay for its start-up time
         return None
+    import joblib  # noqa: F401  waits for another thread that is importing it, as the next line would not
     from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
     backend, jobs = get_active_backend()

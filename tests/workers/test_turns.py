@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -295,3 +296,26 @@ def test_a_second_attempt_does_not_wait_for_what_is_left_of_the_first(monkeypatc
     refused(page_server)
     monkeypatch.setattr(utils, "asyncio_run", collect_and_run)
     refused("tcp://127.0.0.1:9")
+
+
+RACE = """
+import sys, threading
+from audiosim.workers import each_in_turn
+ready, go = threading.Event(), threading.Event()
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == "joblib._cloudpickle_wrapper" and threading.current_thread() is importing:
+            ready.set()
+            go.wait(0.5)
+sys.meta_path.insert(0, Slow())
+importing = threading.Thread(target=lambda: __import__("joblib"))
+importing.start()
+ready.wait()
+print(list(each_in_turn(str, 3, 1, lambda done, of: None)))
+importing.join()
+"""
+
+
+def test_work_waits_for_a_thread_that_is_importing_joblib():
+    done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("['0', '1', '2']\n", "")
