@@ -11,16 +11,19 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
 
 import audiosim
 from audiosim import cli
+from audiosim.cli.verbs import COMMANDS, Group, Verb
+from audiosim.service.client import Client, Organiser
 from audiosim.service.settings import Settings
 from audiosim.text import field_list, sentence
 
@@ -34,6 +37,7 @@ print(json.dumps(create_app([Collection.load({str(ROOT / "fixtures" / "demo")!r}
 """
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "array": "list"}
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
+READ = ("judgments", "scale", "system_from", "same_artist", "partial", "aspect")
 SHOWN = {"Security": "SECURITY.md", "Changelog": "CHANGELOG.md", "Contributing": "CONTRIBUTING.md"}
 
 
@@ -44,6 +48,7 @@ def write(folder: Path) -> None:
         "reference/configuration.md": configuration_page(),
         "reference/http.md": http_page(),
         "reference/python.md": python_page(),
+        "reference/faces.md": faces_page(),
     }
     pages |= {f"project/{name.lower()}.md": root_page(path) for name, path in SHOWN.items()}
     for name, text in pages.items():
@@ -151,7 +156,7 @@ def _is_argument(parameter: Any) -> bool:
 
 def http_page() -> str:
     """The routes of the service, from the document that it answers /openapi.json with."""
-    document = json.loads(subprocess.run([sys.executable, "-c", OPENAPI], capture_output=True, check=True).stdout)  # noqa: S603
+    document = _document()
     parts = [
         "# HTTP",
         "Written from `/openapi.json`, which the service answers itself; programs generate clients from it. Errors are "
@@ -165,6 +170,14 @@ def http_page() -> str:
     for name, schema in sorted(document["components"]["schemas"].items()):
         parts += _body(name, schema)
     return _page(parts)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    """The description of the service."""
+    said = subprocess.run([sys.executable, "-c", OPENAPI], capture_output=True, check=True).stdout  # noqa: S603
+    document: dict[str, Any] = json.loads(said)
+    return document
 
 
 def _route(method: str, path: str, route: dict[str, Any]) -> list[str]:
@@ -204,6 +217,155 @@ def _kind(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_kind(one) for one in schema["anyOf"] if one.get("type") != "null"))
     return TYPES.get(str(schema.get("type")), str(schema.get("type", "anything")))
+
+
+class Operation(NamedTuple):
+    """An operation of the service: its address, and the commands that its words name."""
+
+    method: str
+    path: str
+    said: Mapping[str, Any]
+
+    @property
+    def verbs(self) -> set[str]:
+        return set(re.findall(r"(?:as|of) `audiosim ([a-z-]+(?: [a-z]+)?)[^`]*`", self.said.get("description", "")))
+
+    def is_at(self, method: str, path: str) -> bool:
+        return method == self.method and bool(re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", self.path), path))
+
+    def fields(self) -> set[str]:
+        """Names of what may be sent: of parameters in the address, and of the body."""
+        bodies = [one["schema"].get("$ref", "") for one in self.said.get("requestBody", {}).get("content", {}).values()]
+        schemas = [_document()["components"]["schemas"][one.rsplit("/", 1)[-1]] for one in bodies if one]
+        own = {one["name"] for one in self.said.get("parameters", ()) if one["in"] == "query"}
+        return own.union(*(one.get("properties", {}) for one in schemas))
+
+
+class AskedError(Exception):
+    """Raised instead of a request of the client: its method and its path."""
+
+
+class Recorder:
+    """A connection of the client that sends nothing; every request is an AskedError."""
+
+    url = "http://localhost"
+
+    def ask(self, method: str, path: str, *_: object, **__: object) -> None:
+        raise AskedError(method, path)
+
+    send = ask
+
+    def get(self, path: str, *_: object) -> None:
+        raise AskedError("GET", path)
+
+    lines = get
+
+    def delete(self, path: str, *_: object) -> None:
+        raise AskedError("DELETE", path)
+
+
+@cache
+def _asked_by_client() -> dict[str, tuple[str, str]]:
+    """The request that each method of the client sends first."""
+    client = object.__new__(Client)
+    client._there = Recorder()
+    client.organiser = Organiser(client._there)
+    found = {}
+    for holder, prefix in ((client, ""), (client.organiser, "organiser.")):
+        for name, method in inspect.getmembers(holder, inspect.ismethod):
+            if name.startswith("_") or name == "close":
+                continue
+            needed = [
+                {"a": [1.0]} if "Mapping" in str(one.annotation) else () if "Sequence" in str(one.annotation) else "a"
+                for one in inspect.signature(method).parameters.values()
+                if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+            ]
+            try:
+                method(*needed)
+            except AskedError as asked:
+                found[f"{prefix}{name}"] = asked.args
+    return found
+
+
+def _pages_of(operation: Operation) -> list[str]:
+    """The pages whose scripts have the last words of an operation's address."""
+    last = operation.path.rsplit("}", 1)[-1]
+    whole = rf"|\"{last[1:]}\"" if "-" in last else ""  # a name that is put into an address
+    wanted = re.compile(rf"{re.escape(last)}(?![\w./-]){whole}")
+    scripts = (ROOT / "service" / "pages").glob("*/*.js")
+    return sorted({one.parent.name for one in scripts if last and wanted.search(one.read_text(encoding="utf-8"))})
+
+
+def verbs() -> Iterator[tuple[str, Verb]]:
+    """Every verb with its whole name, including those in groups."""
+    for name, place in COMMANDS.items():
+        if isinstance(place, Group):
+            yield from ((f"{name} {own}", one) for own, one in place.verbs.items())
+        else:
+            yield name, place
+
+
+def _public_name(name: str, verb: Verb) -> str:
+    """The function of `audiosim` that a command calls, or that has its name; empty: none is public."""
+    module, own = verb.function.split(":")
+    function = getattr(importlib.import_module(f"audiosim.{module}"), own)
+    same = [one for one in audiosim.__all__ if getattr(audiosim, one) is function]
+    return next(iter([*same, *(one for one in (name, name.replace(" ", "_")) if one in audiosim.__all__)]), "")
+
+
+def faces_page() -> str:
+    """Every verb beside its faces, and who takes which option."""
+    paths, typed = _document()["paths"], dict(commands())
+    operations = [Operation(method.upper(), path, one) for path, some in paths.items() for method, one in some.items()]
+    said = ["| command | Python | HTTP | client | page |", "|---|---|---|---|---|"]
+    options = ["| verb | option | command | Python | HTTP |", "|---|---|---|---|---|"]
+    for name, verb in verbs():
+        public, own = _public_name(name, verb), [one for one in operations if name in one.verbs]
+        pages = ", ".join(sorted({page for one in own for page in _pages_of(one)}))
+        python = _code([f"audiosim.{public}"] if public else [])
+        said.append(f"| `audiosim {name}` | {python} | {_faces(own)} | {pages} |")
+        options += _options_by_face(name, typed[name], public, own)
+    alone = [f"| {_faces([one])} |" for one in operations if not one.verbs]
+    parts = [
+        "# One verb, several faces",
+        "Written from the program. A verb is one function; command, route, method of the client and page are its "
+        "faces, and have the same names and keys. Where Python has no name, the function is not public.",
+        "\n".join(said),
+        "## Operations of a running service",
+        "Pages use these operations and those above alone, so a program can do whatever a page does.",
+        "\n".join(["| HTTP | client |", "|---|---|", *alone]),
+        "## Options by face",
+        "An option of experts is a parameter in Python alone. How a collection is read "
+        f"({_code([*READ], ', ')}) is the same for every command; in Python these are arguments of `Collection.load`.",
+        "\n".join(options),
+    ]
+    return _page(parts)
+
+
+def _faces(operations: Sequence[Operation]) -> str:
+    """Cells of operations: themselves, and the client's methods."""
+    methods = [name for name, asked in _asked_by_client().items() if any(one.is_at(*asked) for one in operations)]
+    asked_for = _code(f"{one.method} {one.path}" for one in operations)
+    return f"{asked_for} | {_code(f'Client.{name}' for name in methods)}"
+
+
+def _options_by_face(name: str, command: Any, public: str, operations: Sequence[Operation]) -> list[str]:
+    """Rows of a verb that has more faces than its command: its options, and which of its faces takes them."""
+    typed = {
+        one.name: (one.metavar or one.name.upper()) if _is_argument(one) else one.opts[0] for one in command.params
+    }
+    python = inspect.signature(getattr(audiosim, public)).parameters if public else {}
+    sent = {field for one in operations for field in one.fields()}
+    names = [
+        one for one in dict.fromkeys([*typed, *python]) if one not in {*READ, "collection", "progress", "help", "form"}
+    ]
+    rows = [(one, _code([typed[one]] if one in typed else []), one in python, one in sent) for one in names]
+    said = [(f"`{one}`", option, "yes" if python else "", "yes" if sent else "") for one, option, python, sent in rows]
+    return [f"| {name} | {' | '.join(row)} |" for row in said if public or operations]
+
+
+def _code(words: Iterable[str], between: str = "<br>") -> str:
+    return between.join(f"`{one}`" for one in words)
 
 
 def python_page() -> str:

@@ -1,6 +1,7 @@
 """The documentation site: generated pages cover everything, and the whole site is built without warnings."""
 
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import audiosim
 from audiosim import cli
+from audiosim.service.client import Client, Organiser
 from audiosim.service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +30,7 @@ def pages():
 @pytest.mark.slow
 def test_the_reference_has_every_command_with_its_options(pages):
     text = pages.commands_page()
-    sections = re.findall(r"^## audiosim (\w+)", text, re.MULTILINE)
+    sections = re.findall(r"^## audiosim ([\w-]+)", text, re.MULTILINE)
     assert set(sections) == set(cli.COMMANDS)
     evaluate = text.split("## audiosim evaluate\n")[1].split("\n## ")[0]
     assert "audiosim evaluate COLLECTION [OPTIONS]" in evaluate
@@ -46,6 +48,27 @@ def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
     routes = pages.http_page()
     for route in ("POST /v1/collections/{collection}/judgments", "GET /health/ready", "GET /v1/models/{model}"):
         assert f"## {route}" in routes, route
+
+
+@pytest.mark.slow
+def test_the_table_of_faces_has_every_verb_route_and_method_of_the_client_once(pages):
+    text = pages.faces_page()
+    table = text.split("## Options by face")[0]
+    assert re.findall(r"^\| `audiosim ([a-z -]+)` \|", table, re.MULTILINE) == [name for name, _ in pages.commands()]
+    routes = [
+        f"{method} {path}" for path, some in pages._document()["paths"].items() for method in map(str.upper, some)
+    ]
+    assert sorted(re.findall(r"`((?:GET|POST|DELETE) /[^`]*)`", table)) == sorted(routes)
+    methods = [name for kind in (Client, Organiser) for name, one in vars(kind).items() if inspect.isfunction(one)]
+    named = re.findall(r"`Client\.(?:organiser\.)?(\w+)`", table)
+    assert sorted(named) == sorted(name for name in methods if not name.startswith("_") and name != "close")
+    rows = {
+        row[0]: row[1:]
+        for row in re.findall(r"^\| `audiosim (\S+)` \| (\S*) \| (\S.*?) \| (\S*) \| (\S.*|) \|$", table, re.M)
+    }
+    assert rows["compare"] == ("`audiosim.compare`", "`GET /v1/collections/{collection}/two-systems`", "", "organise")
+    assert "| estimate | `ideal` | `--ideal` | yes | yes |" in text
+    assert "| evaluate | `success` |  | yes | yes |" in text
 
 
 @pytest.mark.slow

@@ -186,7 +186,7 @@ async def take_runs(
     replace: ReplaceQuery = False,
     partial: PartialQuery = False,
 ) -> RunsOut:
-    """Add the run of a new system, or replace one that has changed, while the campaign goes on; judgments stay.
+    """Add the run of a new system or replace a changed one, as `audiosim join` does, during a campaign; judgments stay.
 
     The file holds one run or several, in any form that a collection's folder accepts. `system` names the system if the
     file holds one run, `team` its makers. A run that answers less than 90 % of the queries is refused unless `partial`

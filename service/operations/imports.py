@@ -43,7 +43,7 @@ def import_judgments(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Import a file of judgments (qrels, CSV or JSON Lines) or of comparisons: all of it or nothing.
+    """Import a file of judgments or of comparisons, as `audiosim import` does: all of it or nothing.
 
     A file that takes longer than half a second is answered with 202: it is stored safely, and the import survives
     restarts.
@@ -65,7 +65,7 @@ def import_comparisons(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Import a comparisons.tsv: all of it or nothing; the import survives restarts, as for a file of judgments."""
+    """Import a comparisons.tsv, as `audiosim import` does: all of it or nothing; the import survives restarts."""
     one.campaign.comparisons.check_taken()
     if kind_of(body) != "comparisons":
         raise InputError(f"line 1: expected a header with {', '.join(REQUIRED)}, separated by tabs")

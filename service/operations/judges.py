@@ -126,7 +126,7 @@ def show_adjudications(one: CollectionDep) -> AdjudicationsOut:
 def ask_adjudication(
     access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[AdjudicationIn, Body()]
 ) -> RecordOut:
-    """Put a pair first in a person's queue, such as a disputed one; the judgment counts like any other.
+    """Put a disputed pair first in a person's queue, as `audiosim adjudicate` does; the judgment counts like any other.
 
     The record is the lease that keeps the request in the log; repeating the request changes nothing.
     """
@@ -150,7 +150,9 @@ def _check_invited(tokens: TokenStore | None, collection: str, name: str) -> Non
 async def show_judge_effect(
     one: CollectionDep, effects: EffectsDep, judge: JudgeQuery, about: AboutQuery = None
 ) -> Response:
-    """Show the ranking with and without one person's judgments, to be looked at before setting them aside.
+    """Show the ranking with and without one person's judgments, as `audiosim judge-effect` does.
+
+    It is to be looked at before setting them aside.
 
     For a person who is set aside, it shows the effect of taking them back. Their comparisons are left out together with
     their judgments. This takes a second or two.

@@ -129,7 +129,10 @@ def lease_pairs(
     links: OpenLinksDep,
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
-    """The pairs to judge next; they are leased to the assessor, and another request extends the leases."""
+    """The pairs to judge next, as `audiosim next` chooses them, leased to the assessor.
+
+    Another request extends the leases.
+    """
     assessor = named_assessor(caller, one, asked.assessor)
     check_admitted(one, assessor)
     count = within_quota(asked.count, links, one, assessor)

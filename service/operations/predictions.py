@@ -92,7 +92,7 @@ def predict_pairs_of_collection(
     model: ModelQuery = None,
     cutoff: CutoffQuery = None,
 ) -> Response:
-    """Predict the relevance of each pair, given the judgments in the body, or else those of the collection.
+    """Predict the relevance of each pair, as `audiosim predict` does, from the judgments in the body or those so far.
 
     Pairs that no system retrieved are predicted as well if there is evidence about them; at most 500 per request.
     `include` adds the probabilities of the levels, or the covariance of the grades of at most 1,000 pairs.

@@ -79,3 +79,13 @@ def test_a_client_need_not_send_what_has_a_default_and_may_rely_on_what_is_alway
                  for one in operation.get("parameters", []) if one["in"] == "path"]  # fmt: skip
     assert addresses  # a client knows collections that did not exist when it was generated
     assert not [one for one in addresses if "enum" in one["schema"]]
+
+
+@pytest.mark.slow
+def test_whatever_pages_may_ask_is_described():
+    app = create_app([Collection.load(DEMO)])
+    asked = {(path.path_format, method.lower()) for path in app.routes for method in path.methods}
+    said = {(path, method) for path, methods in app.openapi()["paths"].items() for method in methods}
+    pages = {"/", "/create", "/docs", "/openapi.json", "/static/{version}/{name}", "/join/{collection}/{code}"}
+    pages |= {f"/{name}/{{collection}}" for name in ("judge", "organise", "results")}
+    assert asked - said == {(page, "get") for page in pages}
