@@ -129,10 +129,7 @@ def lease_pairs(
     links: OpenLinksDep,
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
-    """The pairs to judge next, as `audiosim next` chooses them, leased to the assessor.
-
-    Another request extends the leases.
-    """
+    """The pairs to judge next: those of `audiosim next`, leased to the assessor; another request extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
     check_admitted(one, assessor)
     count = within_quota(asked.count, links, one, assessor)

@@ -1,0 +1,142 @@
+"""The recipes of docs/recipes.md, applied to a copy of the project in their order, do what they say."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import ir_measures
+import pytest
+
+from audiosim import Collection
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCKS = re.findall(r"^```diff\n (\S+)\n(.*?)^```$", (ROOT / "docs" / "recipes.md").read_text("utf-8"), re.M | re.S)
+DESCRIBED = """
+import json, sys
+sys.path.insert(0, "docs")
+import generated_pages as pages
+print(json.dumps([pages._document(), pages.faces_page(), pages.commands_page()]))
+"""
+ANSWERED = """
+from fastapi.testclient import TestClient
+from audiosim import Collection
+from audiosim.service.app import create_app
+with TestClient(create_app([Collection.load("made")]), "http://localhost") as client:
+    print(client.get("/v1/collections/made/judged").text)
+"""
+DURATIONS = """
+import sys
+from pathlib import Path
+from audiosim.collection.durations import read_durations
+print([read_durations(Path(name)) for name in sys.argv[1:]] + [read_durations({"d1": 2.5, "d2": 4})])
+"""
+
+
+def applied(folder, name, block):
+    """Change a file as a block says: its lines without + are there, and only once; those without - are in the end."""
+    before, after = (
+        "".join(line[1:] or "\n" for line in block.splitlines(True) if not line.startswith(sign)) for sign in "+-"
+    )
+    path = folder / name
+    text = path.read_text("utf-8") if before else ""
+    assert path.exists() == bool(before), f"{name}: a block of additions alone makes a new file"
+    assert not before or text.count(before) == 1, f"{name}: expected once\n{before}"
+    path.write_text(text.replace(before, after) if before else after, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Copy of the project with every recipe, and a collection with some judgments."""
+    folder = tmp_path_factory.mktemp("recipes")
+    for name in ("audiosim", "service", "docs", "fixtures", "models", "tests", "pyproject.toml", "README.md"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, True, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder)
+    for name, block in BLOCKS:
+        applied(folder, name, block)
+    runs = {
+        "near": {"q1": ["d1", "d2", "d3"], "q2": ["d4", "d5", "d6"]},
+        "far": {"q1": ["d3", "d7"], "q2": ["d6", "d4"]},
+    }
+    Collection.from_frames(runs, {"q1": {"d1": 2, "d3": 0}, "q2": {"d4": 1}}, scale="0-2").save(folder / "made")
+    return folder
+
+
+def asked(project, *arguments):
+    said = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=project,
+        env={"PYTHONPATH": str(project), "PATH": "", "HOME": str(project), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    return said.stdout
+
+
+@pytest.mark.slow
+def test_a_new_verb_is_one_function_and_one_line_and_a_new_option_one_parameter(project):
+    command = ("-m", "audiosim", "judged", "made", "--format", "json")
+    assert json.loads(asked(project, *command)) == {"systems": ["near", "far"], "shares": [3 / 6, 2 / 4]}
+    assert json.loads(asked(project, *command, "--depth", "1")) == {
+        "systems": ["near", "far"],
+        "shares": [2 / 2, 1 / 2],
+    }
+    assert "system,judged\nnear,0.5" in asked(project, *command[:-1], "csv")
+    said = " ".join(asked(project, "-m", "audiosim", "judged", "--help").replace("│", " ").split())
+    assert "Show which share of each system's results people have judged." in said
+    assert "--depth <int range> [x>=1] Number of first results of each query that count." in said
+    assert " judged " in asked(project, "-m", "audiosim", "--help")
+
+
+@pytest.mark.slow
+def test_a_new_route_answers_like_the_command_and_is_described(project):
+    answer = json.loads(asked(project, "-c", ANSWERED).splitlines()[-1])
+    assert answer == json.loads(asked(project, "-m", "audiosim", "judged", "made", "--format", "json"))
+    document, faces, commands = json.loads(asked(project, "-c", DESCRIBED).splitlines()[-1])
+    assert document["paths"]["/v1/collections/{collection}/judged"]["get"]["summary"].startswith("Show which share")
+    assert document["components"]["schemas"]["JudgedSharesOut"]["properties"]["shares"]["description"] == (
+        "Share of each, 0 to 1."
+    )
+    assert "| `audiosim judged` |  | `GET /v1/collections/{collection}/judged` |" in faces
+    assert "| judged | `depth` | `--depth` |" in faces
+    assert "## audiosim judged\n" in commands
+    asked(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", "tests/test_layers.py")
+
+
+@pytest.mark.slow
+def test_a_new_measure_is_known_to_every_verb_and_has_the_values_of_ir_measures(project):
+    measure, options = "Success(rel=1)@2", ("--unjudged", "zero", "--format", "json")
+    said = asked(project, "-m", "audiosim", "evaluate", "made", "--measure", measure, *options)
+    (found,) = json.loads(said).values()
+    made = Collection.load(project / "made")
+    qrels = {}
+    for one in made.judgments:
+        qrels.setdefault(one.query, {})[one.document] = int(one.grade)
+    theirs = {
+        run.system: ir_measures.calc_aggregate(
+            [ir_measures.Success(rel=1) @ 2],
+            qrels,
+            {query: {one: -rank for rank, one in enumerate(ranked)} for query, ranked in run.rankings.items()},
+        )[ir_measures.Success(rel=1) @ 2]
+        for run in made.runs
+    }
+    assert {row["system"]: row["mean"] for row in found["systems"]} == theirs == {"near": 1, "far": 0.5}
+
+
+@pytest.mark.slow
+def test_a_new_kind_of_table_is_read_in_any_form(project):
+    texts = {
+        "a.csv": "docno,duration\nd1,2.5\nd2,4\n",
+        "b.tsv": "document\tseconds\nd1\t2.5\nd2\t4\n",
+        "c.json": '[{"document": "d1", "seconds": 2.5}, {"document": "d2", "seconds": 4}]',
+        "d.jsonl": '{"document": "d1", "seconds": 2.5}\n{"document": "d2", "seconds": 4}\n',
+    }
+    for name, text in texts.items():
+        (project / name).write_text(text, encoding="utf-8")
+    assert asked(project, "-c", DURATIONS, *texts) == f"{[{'d1': 2.5, 'd2': 4.0}] * 5}\n"
