@@ -19,6 +19,11 @@ class InputError(AudiosimError, ValueError):
     """A value breaks a rule; the message names the rule and what came instead."""
 
 
+def not_judged(problem: str) -> InputError:
+    """Error about missing judgments, which ends with what to give; each face names it in its own words."""
+    return InputError(f"{problem}, expected judgments in its folder, or judgments=FILE")
+
+
 class ArgumentError(InputError):
     """An argument of a function is wrong, whatever it is used on: wrong usage, where a person typed it.
 

@@ -51,12 +51,12 @@ def serve(settings: Settings) -> None:
     token`. Once a database has held a token, tokens are always required. An institution's own sign-in replaces them if
     a proxy says who asks (login-header, grant).
 
-    Examples: `audiosim serve my-demo --db sqlite:///my-demo/campaign.db`
+    Examples: `audiosim serve demo --db sqlite:///demo/campaign.db`
 
     `AUDIOSIM_DB=postgresql://me@host/name audiosim serve --config service.toml --host 0.0.0.0 --allowed-host
     judge.example.org`
 
-    A program that asks it: `audiosim estimate my-demo --model remote:http://127.0.0.1:8000`
+    A program that asks it: `audiosim estimate demo --model remote:http://127.0.0.1:8000`
     """
     folders, home = _split_home(settings.collections, settings.home)
     kept_by_default = None if home is None else f"sqlite:///{home / 'campaigns.db'}"
@@ -77,7 +77,7 @@ def serve(settings: Settings) -> None:
 
 
 def demo(
-    folder: Path = Path("audiosim-demo"),
+    folder: Path = Path("demo"),
     target: Annotated[float, Ge(0.5), Le(1)] = 0.95,
     serve: bool = False,
     port: Annotated[int, Ge(1), Le(65535)] = 8000,
@@ -87,7 +87,7 @@ def demo(
     It indexes the sound, predicts relevance, runs a judging campaign with a simulated listener, and reports how
     accurate the ranking is. With --serve you are the listener: judge in a browser and watch the ranking settle.
 
-    Examples: `audiosim demo my-demo`
+    Examples: `audiosim demo demo`
 
     `audiosim demo --serve`
 

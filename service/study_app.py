@@ -297,7 +297,7 @@ def serve_study(
     seed        seed of the random order
     show        called with the address of the page when it can be opened
 
-    Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`
+    Example: `audiosim study serve demo answers.tsv --traps traps.tsv --log study.jsonl`
     """
     invited = None if people is None else read_invited(people)
     study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))

@@ -83,9 +83,9 @@ def join(
     address may need an organiser's token: it is taken from AUDIOSIM_TOKEN and is sent only to the host in
     AUDIOSIM_TOKEN_HOST.
 
-    Examples: `audiosim join my-demo new-system.trec --team NEW`
+    Examples: `audiosim join demo new-system.trec --team NEW`
 
-    `audiosim join http://127.0.0.1:8000/v1/collections/my-demo new-system.trec`
+    `audiosim join http://127.0.0.1:8000/v1/collections/demo new-system.trec`
 
     target   folder of a collection, or its address at a service, such as http://127.0.0.1:8000/v1/collections/NAME
     run      a run file, in any format
@@ -109,7 +109,7 @@ def import_judgments(service: str, judgments: Path, progress: Callable[[int, int
     Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
     AUDIOSIM_TOKEN and is sent only to the host named in AUDIOSIM_TOKEN_HOST.
 
-    Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
+    Example: `audiosim import http://127.0.0.1:8000/v1/collections/demo demo/judgments.csv`
 
     service    collection of a service, such as http://127.0.0.1:8000/v1/collections/demo
     judgments  qrels, CSV, JSON Lines or a comparisons.tsv, as in a collection's folder
@@ -139,9 +139,9 @@ def adjudicate(
     (waiting, judged, cannot, set aside) and the grade. An organiser's token is taken from AUDIOSIM_TOKEN and is sent
     only to the host named in AUDIOSIM_TOKEN_HOST.
 
-    Examples: `audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo`
+    Examples: `audiosim adjudicate http://127.0.0.1:8000/v1/collections/demo`
 
-    `audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo q01 d027 carol`
+    `audiosim adjudicate http://127.0.0.1:8000/v1/collections/demo q01 d027 carol`
 
     service   collection of a service, such as http://127.0.0.1:8000/v1/collections/demo
     query     query of the pair

@@ -552,8 +552,8 @@ def test_train_reads_the_grades_of_the_scale_asked_for(run, tmp_path, scale, nam
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "audiosim: collection demo has no judgment of a retrieved pair"),
-        (["--scale", "broad"], "audiosim: collection demo has no judgment of a retrieved pair"),
+        ([], "audiosim: demo: no retrieved pair is judged, expected judgments in its folder, or --judgments"),
+        (["--scale", "broad"], "audiosim: demo: no retrieved pair is judged"),
         (["--judgments", TRUTH, "--features", ","], "audiosim: the list of features is empty"),
         (["--judgments", TRUTH, "--features", "fSYS,fSUS"], "audiosim: unknown feature 'fSUS', expected one of fSYS"),
         (["--judgments", TRUTH, "--folds", "25"], "audiosim: 24 queries with judgments are too few for 25 folds"),
@@ -570,6 +570,15 @@ def test_what_cannot_be_trained_is_one_line_and_leaves_no_file(run, tmp_path, mo
     assert len(last) == 1
     assert last[0].startswith(message)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command", ["evaluate", "fits", "judges", "reliability", "simulate", "study sample", "train -o m.json", "worth"]
+)
+def test_a_command_that_lacks_judgments_ends_with_what_to_type(run, command):
+    code, _, err = run(*command.split(), DEMO)
+    assert code == 1
+    assert err.endswith(f", expected judgments in its folder, or --judgments {Path(TRUTH)}\n")
 
 
 @pytest.mark.parametrize("scale", ["1,0", "rough"])

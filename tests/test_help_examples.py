@@ -1,6 +1,6 @@
-"""The examples in the help texts: every command has one, and each runs unchanged in the folder of my-demo.
+"""The examples in the help texts: every command has one, and each runs unchanged in the folder of demo.
 
-Here my-demo is the output of `audiosim demo my-demo`, with ten of its queries, a quarter of its sounds and half of its
+Here demo is the output of `audiosim demo demo`, with ten of its queries, a quarter of its sounds and half of its
 systems, so that all examples run in seconds.
 """
 
@@ -63,16 +63,16 @@ def test_a_command_has_an_example_of_itself(name):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch, small_demo):
-    """A folder with my-demo in it, to run an example in."""
-    shutil.copytree(small_demo, tmp_path / "my-demo")
+    """A folder with demo in it, to run an example in."""
+    shutil.copytree(small_demo, tmp_path / "demo")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def mine(place):
     """A collection that two people have judged completely."""
-    shutil.copytree(place / "my-demo" / "runs", place / "mine" / "runs")
-    truth = [line.split() for line in (place / "my-demo" / "truth.qrels").read_text("utf-8").splitlines()]
+    shutil.copytree(place / "demo" / "runs", place / "mine" / "runs")
+    truth = [line.split() for line in (place / "demo" / "truth.qrels").read_text("utf-8").splitlines()]
     with (place / "mine" / "judgments.csv").open("w", newline="") as stream:
         rows = csv.writer(stream)
         rows.writerow(["query", "document", "fine", "assessor"])
@@ -82,32 +82,32 @@ def mine(place):
 
 
 def prepare(place, run, answer_study, words):
-    """Make the files that the example needs beside my-demo."""
+    """Make the files that the example needs beside demo."""
     if "mine" in words:
         mine(place)
     if words[1] in ("extract", "init"):
-        for path in sorted((place / "my-demo" / "sounds").iterdir())[CLIPS:]:
+        for path in sorted((place / "demo" / "sounds").iterdir())[CLIPS:]:
             path.unlink()
     if words[1] == "satisfaction":
-        run(*shlex.split("study sample my-demo --judgments my-demo/truth.qrels --wanted 20 -o answers.tsv"))
+        run(*shlex.split("study sample demo --judgments demo/truth.qrels --wanted 20 -o answers.tsv"))
         answer_study(place / "answers.tsv")
     if words[1:3] == ["study", "answers"]:
         (place / "examples.tsv").write_text("answer\tquery\tA1\tB1\n\tq1\td1\td2\n", encoding="utf-8")
         StudyLog.open(place / "study.jsonl", read_study(place / "examples.tsv"))[0].close()
     if "monday.jsonl" in words and words[1] != "backup":
-        run(*shlex.split("backup --db sqlite:///my-demo/campaign.db -o monday.jsonl"))
+        run(*shlex.split("backup --db sqlite:///demo/campaign.db -o monday.jsonl"))
     if words[1:3] == ["token", "revoke"]:
-        run(*shlex.split("token create --role assessor --name ann --db sqlite:///my-demo/campaign.db"))
+        run(*shlex.split("token create --role assessor --name ann --db sqlite:///demo/campaign.db"))
     for release in (word for word in words if word.startswith("release-")):
-        code, result, _ = run(*shlex.split("estimate my-demo --model mjud --format json"))
+        code, result, _ = run(*shlex.split("estimate demo --model mjud --format json"))
         assert code == 0
         (place / release).write_text(result, encoding="utf-8")
     if "new-system.trec" in words:
-        shutil.copy(place / "my-demo" / "runs" / "harmony.trec", place / "new-system.trec")
+        shutil.copy(place / "demo" / "runs" / "harmony.trec", place / "new-system.trec")
     if "rows.csv" in words:
         (place / "rows.csv").write_text("fSYS,OV,fART,sGEN,fGEN\n.5,.2,.1,1,.3\n", encoding="utf-8")
     if any(word.startswith("shards/") for word in words):
-        shutil.copytree(place / "my-demo" / "sounds.index", place / "shards" / "one.index")
+        shutil.copytree(place / "demo" / "sounds.index", place / "shards" / "one.index")
 
 
 @pytest.mark.slow
@@ -138,6 +138,6 @@ def test_the_shell_completes_commands_and_options(monkeypatch):
 
 
 def test_a_command_that_is_misspelt_is_answered_with_the_nearest_one(run):
-    code, out, err = run("estimte", "my-demo")
+    code, out, err = run("estimte", "demo")
     assert (code, out) == (2, "")
     assert "no such command 'estimte'; did you mean estimate?" in " ".join(err.split())

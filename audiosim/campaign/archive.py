@@ -157,7 +157,7 @@ def backup(db: str, output: str | Path, without: Sequence[str] = ()) -> Archives
     texts that they wrote. A note counts the lines by other people that still contain the name. To finish the removal,
     stop the services, restore the file into a new database, serve that one, and delete the old one with its backups.
 
-    Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
+    Example: `audiosim backup --db sqlite:///demo/campaign.db -o monday.jsonl`
 
     db       address of the database
     output   file to write; must not exist
@@ -188,7 +188,7 @@ def backup(db: str, output: str | Path, without: Sequence[str] = ()) -> Archives
 def verify(source: str) -> Archives:
     """Check every line of a backup or a database against its hash chain.
 
-    Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///my-demo/campaign.db`
+    Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///demo/campaign.db`
 
     source  a backup, or the address of a database
     """

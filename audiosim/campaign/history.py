@@ -185,7 +185,7 @@ def history(
     looks      number of looks at each collection, evenly spaced from before the first judgment to after the last
     judgments  as for `estimate`, or the URL of the database of the collections' campaigns
 
-    Examples: `audiosim history my-demo --judgments sqlite:///my-demo/campaign.db --looks 5`
+    Examples: `audiosim history demo --judgments sqlite:///demo/campaign.db --looks 5`
 
     Releases: `audiosim history release-1.json release-2.json --plot releases.png`
     """

@@ -61,9 +61,9 @@ def judges(
     log            address of the database with the campaign
     progress       called with the number of people left out, and of all
 
-    Examples: `audiosim judges my-demo --judgments my-demo/truth.qrels`
+    Examples: `audiosim judges demo --judgments demo/truth.qrels`
 
-    `audiosim judges my-demo --judgments my-demo/truth.qrels --format json`
+    `audiosim judges demo --judgments demo/truth.qrels --format json`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
@@ -86,7 +86,7 @@ def order_effects(collection: object, *, judgments: object = None, log: str | No
     judgments  as for `judges`
     log        address of the database with the campaign
 
-    Example: `audiosim order-effects my-demo --judgments my-demo/truth.qrels`
+    Example: `audiosim order-effects demo --judgments demo/truth.qrels`
     """
     collection = as_collection(collection, judgments)
     pool, records = build_pool(collection), [] if log is None else log_in(log, collection)
@@ -117,7 +117,7 @@ def judge_effect(
     own        the collection without that campaign
     files      files of the collection, with the judgments of people whom collection.toml sets aside
 
-    Example: `audiosim judge-effect my-demo ann --judgments sqlite:///my-demo/campaign.db`
+    Example: `audiosim judge-effect demo ann --judgments sqlite:///demo/campaign.db`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
@@ -155,7 +155,7 @@ def set_aside(collection: Collection, judge: str, *, reason: str = "", log: str 
     reason  reason to record in the log
     log     address of the database with the campaign
 
-    Example: `audiosim set-aside my-demo ann --judgments sqlite:///my-demo/campaign.db --reason "did not listen"`
+    Example: `audiosim set-aside demo ann --judgments sqlite:///demo/campaign.db --reason "did not listen"`
     """
     return _turned("set_aside", collection, judge, reason, log)
 
@@ -167,7 +167,7 @@ def take_back(collection: Collection, judge: str, *, reason: str = "", log: str 
     reason  reason to record in the log
     log     address of the database with the campaign
 
-    Example: `audiosim take-back my-demo ann --judgments sqlite:///my-demo/campaign.db`
+    Example: `audiosim take-back demo ann --judgments sqlite:///demo/campaign.db`
     """
     return _turned("take_back", collection, judge, reason, log)
 

@@ -74,7 +74,7 @@ def kinds_of_question(
     judgments  as for `estimate`
     log        address of the database with the campaign
 
-    Example: `audiosim questions my-demo`
+    Example: `audiosim questions demo`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)

@@ -82,7 +82,7 @@ def migrate(db: str, check: bool = False) -> Migration | Layout:
     The upgrade is one transaction. An SQLite file is first copied, beside it; back up PostgreSQL yourself. Stop the
     services that use the database: judgments from older versions are refused after the upgrade.
 
-    Example: `audiosim migrate --db sqlite:///my-demo/campaign.db`
+    Example: `audiosim migrate --db sqlite:///demo/campaign.db`
 
     db     address of the database
     check  change nothing; exit with code 1 if an upgrade is due

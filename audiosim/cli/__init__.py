@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import sys
+from glob import escape, glob
 from typing import Annotated, Any
 
 import typer
@@ -59,7 +60,11 @@ class OnDemand(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run a command; its errors name options as they are typed: --unjudged zero for unjudged=zero."""
+        """Run a command; its errors name options as they are typed: --unjudged zero for unjudged=zero.
+
+        Judgments that are missing, and that lie beside the collection, are named.
+        """
+        words = ctx.args
         try:
             return super().invoke(ctx)
         except AudiosimError as error:
@@ -67,7 +72,9 @@ class OnDemand(TyperGroup):
             called = [one for one in (command, *getattr(command, "commands", {}).values()) if one is not None]
             options = {str(one.name): max(one.opts, key=len) for own in called for one in own.params}
             spelled = {f"{name}=": f"{option} " for name, option in options.items()}
-            error.args = (re.sub(r"\b[a-z_]+=(?=\w)", lambda found: spelled.get(found[0], found[0]), str(error)),)
+            said = re.sub(r"\b[a-z_]+=(?=\w)", lambda found: spelled.get(found[0], found[0]), str(error))
+            beside = [path for word in words for path in glob(os.path.join(escape(word), "truth.*"))]  # noqa: PTH118, PTH207
+            error.args = (said.replace("--judgments FILE", f"--judgments {beside[0]}") if beside else said,)
             raise
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
@@ -94,7 +101,7 @@ def _built(commands: typer.Typer) -> TyperCommand | TyperGroup:
 
 SUMMARY = """Rank music-similarity systems from as few human judgments as possible, and say how sure the ranking is.
 
-`audiosim COMMAND --help` has examples. They use the folder that `audiosim demo my-demo` makes, so you can try them.
+`audiosim COMMAND --help` has examples. They use the folder that `audiosim demo demo` makes, so you can try them.
 """
 
 app = typer.Typer(

@@ -98,11 +98,11 @@ def predict(
     `--draws`, each file is one possible outcome: the scores' mean over the files is the stated one, and their spread
     its uncertainty.
 
-    Examples: `audiosim predict my-demo --model mout --judgments none --format csv`
+    Examples: `audiosim predict demo --model mout --judgments none --format csv`
 
-    `audiosim predict my-demo --format qrels --draws 20 -o completed`
+    `audiosim predict demo --format qrels --draws 20 -o completed`
 
-    `audiosim predict my-demo --format parquet -o predicted.parquet`
+    `audiosim predict demo --format parquet -o predicted.parquet`
 
     `audiosim predict rows.csv --model mout-fine --format csv`
 
@@ -110,7 +110,7 @@ def predict(
     document are copied if present. The file may have any number of rows, since only a portion is in memory.
 
     On a cluster one worker predicts the whole pool, because one model has all its pairs. Workers share --pairs:
-    `audiosim predict my-demo --scheduler tcp://10.0.0.1:8786`
+    `audiosim predict demo --scheduler tcp://10.0.0.1:8786`
     """
     _check_written(form, draws, output, pairs, scheduler)
     if is_feature_file(folder):

@@ -135,7 +135,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
         ),
         "token": Group(
             "Create, list and revoke the tokens that control access to a service.",
-            "`audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db`",
+            "`audiosim token create --role assessor --name ann --db sqlite:///demo/campaign.db`",
             {
                 "create": Verb(
                     "service.access.tokens:create",
@@ -173,7 +173,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
         ),
         "study": Group(
             "Study which of two lists people prefer: choose the lists, show them, collect the answers.",
-            "`audiosim study sample my-demo --judgments my-demo/truth.qrels --measure Q@5 -o answers.tsv`",
+            "`audiosim study sample demo --judgments demo/truth.qrels --measure Q@5 -o answers.tsv`",
             {
                 "sample": Verb(
                     "people.examples:sample_study",

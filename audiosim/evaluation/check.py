@@ -121,9 +121,9 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
                 an error
     folder      folder of a loaded collection; None: its sound files are not checked
 
-    Examples: `audiosim check my-demo`
+    Examples: `audiosim check demo`
 
-    `audiosim check my-demo --judgments my-demo/truth.qrels --format json`
+    `audiosim check demo --judgments demo/truth.qrels --format json`
     """
     if not isinstance(collection, Collection | str | Path):
         raise InputError("check takes a folder or a Collection, such as Collection.from_frames(runs, judgments)")

@@ -224,9 +224,9 @@ def evaluate(
     differences. Intervals have 95 %. P-values are adjusted for all pairs by Holm and by Benjamini and Hochberg; Tukey's
     need no adjustment. A single query gives scores without tests.
 
-    Examples: `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure nDCG@5 --test friedman`
+    Examples: `audiosim evaluate demo --judgments demo/truth.qrels --measure nDCG@5 --test friedman`
 
-    `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure AP@5 --scale binary-40 --users 15`
+    `audiosim evaluate demo --judgments demo/truth.qrels --measure AP@5 --scale binary-40 --users 15`
     """
     if test not in SYSTEM_TESTS:
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
@@ -291,7 +291,7 @@ def fits(
     complete    as for `evaluate`
     seed        seed of the splits, or a generator
 
-    Example: `audiosim fits my-demo --judgments my-demo/truth.qrels`
+    Example: `audiosim fits demo --judgments demo/truth.qrels`
     """
     collection, measure = to_score(collection, measure, scale, judgments, complete)
     return fit_distributions(judged_runs(collection, measure.cutoff, unjudged).scores(measure).values, seed)

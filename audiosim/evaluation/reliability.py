@@ -333,13 +333,13 @@ def stability(
     trials         number of splits for --split-half
     resamples      number of resamples of bootstrap and permutation
 
-    Examples: `audiosim reliability my-demo --judgments my-demo/truth.qrels --measure CG@5 --measure GAP@5`
+    Examples: `audiosim reliability demo --judgments demo/truth.qrels --measure CG@5 --measure GAP@5`
 
     `audiosim reliability mine --assessors` (a collection that several people have judged)
 
-    `audiosim reliability my-demo --judgments my-demo/truth.qrels --while-judging`
+    `audiosim reliability demo --judgments demo/truth.qrels --while-judging`
 
-    `audiosim reliability my-demo --judgments my-demo/truth.qrels --split-half --test wilcoxon`
+    `audiosim reliability demo --judgments demo/truth.qrels --split-half --test wilcoxon`
     """
     kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
     given = [name for name, wanted in kinds.items() if wanted]

@@ -24,7 +24,7 @@ from audiosim.collection.values import (
     judged_keys,
     on_one_table,
 )
-from audiosim.errors import InputError
+from audiosim.errors import InputError, not_judged
 from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, score
 from audiosim.results.value import cached_property, frame_of
 from audiosim.stats.arrays import Array, Integers
@@ -183,7 +183,7 @@ def grades_of(
         deepest = max(deepest, int(of.rank.max(initial=0)))
     if missing:
         if not asked:
-            raise InputError(f"{name}: nothing is judged, expected judgments in its folder, or judgments=FILE")
+            raise not_judged(f"{name}: nothing is judged")
         raise _incomplete(name, tuple(queries), runs, missing)
     return tuple(queries), table[:, :, :deepest], known.best_first()
 

@@ -12,7 +12,7 @@ from annotated_types import Ge
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.grading import Grading, find_grading
 from audiosim.collection.values import Pair, Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, not_judged
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import user_form, user_scores
 from audiosim.people.answers import documents, grade_columns
@@ -222,7 +222,7 @@ def _judged(grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[Scale
         by_query.setdefault(query, []).append(document)
     enough = {query: listed for query, listed in by_query.items() if len(listed) >= cutoff}
     if not enough:
-        raise InputError(f"no query has {cutoff} documents with a grade on the scale {' and '.join(grades)}")
+        raise not_judged(f"no query has {cutoff} documents with a grade on the scale {' and '.join(grades)}")
     tables = {name: _table(enough, grades[name]) for name in scales}
     gains = np.mean([tables[name] / scale.maximum for name, scale in scales.items()], axis=0)
     return _Judged(list(enough), list(enough.values()), tables, gains)
@@ -340,7 +340,7 @@ def sample_study(
     cutoff      length of the lists
     judgments   as for `estimate`
 
-    Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --scale graded-4 -o answers.tsv`
+    Example: `audiosim study sample demo --judgments demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
     collection = as_collection(collection, judgments)
     own = collection.scale

@@ -10,7 +10,7 @@ from annotated_types import Ge
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, PairedComparison, mean_grades
-from audiosim.errors import InputError
+from audiosim.errors import not_judged
 from audiosim.joint.estimators import JOINT, after_judgments, estimator_of
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.people import Disagreement, JudgeReport, Panel
@@ -75,7 +75,7 @@ class Judges(Result):
         machines = tuple(reports_on_machines(pool, judgments))
         found = cls(people, machines, order_effects=all_order_effects(people, comparisons, placed))
         if not (found.people or found.machines or found.order_effects):
-            raise InputError(f"no person and no machine has judged a pair of {pool.collection}")
+            raise not_judged(f"no person and no machine has judged a pair of {pool.collection}")
         return found
 
     def with_effects(
@@ -202,7 +202,7 @@ def disagreements(collection: object, *, count: Annotated[int, Ge(1)] = 20, judg
     count      number of pairs; fewer if fewer were judged by two people
     judgments  judgments in memory, or a file; None: the collection's own
 
-    Example: `audiosim disagreements my-demo -n 5 --judgments sqlite:///my-demo/campaign.db`
+    Example: `audiosim disagreements demo -n 5 --judgments sqlite:///demo/campaign.db`
     """
     collection = as_collection(collection, judgments)
     pool, found = build_pool(collection), list[Disagreement]()

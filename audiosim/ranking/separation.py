@@ -56,7 +56,7 @@ def verdicts(
 
     The other arguments are those of `audiosim.estimate`, whose ranking this is.
 
-    Example: `audiosim estimate my-demo --measure nDCG@5`
+    Example: `audiosim estimate demo --measure nDCG@5`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)

@@ -233,7 +233,7 @@ def next_pairs(
     seed            seed of all random draws
     judgments       as for `estimate`
 
-    Example: `audiosim next my-demo -n 20 --by-query`
+    Example: `audiosim next demo -n 20 --by-query`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
@@ -298,9 +298,9 @@ def compare(
     about        queries that the verdict is about, such as "these"; None: queries of this kind, if there are two
     judgments    as for `estimate`
 
-    Examples: `audiosim compare my-demo timbre-full fusion`
+    Examples: `audiosim compare demo timbre-full fusion`
 
-    In a release script: `audiosim compare my-demo timbre-full rhythm --fail-unless "timbre-full not worse by 0.02"`
+    In a release script: `audiosim compare demo timbre-full rhythm --fail-unless "timbre-full not worse by 0.02"`
 
     To compare a new system, add its run to the folder: judgments belong to documents, so earlier ones count for it too.
     Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.

@@ -212,11 +212,11 @@ def write_report(
 
     A page says which parts could not be computed, and why.
 
-    Examples: `audiosim report my-demo --measure CG@5 -o my-demo.html`
+    Examples: `audiosim report demo --measure CG@5 -o demo.html`
 
-    `audiosim report my-demo --judgments my-demo/truth.qrels --evidence -o my-demo.html` (takes some minutes)
+    `audiosim report demo --judgments demo/truth.qrels --evidence -o demo.html` (takes some minutes)
 
-    `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
+    `audiosim report demo --judgments sqlite:///demo/campaign.db -o demo.zip`
     """
     from audiosim.campaign.reader import log_in, log_lines, published, with_log
     from audiosim.report.record import record_of

@@ -94,15 +94,15 @@ def extract_index(
                 or names joined by commas: mfcc, contrast, bands and installed descriptors. Default: those of an
                 existing index, otherwise standard
 
-    Example: `audiosim extract my-demo/sounds -o sounds.index`
+    Example: `audiosim extract demo/sounds -o sounds.index`
 
-    Again, without deleted files: `audiosim extract my-demo/documents.tsv -o sounds.index --prune`
+    Again, without deleted files: `audiosim extract demo/documents.tsv -o sounds.index --prune`
 
-    As in the papers: `audiosim extract my-demo/sounds -o mfcc.index --frames mfcc`
+    As in the papers: `audiosim extract demo/sounds -o mfcc.index --frames mfcc`
 
-    With librosa's chroma: `audiosim extract my-demo/sounds -o chroma.index --frames mfcc,chroma`
+    With librosa's chroma: `audiosim extract demo/sounds -o chroma.index --frames mfcc,chroma`
 
-    With harmony as a second description: `audiosim extract my-demo/sounds -o sounds.index --with tonal`
+    With harmony as a second description: `audiosim extract demo/sounds -o sounds.index --with tonal`
 
     With the embeddings of a network, made elsewhere: `--vectors clap.npy`, the identifiers in clap.ids.
 
@@ -160,7 +160,7 @@ def init(
     generated   FOLDER has a folder per system and one called prompts, each with one recording per prompt, under the
                 same names. A prompt may also be a text: prompts/NAME.txt, or a line of prompts.tsv
 
-    Example: `audiosim init my-demo/sounds -o campaign/`
+    Example: `audiosim init demo/sounds -o campaign/`
     """
     from audiosim.joint.terms import prepare_closeness
     from audiosim.sound.folder import collect
@@ -199,7 +199,7 @@ def sound_map(
     descriptions  description to draw by, such as levelled or tonal; repeatable. Default: all
     pictures      also draw the queries' recordings: mel spectrograms, by librosa
 
-    Example: `audiosim map my-demo -o map.html`
+    Example: `audiosim map demo -o map.html`
     """
     from audiosim.sound.descriptions import Searched
     from audiosim.sound.map import map_of

@@ -278,7 +278,7 @@ def train_to(
     date         date to write into the file, such as 2011-10-24
     report       file for the report as a page with plots
 
-    Example: `audiosim train my-demo --judgments my-demo/truth.qrels --features output --folds 6 -o mine.json`
+    Example: `audiosim train demo --judgments demo/truth.qrels --features output --folds 6 -o mine.json`
     """
     if report is not None:
         need("plots", "--report")

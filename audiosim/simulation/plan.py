@@ -292,9 +292,9 @@ def plan(
     The model does not relearn from its own grades in simulated campaigns; `interval` allows for the error of
     predictions beyond their variation between campaigns.
 
-    Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
+    Example: `audiosim plan demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
 
-    On a cluster: `audiosim plan my-demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
+    On a cluster: `audiosim plan demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
     until = partial(_before, time.time() + time_limit)
     collection = as_collection(collection, judgments)

@@ -13,7 +13,7 @@ from audiosim.collection.check import only_complete
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
-from audiosim.errors import InputError
+from audiosim.errors import InputError, not_judged
 from audiosim.joint.estimators import estimator_of, make_estimator
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import Model
@@ -165,7 +165,7 @@ def check_complete(selection: Selection, truth: Array) -> None:
     missing = np.flatnonzero(np.isnan(truth))
     if len(missing):
         first = selection.pool.pairs[int(missing[0])]
-        raise InputError(
+        raise not_judged(
             f"{len(missing)} of the pool's {len(truth)} pairs have no judgment, "
             f"such as query {first.query}, document {first.document}; a replay needs all of them"
         )
@@ -320,7 +320,7 @@ def simulate(
 
     A bar shows the progress, in terminals and notebooks.
 
-    Example: `audiosim simulate my-demo --judgments my-demo/truth.qrels --model mjud --target 0.95 --batch 1`
+    Example: `audiosim simulate demo --judgments demo/truth.qrels --model mjud --target 0.95 --batch 1`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
@@ -391,7 +391,7 @@ def rules(
     complete    True to leave out systems and queries that are not judged down to the cutoff
     judgments   as for `estimate`
 
-    Example: `audiosim rules my-demo --judgments my-demo/truth.qrels --stopping-rule judgments=100`
+    Example: `audiosim rules demo --judgments demo/truth.qrels --stopping-rule judgments=100`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)

@@ -464,9 +464,9 @@ def calibration(
     jobs      worker processes. Default: one per core
     scheduler  play on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes here
 
-    Examples: `audiosim calibration my-demo --judgments my-demo/truth.qrels --selection-rule doubts`
+    Examples: `audiosim calibration demo --judgments demo/truth.qrels --selection-rule doubts`
 
-    `audiosim calibration my-demo --judgments my-demo/truth.qrels --learn judgment --at 0,50,100`
+    `audiosim calibration demo --judgments demo/truth.qrels --learn judgment --at 0,50,100`
     """
     if learn is not None and model is not None:
         raise ArgumentError("learn", "each part is played with the model learned for it: leave out the model")

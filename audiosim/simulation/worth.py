@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, not_judged
 from audiosim.joint.estimators import JOINT, RelevanceEstimator, estimator_of, relearned
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.prior import kinship_to
@@ -186,7 +186,7 @@ def worth(
     jobs       number of processes, each leaving out one piece
     scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
 
-    Example: `audiosim worth my-demo --judgments my-demo/truth.qrels --judged 0,0.1 --no-replays`
+    Example: `audiosim worth demo --judgments demo/truth.qrels --judged 0,0.1 --no-replays`
     """
     collection, rng = as_collection(collection), np.random.default_rng(seed)
     measure = as_measure(measure, collection.cutoff)
@@ -214,7 +214,7 @@ def worth(
 
 def _cases(collection: Collection, home: bool, splits: int, rng: np.random.Generator) -> Iterator[_Case]:
     if not collection.judgments:
-        raise InputError(f"`worth` needs judgments, and collection {collection.identifier} has none")
+        raise not_judged(f"{collection.identifier}: nothing is judged")
     if not home:
         yield _Case(collection, JOINT)
         return

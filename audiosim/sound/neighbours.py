@@ -220,11 +220,11 @@ def neighbours(
     scheduler         search shards in parallel on a Dask cluster, such as tcp://10.0.0.1:8786, whose machines find them
                       under the same paths
 
-    Example: `audiosim neighbours my-demo/sounds.index --not-same-artist my-demo/documents.tsv -o nearest.trec`
+    Example: `audiosim neighbours demo/sounds.index --not-same-artist demo/documents.tsv -o nearest.trec`
 
-    Like a sound of your own: `audiosim neighbours my-demo/sounds.index --like my-demo/sounds/d001.ogg`
+    Like a sound of your own: `audiosim neighbours demo/sounds.index --like demo/sounds/d001.ogg`
 
-    Ignoring loudness: `audiosim neighbours my-demo/sounds.index --by levelled`
+    Ignoring loudness: `audiosim neighbours demo/sounds.index --by levelled`
 
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """

@@ -9,7 +9,7 @@ import numpy as np
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import FINE, Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, not_judged
 from audiosim.joint.levels import nearest_level
 from audiosim.ordinal.feature import Reads
 from audiosim.ordinal.features import FEATURES, columns, design, factors
@@ -160,7 +160,7 @@ def judged_pools(collections: Sequence[Collection]) -> list[tuple[Pool, Array]]:
     grades = [pool.spread(collection.grades()) for pool, collection in zip(pools, collections, strict=True)]
     for pool, given in zip(pools, grades, strict=True):
         if np.isnan(given).all():
-            raise InputError(f"collection {pool.collection} has no judgment of a retrieved pair")
+            raise not_judged(f"{pool.collection}: no retrieved pair is judged")
     return list(zip(pools, grades, strict=True))
 
 

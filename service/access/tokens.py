@@ -264,7 +264,7 @@ class Revoked(Result):
 def create(db: str, role: str, name: str, collection: str = "", expires: float | None = None) -> NewToken:
     """Create a token and print it; it is shown only now, as only its hash is stored.
 
-    Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db --expires 30`
+    Example: `audiosim token create --role assessor --name ann --db sqlite:///demo/campaign.db --expires 30`
 
     db          address of the database
     role        assessor: judges, and sees no ranking; client: predictions and rankings; organiser: everything
@@ -280,7 +280,7 @@ def create(db: str, role: str, name: str, collection: str = "", expires: float |
 def list_tokens(db: str) -> Tokens:
     """List the owners of all tokens and when each expires; the tokens themselves are not stored.
 
-    Example: `audiosim token list --db sqlite:///my-demo/campaign.db`
+    Example: `audiosim token list --db sqlite:///demo/campaign.db`
     """
     return Tokens(tuple(TokenStore(db, reading=True).tokens()))
 
@@ -288,7 +288,7 @@ def list_tokens(db: str) -> Tokens:
 def revoke(db: str, name: str) -> Revoked:
     """Revoke a token; a running service notices within seconds.
 
-    Example: `audiosim token revoke ann --db sqlite:///my-demo/campaign.db`
+    Example: `audiosim token revoke ann --db sqlite:///demo/campaign.db`
 
     db    address of the database
     name  name of its owner

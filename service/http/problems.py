@@ -1,6 +1,7 @@
 """Errors as RFC 9457 problems."""
 
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -37,6 +38,8 @@ STATUSES: dict[type[Exception], int] = {
     ServiceError: 502,
     MissingPackageError: 501,
 }
+NAMED = re.compile(r"\b([a-z_]+)=([a-z]+)\b")  # an argument in our errors, here a field: "unjudged": "zero"
+FILES = "in its folder, or judgments=FILE", 'in its folder, or "judgments" in the body'
 # The router's own messages, in our words.
 ROUTER = {
     "Not Found": "nothing is served at this address",
@@ -80,7 +83,7 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
 
 async def _of_ours(request: Request, error: Exception) -> Response:
     status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
-    headers, detail = {}, str(error)
+    headers, detail = {}, NAMED.sub(r'"\1": "\2"', str(error).replace(*FILES))
     if isinstance(error, StoreError):
         LOG.error("request %s: %s", request.scope["state"]["request_id"], error)
         headers = {"Retry-After": str(RETRY_AFTER_S)}

@@ -7,9 +7,10 @@ from typing import Any, Self, TypeVar
 import msgspec
 from fastapi import HTTPException
 from msgspec import Struct
+from msgspec.inspect import StructType, Type, UnionType, type_info
 from pydantic_core import CoreSchema, core_schema
 
-from audiosim.text import repeated
+from audiosim.text import did_you_mean, repeated
 
 MOST_VALUES = 500_000
 
@@ -18,6 +19,9 @@ MOST_STRICT_BYTES = 64 * 2**10
 
 
 NOT_FINITE = re.compile(rb"(NaN|Infinity)\b")
+
+
+UNKNOWN_FIELD = re.compile(r"unknown field `(.*?)`(?: - at `\$)?([^`]*)")
 
 
 PLACE = re.compile(r"\(byte (\d+)\)")
@@ -124,7 +128,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise HTTPException(422, str(error)) from None
+        raise HTTPException(422, f"{error}{_known_fields(str(error), kind)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         place = PLACE.search(str(error))
         if place and NOT_FINITE.match(body, int(place[1])):
@@ -132,6 +136,25 @@ def decode(body: bytes, kind: type[Value]) -> Value:
         raise HTTPException(400, f"the body is not JSON: {encoding_hint(body) or error}") from None
     _check_keys(body)
     return value
+
+
+def _known_fields(problem: str, kind: type) -> str:
+    """End of an error about an unknown field: the fields that are known there, and the nearest one."""
+    unknown = UNKNOWN_FIELD.search(problem)
+    if unknown is None:
+        return ""
+    fields = _fields(type_info(kind))
+    for name in unknown[2].split(".")[1:]:
+        if name not in fields:  # a place in a list
+            return ""
+        fields = _fields(fields[name])
+    return f": expected {', '.join(fields)}{did_you_mean(unknown[1], fields)}"
+
+
+def _fields(of: Type) -> dict[str, Type]:
+    """The fields of an object, which may be optional, by name."""
+    (found,) = (one for one in (of.types if isinstance(of, UnionType) else (of,)) if isinstance(one, StructType))
+    return {field.encode_name: field.type for field in found.fields}
 
 
 def encoding_hint(body: bytes) -> str:

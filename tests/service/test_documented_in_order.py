@@ -1,6 +1,6 @@
-"""Every command on the pages runs, page by page in reading order, in a fresh folder.
+"""Every command on the pages runs, page by page in reading order, beside the demo.
 
-Folders named on a page contain a small demo. Slow commands are made smaller: fewer campaigns, fewer queries.
+Here the demo is smaller than the one that `make demo` makes, and slow commands run fewer campaigns.
 """
 
 import re
@@ -34,7 +34,7 @@ ELSEWHERE = re.compile(
 )
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim as well
-GIVEN = ("COLLECTION", "FOLDER", "my-collection", "my-demo", "mirex2011", "next-year", "fixtures/demo")
+GIVEN = ("demo", "mine", "mirex2011", "next-year")
 SMALLER = {
     "--compare": "--compare --stopping-rule judgments=20",
     "--repeat 100": "--repeat 2",
@@ -42,9 +42,7 @@ SMALLER = {
     "-n 20": "-n 5",
 }
 CLIPS = 6  # in the folder of music
-NAMES = {"RULE": "judgments=20", "URL": "sqlite:///campaign.db", "million.index": "my-demo/sounds.index"}
-SYSTEMS = {"A": "timbre-full", "B": "rhythm", "new": "timbre-full", "old": "rhythm"}
-FULLY_JUDGED = {"evaluate", "fits", "reliability", "simulate", "study", "train", "worth"}
+NAMES = {"RULE": "judgments=20", "URL": "sqlite:///campaign.db", "million.index": "demo/sounds.index"}
 
 
 def commands_of(text):
@@ -102,7 +100,7 @@ FOUND = commands_by_page()
 
 def test_most_pages_show_whole_commands():
     assert sum(map(len, FOUND.values())) > 40
-    assert ("neighbours", "sounds.index", "-k", "5", "--system", "nearest", "-o", "runs/nearest.trec") in FOUND[
+    assert ("neighbours", "demo/sounds.index", "-k", "5", "--system", "nearest", "-o", "nearest.trec") in FOUND[
         "README.md"
     ]
 
@@ -127,35 +125,25 @@ def place(tmp_path, monkeypatch, small_demo):
     return tmp_path
 
 
-def give(small_demo, name, judged):
-    """Make a collection of this name, judged fully or a little."""
-    shutil.rmtree(name, ignore_errors=True)
-    shutil.copytree(small_demo, name)
-    Path(name, "judgments.csv").unlink()
-    if judged:
-        shutil.copy(small_demo / "truth.qrels", Path(name, "judgments.qrels"))
-    else:
-        shutil.copy(small_demo / "judgments.csv", Path(name, "judgments.csv"))
-
-
 def adapted(line):
     """The words of a command, made smaller, with names for its placeholders."""
     for long, short in SMALLER.items():
         line = line.replace(long, short)
     words = [NAMES.get(word, word) for word in shlex.split(line.rstrip(" &.").partition(" > ")[0])[1:]]
-    if words[0] == "compare":
-        words = [re.sub(r"^(A|B|new|old)\b", lambda name: SYSTEMS[name[0]], word) for word in words]
     return [str(path) for word in words for path in (sorted(Path().glob(word)) if "/*" in word else [word])]
 
 
 def prepare(small_demo, words):
-    """Make the collections named in a command, unless the command makes them."""
+    """Make the collections named in a command anew, unless the command makes them."""
     made = words[words.index("-o") + 1] if "-o" in words else None
     for name in GIVEN:
-        if made == name:
+        if any(word == name or word.startswith(f"{name}/") for word in words):
             shutil.rmtree(name, ignore_errors=True)
-        elif any(word == name or word.startswith(f"{name}/") for word in words):
-            give(small_demo, name, words[0] in FULLY_JUDGED)
+            if made != name:
+                shutil.copytree(small_demo, name)
+            if name == "mirex2011":  # judged completely
+                shutil.copy(small_demo / "truth.qrels", Path(name, "judgments.qrels"))
+                Path(name, "judgments.csv").unlink()
 
 
 def serve(commanded, words):

@@ -82,7 +82,18 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
         (SMALL, b"[" * 200_000, 422, "^Expected `object`, got `array`$"),
         (SMALL, b'{"query": ["a"]}', 422, "^Object missing required field `document`$"),
         (SMALL, b'{"query": [1], "document": ["a"]}', 422, r"^Expected `str`, got `int` - at `\$.query\[0\]`$"),
-        (SMALL, b'{"query": [], "document": [], "model": "x"}', 422, "^Object contains unknown field `model`$"),
+        (
+            SMALL,
+            b'{"query": [], "documents": []}',
+            422,
+            "^Object contains unknown field `documents`: expected query, document, .*; did you mean document\\?$",
+        ),
+        (
+            SMALL,
+            b'{"query": [], "document": [], "judgments": {"grades": [1]}}',
+            422,
+            r"^Object contains unknown field `grades` - at `\$.judgments`: expected query, .*; did you mean grade\?$",
+        ),
         (SMALL, b'{"query": [], "document": [], "include": ["all"]}', 422, r"^Invalid enum value 'all' - at `\$.incl"),
         (
             SMALL,

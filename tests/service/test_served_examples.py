@@ -47,22 +47,20 @@ def test_a_server_keeps_or_drops_results_by_the_query_s_own_artist(commanded, ow
 @pytest.mark.parametrize(
     "text",
     [
-        "audiosim join http://127.0.0.1:8000/v1/collections/my-demo new-system.trec",
-        "audiosim estimate my-demo --model remote:http://127.0.0.1:8000",
-        "audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv",
-        "audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo",
-        "audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo q01 d027 carol",
+        "audiosim join http://127.0.0.1:8000/v1/collections/demo new-system.trec",
+        "audiosim estimate demo --model remote:http://127.0.0.1:8000",
+        "audiosim import http://127.0.0.1:8000/v1/collections/demo demo/judgments.csv",
+        "audiosim adjudicate http://127.0.0.1:8000/v1/collections/demo",
+        "audiosim adjudicate http://127.0.0.1:8000/v1/collections/demo q01 d027 carol",
     ],
 )
 def test_an_example_that_asks_a_server_runs(commanded, run, own, tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
-    demo = own.rename(tmp_path / "my-demo")
+    demo = own.rename(tmp_path / "demo")
     write_run(tmp_path / "new-system.trec", [Run("new", {"q": ("c", "b")})])
     (demo / "judgments.csv").write_text("query,document,fine\nq,b,70\n", encoding="utf-8")
     # As in the example of `serve`, but on a free port.
-    with commanded(
-        [demo], tmp_path / "log", "--db", "sqlite:///my-demo/campaign.db", AUDIOSIM_JUDGMENTS="none"
-    ) as server:
+    with commanded([demo], tmp_path / "log", "--db", "sqlite:///demo/campaign.db", AUDIOSIM_JUDGMENTS="none") as server:
         words = shlex.split(text.replace("http://127.0.0.1:8000", server.url).replace("q01 d027", "q b"))
         code, out, said = run(*words[1:])
     assert code == 0, said + out

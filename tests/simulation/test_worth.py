@@ -73,7 +73,7 @@ def test_a_judge_is_worth_much_and_random_numbers_nothing(informed):
 
 
 def test_a_collection_whose_evidence_cannot_be_valued_is_refused(demo):
-    with pytest.raises(InputError, match="`worth` needs judgments, and collection .* has none"):
+    with pytest.raises(InputError, match="nothing is judged, expected judgments in its folder"):
         worth(replace(demo, judgments=()))
     with pytest.raises(InputError, match="has no evidence that joint uses on the fine scale"):
         worth(replace(demo, documents={}))

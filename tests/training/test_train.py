@@ -744,7 +744,7 @@ def by_genre(collection):
 @pytest.mark.parametrize(
     ("change", "plan", "message"),
     [
-        (lambda c: replace(c, judgments=()), {}, "collection drawn has no judgment of a retrieved pair"),
+        (lambda c: replace(c, judgments=()), {}, "drawn: no retrieved pair is judged, expected judgments"),
         (
             lambda c: replace(c, documents={}),
             {},
