@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 import audiosim
@@ -45,6 +46,16 @@ def test_a_whole_collection_is_shown_as_it_was_read(run, folder):
     for name, row in rows.items():
         others = set().union(*(found for other, found in results.items() if other != name))
         assert row["alone"] == pytest.approx(len(results[name] - others) / len(results[name]))
+
+
+def test_evidence_that_was_found_is_named_with_what_it_is_known_of(run, folder):
+    (folder / "evidence").mkdir()
+    (folder / "evidence" / "tags.tsv").write_text("document\tmood\nd001\t1\nd002\t2\nnone\t3\n", encoding="utf-8")
+    vectors = {"document": np.array(["d001", "d002", "d003"]), "vector": np.eye(3)}
+    np.savez(folder / "evidence" / "clap.npz", **vectors)
+    code, out, _ = run("check", folder)
+    assert code == 0
+    assert "Evidence   clap, 3 numbers for 3 of 72 documents; tags, a number for 2 of 72 documents\n" in out
 
 
 def results_of(folder, system):

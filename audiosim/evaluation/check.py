@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.check import inspect
 from audiosim.collection.collection import Collection
+from audiosim.collection.evidence import Evidence, EvidenceOf, Key
 from audiosim.collection.facts import RunFacts
 from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.layouts import is_file
@@ -63,6 +64,24 @@ class MachineFacts:
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceFacts:
+    """Evidence of the user's own: a file of evidence/, further vectors of the index, or a piece given in Python.
+
+    evidence  its name
+    about     kind of what it is known of: document, pair or system
+    values    numbers known of each
+    known     number of those down to the cutoff, query documents included, of which it is known
+    of        number of all of those
+    """
+
+    evidence: str
+    about: EvidenceOf
+    values: int
+    known: int
+    of: int
+
+
 @dataclass(frozen=True, eq=False)
 class CollectionCheck(Result):
     """Contents of a collection as read, and its likely mistakes.
@@ -76,6 +95,7 @@ class CollectionCheck(Result):
     pool        number of retrieved pairs
     comparisons  number of answers about two documents of a query
     documents   facts about them
+    evidence    facts about each piece of the user's own evidence
     judges      facts about each judging machine
     problems    one sentence per likely mistake
     notes       one sentence per guess or peculiarity
@@ -92,6 +112,7 @@ class CollectionCheck(Result):
     pool: int
     comparisons: int
     documents: DocumentFacts
+    evidence: tuple[EvidenceFacts, ...]
     judges: tuple[MachineFacts, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
@@ -132,7 +153,13 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
     found = inspect(collection)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
     judges = tuple(facts for judge in collection.graders if (facts := _graded(judge, pairs)) is not None)
-    documents, sounds = _documents(collection, {one for _, one in pairs} | _asked(collection), folder)
+    wanted = {one for _, one in pairs} | _asked(collection)
+    documents, sounds = _documents(collection, wanted, folder)
+    known: dict[EvidenceOf, Set[Key]] = {
+        "document": wanted,
+        "pair": pairs,
+        "system": {run.system for run in collection.runs},
+    }
     return CollectionCheck(
         collection=collection.name,
         scale=collection.scale,
@@ -143,6 +170,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         pool=len(pairs),
         comparisons=len(collection.comparisons),
         documents=documents,
+        evidence=tuple(_piece(one, known[one.about]) for one in collection.evidence),
         judges=judges,
         problems=(*found.problems, *sounds, *_silent(judges)),
         notes=(*collection.guesses, *found.notes, *(_taken_for(one, len(pairs)) for one in judges)),
@@ -155,6 +183,11 @@ def _graded(judge: MachineJudge, pairs: Set[tuple[str, str]]) -> MachineFacts | 
     if not grades:
         return None
     return MachineFacts(judge.name, judge.settings.maker, len(grades), len(set(grades)), min(grades), max(grades))
+
+
+def _piece(one: Evidence, known: Set[Key]) -> EvidenceFacts:
+    values = one.values.shape[1] if one.is_vector else 1
+    return EvidenceFacts(one.name, one.about, values, len(known & {*one.keys}), len(known))
 
 
 def _silent(judges: Sequence[MachineFacts]) -> list[str]:

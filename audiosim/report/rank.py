@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.evaluation.check import CollectionCheck, DocumentFacts
+from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts
 from audiosim.ranking.about import QUERIES_IN_WORDS, About
 from audiosim.ranking.ranking import Ranking, spelled_confidence
 from audiosim.ranking.two_systems import TwoSystems
@@ -43,6 +43,7 @@ def check_view(found: CollectionCheck) -> RenderableType:
         **({"Compared": f"{found.comparisons:,} answers about two documents of a query"} if found.comparisons else {}),
         "Documents": _documents(found.documents),
         "Sound": _sound(found.documents),
+        **({"Evidence": "; ".join(map(_evidence, found.evidence))} if found.evidence else {}),
     }
     width = max(map(len, facts)) + 2
     head = [Text(f"{name:{width}}{value}") for name, value in facts.items()]
@@ -63,6 +64,11 @@ def _percent(share: float | None) -> str:
 def _documents(facts: DocumentFacts) -> str:
     known = f"{facts.described:,} in documents.tsv, artist of {facts.artist:,}, genre of {facts.genre:,}"
     return f"{facts.documents:,} within the cutoff, queries included: {known}"
+
+
+def _evidence(facts: EvidenceFacts) -> str:
+    values = "a number" if facts.values == 1 else f"{facts.values:,} numbers"
+    return f"{facts.evidence}, {values} for {facts.known:,} of {facts.of:,} {facts.about}s"
 
 
 def _sound(facts: DocumentFacts) -> str:
