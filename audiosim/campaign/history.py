@@ -75,7 +75,7 @@ class Look:
     @classmethod
     def of(cls, ranking: Ranking, source: str, time: str | None = None) -> "Look":
         """The look at a ranking."""
-        ranked = _ranked(ranking.rows())
+        ranked = _ranked(ranking.score_rows())
         confidence, about = ranking.confidence, ranking.about.words
         return cls(source, time, str(ranking.measure), about, ranking.judged, ranking.pool, confidence, ranked)
 

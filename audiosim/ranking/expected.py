@@ -23,6 +23,7 @@ from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.ratio import RatioScores
 from audiosim.ranking.reach import mean_reach, reach_by_query
 from audiosim.ranking.sampled import DRAWS, SampledScores
+from audiosim.ranking.verdicts import rows_with_verdicts
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
 
@@ -114,7 +115,8 @@ def rank(
     """
     pool = expected.pool
     shape = (len(pool.queries), judged, len(pool.pairs))
-    return Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, correlated)
+    ranking = Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, correlated)
+    return replace(ranking, statements=rows_with_verdicts)
 
 
 @judgments_second

@@ -11,7 +11,7 @@ from audiosim.joint.check import NOT_CHECKED, ModelCheck
 from audiosim.measures.measure import Measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, check_distribution
 from audiosim.results.plots import draw_intervals
-from audiosim.results.value import Result, cached_property, listed, rows_of
+from audiosim.results.value import Result, Row, cached_property, listed, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.inference.ties import equalised, nearness, shared_ranks
 from audiosim.stats.normal.multivariate import Moments
@@ -49,11 +49,12 @@ class Ranking(Result):
     reach         makes the lowest and the highest score that each system can have, (s,) each; None: 0 to 1, or any
                   score above 0 if the measure is unbounded
     others        makes the ranking about listeners at large, if several judged and this one is about the panel
+    statements    makes the rows with groups, ranks and probabilities of being the best; None: scores alone
     notes         sentences on judgments that the measure leaves unused, and on pairs that another model predicts
     """
 
     index: ClassVar = ("system",)
-    shown: ClassVar = ("expectation", "low", "high")
+    shown: ClassVar = ("expectation", "low", "high", "group", "rank_low", "rank_high", "best")
 
     measure: Measure
     model: str
@@ -72,6 +73,7 @@ class Ranking(Result):
     comparisons: int = 0
     reach: Callable[[], tuple[Array, Array]] | None = field(default=None, repr=False)
     others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
+    statements: "Callable[[Ranking], list[Row]] | None" = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -131,7 +133,7 @@ class Ranking(Result):
 
     def plot(self) -> "LayerChart":
         """The expected score of each system with its 95 % interval, best on top."""
-        rows = self.rows()
+        rows = self.score_rows()
         low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))
         return draw_intervals([row["system"] for row in rows], low, middle, high, f"expected {self.measure}")
 
@@ -315,7 +317,15 @@ class Ranking(Result):
         """Degrees of freedom of Student's t: the number of queries less 1, at least 1."""
         return max(1, self.queries - 1)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
+        """One row per system, best first: `score_rows`, and what `statements` adds."""
+        return [dict(row) for row in self._rows]
+
+    @cached_property
+    def _rows(self) -> list[Row]:
+        return self.score_rows() if self.statements is None else self.statements(self)
+
+    def score_rows(self) -> list[Row]:
         """One row per system, best first: system, expectation, variance, low, high; error where grades were drawn."""
         low, high = self.interval()
         columns = {"expectation": self.scores.mean, "variance": self.scores.variance, "low": low, "high": high}
@@ -341,7 +351,7 @@ class Ranking(Result):
             **({"comparisons": self.comparisons} if self.comparisons else {}),
             **drawn,
             "confidence": self.confidence,
-            "systems": self.rows(),
+            "systems": self.score_rows(),
             "pairs": self.pair_rows(),
             "basis": self.basis,
             "about": self.about.to_dict(),
@@ -355,7 +365,7 @@ class Ranking(Result):
         found = self.at_large
         if found is None:
             return {}
-        said = {"confidence": found.confidence, "systems": found.rows(), "about": found.about.to_dict()}
+        said = {"confidence": found.confidence, "systems": found.score_rows(), "about": found.about.to_dict()}
         return {"judges": self.judges, "at_large": said}
 
 

@@ -272,7 +272,7 @@ class Verdicts(Result):
                 "best": float(self.best[i]),
                 "top": float(top[i]),
             }
-            for i, row in zip(self.ranking.order.tolist(), self.ranking.rows(), strict=True)
+            for i, row in zip(self.ranking.order.tolist(), self.ranking.score_rows(), strict=True)
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,3 +290,8 @@ class Verdicts(Result):
     def group_rows(self) -> list[list[str]]:
         """The names of the systems of each group."""
         return [[self.ranking.systems[system] for system in group] for group in self.groups]
+
+
+def rows_with_verdicts(ranking: Ranking) -> list[Row]:
+    """The rows of `Verdicts` on a ranking."""
+    return Verdicts(ranking).rows()

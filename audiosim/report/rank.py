@@ -133,7 +133,7 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
     verdicts  verdicts on the ranking: possible ranks of each system, and letters shared by systems that cannot be told
               apart
     """
-    rows = ranking.rows() if verdicts is None else verdicts.rows()
+    rows = ranking.score_rows() if verdicts is None else verdicts.rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     beside = _verdict_columns(verdicts)
     table = PlainTable(

@@ -186,11 +186,13 @@ class Result(Value):
 def notebook_html(sentence: str, table: "pd.DataFrame | None", columns: Sequence[str] = ()) -> str:
     """One sentence, and a table of at most ROWS rows with three decimals.
 
-    columns  columns of the table to show; empty: all
+    columns  columns of the table to show, where it has them; empty: all
     """
     if table is None:
         return f"<p>{escape(sentence)}</p>"
-    shown: str = (table[list(columns)] if columns else table).to_html(float_format="{:.3f}".format, max_rows=ROWS)
+    shown: str = table[[one for one in table if one in columns or not columns]].to_html(
+        float_format="{:.3f}".format, max_rows=ROWS
+    )
     return f"<p>{escape(sentence)}</p>{shown}"
 
 

@@ -345,7 +345,7 @@ class SystemQueriesOut(Wire):
     def from_domain(
         cls, one: ServedCollection, number: int, aspect: str, ranking: Ranking, system: str, queries: list[QueryScore]
     ) -> "SystemQueriesOut":
-        rows = enumerate(ranking.rows(), start=1)
+        rows = enumerate(ranking.score_rows(), start=1)
         rank, row = next((place, row) for place, row in rows if row["system"] == system)
         return cls(
             collection=one.collection.identifier,

@@ -162,6 +162,8 @@ def test_a_ranking_turns_into_pandas_and_plain_values():
     assert list(ranking.to_dict())[:7] == ["measure", "model", "judged", "pool", "confidence", "systems", "pairs"]
     assert list(ranking.rows()[0]) == ["system", "expectation", "variance", "low", "high"]
     assert list(ranking.pair_rows()[0]) == ["a", "b", "expectation", "variance", "confidence", "equal"]
+    assert ranking["C"] == ranking[1] == list(ranking)[1] == {"system": "C"} | frame.loc["C"].to_dict()
+    assert len(ranking) == 4
     assert (ranking.to_dict()["measure"], ranking.to_dict()["judged"], ranking.to_dict()["pool"]) == ("CG@5", 3, 40)
 
 

@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
+from audiosim.ranking.expected import estimate
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.two_systems import Condition, TwoSystems
 from audiosim.ranking.verdicts import Verdicts, largest_sets, stretches
@@ -141,6 +142,12 @@ def test_the_probability_to_be_best_is_the_integral_of_being_above_all_others():
         )  # fmt: skip
         assert found[i] == pytest.approx(expected, abs=0.015)  # three standard errors of 10,000 draws
     assert found.sum() == pytest.approx(1)
+
+
+def test_the_rows_of_an_estimate_are_those_of_its_verdicts(demo):
+    found = estimate(demo, "uniform")
+    assert found.rows() == Verdicts(found).rows() == [found[name] for name in found.to_frame().index]
+    assert {"group", "rank_low", "rank_high", "best", "top"} <= set(found.to_frame())
 
 
 def test_the_best_k_are_k_in_all():

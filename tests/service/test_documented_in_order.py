@@ -29,7 +29,7 @@ PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a comm
 # dialogues judged by machines, and musicnn.
 ELSEWHERE = re.compile(
     r"https?://|tcp://|s3://|postgresql://|--learn joint|audiosim demo|--known|"
-    r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn|"
+    r"study (serve|answers)|judges dialsumm|(judge\S*|set-aside|take-back|disagreements|order-effects) .*--judgments sqlite|neighbours \S+ --judged|--with musicnn|"
     r"--aspect|--generated|--without|without-ann|audiosim questions"
 )
 COMMANDS = typer.main.get_command(cli.app)
