@@ -28,9 +28,9 @@ PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a comm
 # and embeddings in test_embedded; studies in test_study_app; aspects in test_cli_judges. Not available in tests: the
 # dialogues judged by machines, and musicnn.
 ELSEWHERE = re.compile(
-    r"https?://|tcp://|s3://|postgresql://|--learn joint|audiosim demo|--known|"
-    r"study (serve|answers)|judges dialsumm|(judge\S*|set-aside|take-back|disagreements|order-effects) .*--judgments sqlite|neighbours \S+ --judged|--with musicnn|"
-    r"--aspect|--generated|--without|without-ann|audiosim questions"
+    r"https?://|tcp://|s3://|postgresql://|--learn joint|audiosim demo|--known|study (serve|answers)|judges dialsumm|"
+    r"(judge\S*|set-aside|take-back|disagreements|order-effects) .*--judgments sqlite|neighbours \S+ --judged|"
+    r"--with musicnn|--aspect|--generated|--without|without-ann|audiosim questions"
 )
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim as well
