@@ -104,7 +104,7 @@ class _Command:
 
     def run(self, typed: dict[str, Any]) -> None:
         """Call the function with what was typed, and print its result."""
-        plot, page = typed.get("plot"), typed.get("report")
+        plot, page = typed.get("plot"), typed.get("report") if self.verb.page else None
         if plot is not None:
             check_plot(plot)
         if page is not None:

@@ -36,8 +36,7 @@ COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim as well
 GIVEN = ("demo", "mine", "mirex2011", "next-year")
 SMALLER = {
-    "--compare": "--compare --stopping-rule judgments=20",
-    "--repeat 100": "--repeat 2",
+    "--parts 100": "--parts 2",
     "--queries 50": "--queries 8",
     "-n 20": "-n 5",
 }
