@@ -309,8 +309,8 @@ def streamed(where: Path, largest: int, only: str | None) -> dict[str, Curve]:
     for rows in (rows for rows in ROWS if rows <= largest and _wanted(STREAMED, "pyarrow", only)):
         path, start = where / "rows.parquet", time.perf_counter()
         draw_rows(path, rows)
-        written = "--format", "parquet", "-o", path.with_name("predicted.parquet")
-        points.append((rows, rows, spent([*COMMAND, "predict", path, "--model", "mout-fine", *written])))
+        written = "-o", path.with_name("predicted.parquet")
+        points.append((rows, rows, spent([*COMMAND, "predict-rows", path, "mout-fine", *written])))
         say(STREAMED, rows, points[-1][-1], time.perf_counter() - start)
     return {STREAMED: points} if points else {}
 

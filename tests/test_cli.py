@@ -15,9 +15,9 @@ import pytest
 import soundfile
 from scipy.stats import ttest_rel
 
-from audiosim.cli import predict_command
 from audiosim.collection.collection import Collection
 from audiosim.measures.scores import judged_runs
+from audiosim.report import predictions
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 TRUTH = str(DEMO / "truth.qrels")
@@ -189,7 +189,7 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
 
 @pytest.mark.slow
 def test_predictions_as_csv_are_those_of_json_however_many_rows_are_in_memory_at_a_time(run, monkeypatch):
-    monkeypatch.setattr(predict_command, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a partial one
+    monkeypatch.setattr(predictions, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a partial one
     found = csv.DictReader(io.StringIO(run("predict", DEMO, "--model", "mjud", "--format", "csv")[1]))
     expected = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
     for row, one in zip(found, expected, strict=True):

@@ -309,10 +309,10 @@ def test_functions_that_make_files_are_the_commands_of_their_names(run, small_de
 
 
 def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its_place():
-    # `demo` and `serve` are programs; the others send requests to a service, or manage its databases, log, tokens and
-    # models.
+    # `demo` and `serve` are programs; `predict-rows` holds a portion at a time; the others send requests to a service,
+    # or manage its databases, log, tokens and models.
     programs = {"demo", "serve", "import", "adjudicate", "token", "backup", "verify", "restore", "migrate"}
-    programs |= {"set-aside", "take-back"}
+    programs |= {"set-aside", "take-back", "predict-rows"}
     called = {
         "next": "next_pairs", "questions": "kinds_of_question", "report": "write_report",
         "study sample": "sample_study",

@@ -98,7 +98,7 @@ class _Command:
             parameters.append(options.keyword("plot", options.PlotFile, None))
         if self.verb.page:
             parameters.append(options.keyword("report", options.PageFile, None))
-        if self.verb.view:
+        if self.verb.view and "form" not in self.own:
             parameters.append(options.keyword("form", options.As, options.Format.table))
         return parameters
 
@@ -190,7 +190,7 @@ def save_plot(found: Any, path: Path) -> None:
 def _print(verb: Verb, form: options.Format, found: Any) -> None:
     if verb.view and found is not None:
         view = _found(verb.view)
-        options.print_result(form, found.to_dict(), found.rows(), lambda: view(found))
+        options.print_result(options.Format(form), found.to_dict(), found.rows(), lambda: view(found))
     for failure in getattr(found, "failed", ()):
         sys.stderr.write(f"audiosim: {printable(failure.path)}: {failure.error}\n")
     if verb.failed and (why := getattr(found, verb.failed)):

@@ -5,7 +5,7 @@ import inspect as signatures
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
 
-from audiosim.collection.check import inspect
+from audiosim.collection.check import deep_in_words, inspect
 from audiosim.collection.collection import Collection
 from audiosim.collection.grading import is_artificial, on_scale
-from audiosim.collection.kinds import SystemFrom, read_pairs
+from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.mirex import SameArtist
-from audiosim.collection.values import Pair, deepest, parse_scale
-from audiosim.errors import FormatError, InputError
+from audiosim.collection.values import parse_scale
+from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
 from audiosim.stats.tests import MOST_DRAWS
@@ -29,9 +29,6 @@ from audiosim.text import NOTES, field_list, sentence
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from audiosim.collection.pool import Pool
-    from audiosim.joint.estimators import RelevanceEstimator
-
 
 class Format(StrEnum):
     """Format of a command's output."""
@@ -39,16 +36,6 @@ class Format(StrEnum):
     table = "table"
     json = "json"
     csv = "csv"
-
-
-class PredictionFormat(StrEnum):
-    """Format in which predictions are printed."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    parquet = "parquet"
-    qrels = "qrels"
 
 
 CollectionFolder = Annotated[
@@ -276,41 +263,6 @@ class CollectionOptions:
         say_measures(collection, [as_measure(with_cutoff(text, collection.cutoff)) for text in measures])
         return collection
 
-    def open(
-        self, folder: Path, model: str | None, measure: str | int | None, aspect: str | None
-    ) -> "tuple[Collection, Pool, RelevanceEstimator]":
-        """A collection, its pool, and its estimator, trained on the judgments in the same steps as in a campaign.
-
-        measure  measure, or depth of the pool; without a cutoff, that of the collection
-
-        Reports on stderr missing metadata of documents, fallbacks of the model, and judgments left unused by the
-        measure.
-        """
-        from audiosim.collection.pool import build_pool
-        from audiosim.joint.estimators import taught
-        from audiosim.measures.measure import as_measure
-
-        collection = self.load(folder, aspect)
-        cutoff = measure if isinstance(measure, int) else None
-        if isinstance(measure, str):
-            cutoff = (what := as_measure(measure, collection.cutoff)).cutoff
-            say_measures(collection, [what])
-        elif cutoff is not None:
-            say_deep(collection, [cutoff])
-        pool = build_pool(collection, cutoff)
-        with notes_shown():
-            estimator = taught(pool, model, collection.judgments)
-        return collection, pool, estimator
-
-
-def only_complete(collection: Collection, cutoff: int) -> Collection:
-    """The systems and queries of a collection that are judged down to a cutoff; prints their number on stderr."""
-    from audiosim.collection.check import complete_part
-
-    part, sentence = complete_part(collection, cutoff)
-    sys.stderr.write(f"note: {sentence}\n")
-    return part
-
 
 def say_read(collection: Collection) -> None:
     """Print on stderr the contents read from a collection's files, and the guesses.
@@ -327,37 +279,16 @@ def say_read(collection: Collection) -> None:
 
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
-    """Print on stderr the judgments that each measure leaves unused; see also `say_deep`."""
+    """Print on stderr a measure's cutoff that is too deep, and the judgments that each measure leaves unused."""
     from audiosim.measures.measure import unused_in_words
     from audiosim.measures.scores import unused_judgments
 
-    say_deep(collection, [measure.cutoff for measure in measures])
+    for cutoff in sorted({measure.cutoff for measure in measures}):
+        if deep := deep_in_words(collection, cutoff):
+            sys.stderr.write(f"note: {deep}\n")
     for measure in measures:
         if unused := unused_judgments(collection, measure):
             sys.stderr.write(f"note: {unused_in_words(measure, unused, len(collection.judgments))}\n")
-
-
-def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
-    """Warn on stderr if a measure's cutoff is deeper than every run; `say_read` warns about the collection's cutoff."""
-    longest = deepest(collection.runs)
-    for cutoff in sorted(set(cutoffs) - {collection.cutoff}):
-        if cutoff > longest:
-            sys.stderr.write(
-                f"note: the measure's cutoff {cutoff} is deeper than the runs, which have {longest} results a query\n"
-            )
-
-
-def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
-    """The pairs in a file; the collection must know each query and each document."""
-    from audiosim.joint.predictions import Known
-
-    pairs, known = read_pairs(path), Known(collection)
-    for pair, number in pairs.items():
-        try:
-            known.check(pair)
-        except InputError as error:
-            raise FormatError(path, number, str(error)) from None
-    return tuple(pairs)
 
 
 def keyword(name: str, annotation: Any, default: Any) -> signatures.Parameter:

@@ -84,7 +84,13 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
     "Rank systems": {
         "estimate": Verb("ranking.separation:verdicts", "report.rank:verdicts_view"),
         "compare": Verb("ranking.verbs:compare", "report.rank:verdict_view", failed="unmet"),
-        "predict": Verb("cli.predict_command:predict"),
+        "predict": Verb(
+            "report.predictions:predict_to",
+            "report.predictions:predictions_view",
+            spelled={"form": "--format"},
+            metavars={"output": "FILE|FOLDER", "draws": "N"},
+        ),
+        "predict-rows": Verb("report.predictions:predict_rows", spelled={"model": "MODEL", "scale": "--scale"}),
         "next": Verb("ranking.verbs:next_pairs", "report.rank:table_view"),
         "questions": Verb("campaign.questions:kinds_of_question", "report.rank:table_view"),
         "plan": Verb("simulation.plan:plan", "report.rank:effort_view"),

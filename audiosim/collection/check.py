@@ -20,6 +20,7 @@ from audiosim.collection.values import (
     Scale,
     assessors_in,
     common_queries,
+    deepest,
     judged_names,
     mean_grades,
     queries_of,
@@ -66,6 +67,14 @@ def only_complete(collection: Collection, cutoff: int) -> Collection:
     part, sentence = complete_part(collection, cutoff)
     NOTES.info("%s", sentence)
     return part
+
+
+def deep_in_words(collection: Collection, cutoff: int) -> str:
+    """A sentence on a cutoff that is deeper than every run; empty if it is not, or is the collection's own."""
+    longest = deepest(collection.runs)
+    if cutoff == collection.cutoff or cutoff <= longest:
+        return ""
+    return f"the measure's cutoff {cutoff} is deeper than the runs, which have {longest} results a query"
 
 
 def _holes(collection: Collection, queries: list[str], cutoff: int) -> Booleans:

@@ -361,12 +361,6 @@ class FeatureRows:
     count: int
 
 
-def is_feature_file(path: Path) -> bool:
-    """True for a file of features, by its ending."""
-    kind = without_gz(path).suffix
-    return (kind in TEXT or path.suffix == ".parquet") and path.is_file()
-
-
 def read_feature_rows(path: Path, features: Sequence[str], size: int) -> Iterator[FeatureRows]:
     """The rows of a file in portions; at least one portion, which may be empty.
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import logistic
 
 from audiosim import Collection
-from audiosim.collection.evidence import is_feature_file, read_feature_rows
+from audiosim.collection.evidence import read_feature_rows
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD
 from audiosim.errors import InputError
@@ -89,7 +89,7 @@ def test_features_of_a_collection_are_predicted_as_the_collection_is(run, tmp_pa
             values = (["" if np.isnan(value) else value for value in column.tolist()] for column in made.values())
             writer.writerows([*pair, *row] for pair, row in zip(pool.pairs, zip(*values, strict=True), strict=True))
 
-    rows = run("predict", path, "--model", "mout-fine", "--format", "csv")[1]
+    rows = run("predict-rows", path, "mout-fine")[1]
     assert rows == run("predict", DEMO, "--model", "mout", "--judgments", "none", "--format", "csv")[1]
     assert len(rows.splitlines()) == len(pool.pairs) + 1
 
@@ -166,27 +166,10 @@ def test_parquet_with_text_for_a_feature_or_an_infinite_number_is_an_error(tmp_p
         list(read_feature_rows(path, FEATURES, 8))
 
 
-def test_a_packed_table_is_read_and_a_folder_is_none(table, tmp_path):
+def test_a_packed_table_is_read(table, tmp_path):
     packed = tmp_path / "rows.tsv.gz"
     packed.write_bytes(gzip.compress(TABLE.replace(",", "\t").encode()))
     plain, other = (next(read_feature_rows(path, FEATURES, 9)) for path in (table, packed))
     assert plain.words == other.words == {"document": ["a", "b", "c"]}
     for name in FEATURES:
         np.testing.assert_array_equal(plain.numbers[name], other.numbers[name])
-    assert is_feature_file(packed)
-    assert not is_feature_file(tmp_path)
-    assert not is_feature_file(tmp_path / "none.csv")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--cutoff", "5", "--format", "csv"], "--cutoff is for collections: leave it out with a file of features"),
-        (["--format", "csv"], "a file of features needs a model of such features: expected --model, such as mout-fine"),
-        (["--model", "mout-broad"], "predictions of rows of features are written with --format csv, or parquet with"),
-    ],
-)
-def test_options_that_do_not_go_with_rows_are_refused(run, table, options, message):
-    code, _, error = run("predict", table, *options)
-    assert code == 1
-    assert message in error
