@@ -95,13 +95,9 @@ def prepare(place, run, answer_study, words):
         (place / "examples.tsv").write_text("answer\tquery\tA1\tB1\n\tq1\td1\td2\n", encoding="utf-8")
         StudyLog.open(place / "study.jsonl", read_study(place / "examples.tsv"))[0].close()
     if "monday.jsonl" in words and words[1] != "backup":
-<<<<<<< HEAD
-        run(*shlex.split("backup --db sqlite:///demo/campaign.db -o monday.jsonl"))
-=======
         run(*shlex.split("backup --db sqlite:///demo/campaign.db -o monday.jsonl"))
     if words[1] == "take-back":
         run("set-aside", *words[2:])
->>>>>>> 0d7b29b8 (Examples of judges name the person of the demo)
     if words[1:3] == ["token", "revoke"]:
         run(*shlex.split("token create --role assessor --name ann --db sqlite:///demo/campaign.db"))
     for release in (word for word in words if word.startswith("release-")):

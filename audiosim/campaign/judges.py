@@ -107,21 +107,17 @@ def judge_effect(
 ) -> effects.JudgeEffect:
     """Show the ranking with and without a person's judgments, before they are set aside or taken back.
 
-        `audiosim set-aside` sets a person aside in the log of a campaign. For judgments in files, `set_aside = ["NAME"]` in
-        collection.toml does the same.
+    `audiosim set-aside` sets a person aside in the log of a campaign. For judgments in files, `set_aside = ["NAME"]` in
+    collection.toml does the same.
 
-        judge      name of a person who judged, in any case
-        judgments  as for `judges`
-        measure, about  measure and subject of both rankings
-        log        address of the database with the campaign
-        own        the collection without that campaign
-        files      files of the collection, with the judgments of people whom collection.toml sets aside
+    judge      name of a person who judged, in any case
+    judgments  as for `judges`
+    measure, about  measure and subject of both rankings
+    log        address of the database with the campaign
+    own        the collection without that campaign
+    files      files of the collection, with the judgments of people whom collection.toml sets aside
 
-    <<<<<<< HEAD
-        Example: `audiosim judge-effect demo ann --judgments sqlite:///demo/campaign.db`
-    =======
-        Example: `audiosim judge-effect demo simulated --judgments sqlite:///demo/campaign.db`
-    >>>>>>> 0d7b29b8 (Examples of judges name the person of the demo)
+    Example: `audiosim judge-effect demo simulated --judgments sqlite:///demo/campaign.db`
     """
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
@@ -152,18 +148,14 @@ class Turned(Result):
 def set_aside(collection: Collection, judge: str, *, reason: str = "", log: str | None = None) -> Turned:
     """Set a person aside in the log of the campaign in --judgments: their judgments, past and future, do not count.
 
-        `audiosim judge-effect` shows the ranking without them first; `audiosim take-back` makes their judgments count
-        again.
+    `audiosim judge-effect` shows the ranking without them first; `audiosim take-back` makes their judgments count
+    again.
 
-        judge   name of a person who judged, in any case
-        reason  reason to record in the log
-        log     address of the database with the campaign
+    judge   name of a person who judged, in any case
+    reason  reason to record in the log
+    log     address of the database with the campaign
 
-    <<<<<<< HEAD
-        Example: `audiosim set-aside demo ann --judgments sqlite:///demo/campaign.db --reason "did not listen"`
-    =======
-        Example: `audiosim set-aside demo simulated --judgments sqlite:///demo/campaign.db --reason "did not listen"`
-    >>>>>>> 0d7b29b8 (Examples of judges name the person of the demo)
+    Example: `audiosim set-aside demo simulated --judgments sqlite:///demo/campaign.db --reason "did not listen"`
     """
     return _turned("set_aside", collection, judge, reason, log)
 
@@ -171,15 +163,11 @@ def set_aside(collection: Collection, judge: str, *, reason: str = "", log: str 
 def take_back(collection: Collection, judge: str, *, reason: str = "", log: str | None = None) -> Turned:
     """Take back a person who was set aside in the log of the campaign in --judgments: their judgments count again.
 
-        judge   name of a person set aside, in any case
-        reason  reason to record in the log
-        log     address of the database with the campaign
+    judge   name of a person set aside, in any case
+    reason  reason to record in the log
+    log     address of the database with the campaign
 
-    <<<<<<< HEAD
-        Example: `audiosim take-back demo ann --judgments sqlite:///demo/campaign.db`
-    =======
-        Example: `audiosim take-back demo simulated --judgments sqlite:///demo/campaign.db`
-    >>>>>>> 0d7b29b8 (Examples of judges name the person of the demo)
+    Example: `audiosim take-back demo simulated --judgments sqlite:///demo/campaign.db`
     """
     return _turned("take_back", collection, judge, reason, log)
 
