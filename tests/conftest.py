@@ -254,6 +254,7 @@ PATIENCE_S = 180  # limit for any process on a busy machine
 FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 FORKS.set_forkserver_preload(
     [
+        "audiosim.service.demo",
         "audiosim.service.serving",
         "audiosim.service.app",
         "audiosim.service.access.tokens",

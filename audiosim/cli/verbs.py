@@ -72,7 +72,7 @@ OF_TRAINING = {"collections": "COLLECTION", "output": "MODEL.json", "features": 
 # Commands grouped by their job: the panels of `audiosim --help`.
 PANELS: dict[str, dict[str, Verb | Group]] = {
     "Begin": {
-        "demo": Verb("service.serving:demo", "report.rank:demo_view", spelled={"folder": "DIR"}),
+        "demo": Verb("service.demo:demo", "report.rank:demo_view", spelled={"folder": "DIR"}),
         "init": Verb(
             "report.sounds:init",
             "report.rank:music_folder_view",
