@@ -181,6 +181,7 @@ IN_PYTHON = {
     "train": {"plan", "say", "progress"},  # the plan holds the options of the fit
     "predict": {"covariance"},  # a matrix has no place in rows
     "worth": {"progress"},
+    "plan": {"batch", "distribution"},
     "calibration": {"near", "ideal", "distribution", "by_query"},
     "judges": {"log", "progress"},  # the log is that of --judgments
     "judge_effect": {"log", "own", "files"},

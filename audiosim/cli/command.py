@@ -35,8 +35,6 @@ READ = options.CollectionOptions.__dataclass_fields__
 def command_of(verb: Verb) -> Callable[..., None]:
     """The function as typer takes it: reads what is typed, calls the function, prints its result."""
     function = _found(verb.function)
-    if verb.function.startswith("cli.") and not verb.view:
-        return function
     text, words = field_list(function.__doc__ or "")
     command = _Command.of(verb, function, words)
 
