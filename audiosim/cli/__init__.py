@@ -46,11 +46,8 @@ class OnDemand(TyperGroup):
             for name, one in verb.verbs.items():
                 group.command(name)(command_of(one))
             return _built(group)
-        command = command_of(verb)
-        if isinstance(command, typer.Typer):
-            return _built(command)
         alone = typer.Typer(**SETTINGS)
-        alone.command(cmd_name)(command)
+        alone.command(cmd_name)(command_of(verb))
         return _built(alone)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
