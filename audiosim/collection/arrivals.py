@@ -12,7 +12,8 @@ The collection's own files are never changed; deleting a file here withdraws its
 
 import hashlib
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -28,7 +29,7 @@ from audiosim.collection.kinds import (
 from audiosim.collection.values import Document, Run
 from audiosim.collection.written import document_lines, judge_lines, run_lines, system_lines
 from audiosim.errors import InputError
-from audiosim.tables.text import write_text, write_texts
+from audiosim.tables.text import write_texts
 
 ARRIVALS = "arrivals"
 RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
@@ -135,40 +136,33 @@ def arrivals_stamp(folder: str | Path) -> Stamp:
     return tuple((path.name, of.st_size, of.st_mtime_ns) for path in files if path.exists() and (of := path.stat()))
 
 
-def keep_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
-    """Write runs to a collection's `arrivals/`, replacing earlier additions of the same systems.
-
-    teams   teams of their systems, if known
-    """
-    place = _made(Path(folder) / ARRIVALS / RUNS)
-    systems = place.parent / SYSTEMS
-    texts = {place / _file_of(run): run_lines([run]) for run in runs}
-    known = {**(read_systems(systems) if systems.exists() else {}), **teams}
-    write_texts({**texts, **({systems: system_lines(known)} if teams else {})})
-
-
-def take_back_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
-    """Remove runs from a collection's `arrivals/`.
-
-    teams   teams that remain
-    """
+@contextmanager
+def kept(folder: str | Path, came: Arrivals) -> Iterator[None]:
+    """Write additions to a collection's `arrivals/`, in place of earlier ones; an error within restores the files."""
     place = Path(folder) / ARRIVALS
-    for run in runs:
-        (place / RUNS / _file_of(run)).unlink(missing_ok=True)
-    if teams:
-        write_text(place / SYSTEMS, system_lines(teams))
-    else:
-        (place / SYSTEMS).unlink(missing_ok=True)
-
-
-def keep_judge(folder: str | Path, judge: MachineJudge) -> None:
-    """Write a machine's grades to a collection's `arrivals/`, replacing earlier ones of the same name."""
-    write_text(_made(Path(folder) / ARRIVALS / JUDGES) / f"{judge.name}.tsv", judge_lines(judge))
-
-
-def take_back_judge(folder: str | Path, name: str) -> None:
-    """Remove a machine's grades from a collection's `arrivals/`."""
-    (Path(folder) / ARRIVALS / JUDGES / f"{name}.tsv").unlink(missing_ok=True)
+    texts = {place / RUNS / _file_of(run): run_lines([run]) for run in came.runs}
+    texts |= {place / JUDGES / f"{judge.name}.tsv": judge_lines(judge) for judge in came.judges}
+    if came.teams:
+        teams = read_systems(path) if (path := place / SYSTEMS).exists() else {}
+        texts[path] = system_lines({**teams, **came.teams})
+    if came.documents:
+        known = read_documents(path) if (path := place / DOCUMENTS).exists() else {}
+        new = {name: completed(one, known.get(name, one)) for name, one in came.documents.items()}
+        texts[path] = document_lines({**known, **new}.values())
+    before = {path: path.read_bytes() for path in texts if path.exists()}
+    try:
+        for path in texts:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: cannot be made: {error.strerror}") from None
+    write_texts(texts)
+    try:
+        yield
+    except BaseException:
+        write_texts(before)
+        for path in texts.keys() - before.keys():
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _file_of(run: Run) -> str:
@@ -177,20 +171,3 @@ def _file_of(run: Run) -> str:
     if len(name) > LONGEST_FILE:
         name = f"{name[: LONGEST_FILE // 2]}-{hashlib.sha256(run.system.encode()).hexdigest()}"
     return f"{name}.trec"
-
-
-def keep_documents(folder: str | Path, documents: Iterable[Document]) -> None:
-    """Write metadata of documents to a collection's `arrivals/`, merged with earlier additions."""
-    path = _made(Path(folder) / ARRIVALS) / DOCUMENTS
-    known = read_documents(path) if path.exists() else {}
-    for document in documents:
-        known[document.identifier] = completed(document, known.get(document.identifier, document))
-    write_text(path, document_lines(known.values()))
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
-    return folder

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from audiosim.collection.arrivals import Arrivals, check_distinct, keep_runs
+from audiosim.collection.arrivals import Arrivals, check_distinct, kept
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import check_whole
 from audiosim.collection.kinds import known_artists, read_runs
@@ -137,7 +137,8 @@ def join(
     collection = Collection.load(folder, partial=True)  # only the new runs are checked for completeness
     runs = joining_runs(path, collection, system, replace, partial)
     teams: Mapping[str, str] = {run.system: team for run in runs} if team else {}
-    joined = collection.with_arrivals(Arrivals(runs, {}, teams))
-    keep_runs(folder, runs, teams)
-    before, now = (build_pool(one).positions.keys() for one in (collection, joined))
+    came = Arrivals(runs, {}, teams)
+    joined = collection.with_arrivals(came)
+    with kept(folder, came):
+        before, now = (build_pool(one).positions.keys() for one in (collection, joined))
     return Joined(joined, runs, team, len(now - before), len(before - now))

@@ -9,7 +9,7 @@ import hashlib
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -26,11 +26,7 @@ from audiosim.collection.arrivals import (
     check_agrees,
     check_distinct,
     completed,
-    keep_documents,
-    keep_judge,
-    keep_runs,
-    take_back_judge,
-    take_back_runs,
+    kept,
 )
 from audiosim.collection.check import inspect
 from audiosim.collection.collection import Collection
@@ -51,42 +47,7 @@ from audiosim.sound.parameters import Parameters
 from audiosim.sound.store import Recording
 from audiosim.workers import Crew
 
-# Files of additions to a served collection: written before the additions are applied, restored if that fails.
-
-
-@contextmanager
-def runs_kept(one: ServedCollection, runs: Sequence[Run], teams: Mapping[str, str]) -> Iterator[None]:
-    """Write runs to disk while they are applied; on failure the folder is restored."""
-    if one.folder is None:
-        yield
-        return
-    before = Arrivals.of(one.folder)
-    theirs = {run.system: run for run in before.runs}
-    keep_runs(one.folder, runs, teams)
-    try:
-        yield
-    except BaseException:
-        take_back_runs(one.folder, [run for run in runs if run.system not in theirs], before.teams)
-        keep_runs(one.folder, [theirs[run.system] for run in runs if run.system in theirs], {})
-        raise
-
-
-@contextmanager
-def judge_kept(one: ServedCollection, judge: MachineJudge) -> Iterator[None]:
-    """Write grades to disk while they are applied; on failure the folder is restored."""
-    if one.folder is None:
-        yield
-        return
-    before = {other.name: other for other in Arrivals.of(one.folder).judges}
-    keep_judge(one.folder, judge)
-    try:
-        yield
-    except BaseException:
-        if judge.name in before:
-            keep_judge(one.folder, before[judge.name])
-        else:
-            take_back_judge(one.folder, judge.name)
-        raise
+# A recording that is added: its file, removed if describing it fails.
 
 
 @contextmanager
@@ -302,12 +263,12 @@ class Receiver:
             teams = {run.system: team for run in runs} if team else {}
             for word in (team or "-", *(run.system for run in runs)):
                 _check_name(word, "name")
-            came = one.collection.with_arrivals(Arrivals(runs, {}, teams))
+            came = one.collection.with_arrivals(new := Arrivals(runs, {}, teams))
             before = one.campaign.selection.pool.positions.keys()
             if all(run in one.collection.runs for run in runs) and came.teams == one.collection.teams:
                 return ArrivedRuns(runs, teams, 0, 0, False)
             _check_judged_stay(one, came)
-            with runs_kept(one, runs, teams):
+            with _kept(one, new):
                 fresh = one.joined_by(came)
             self._swap(name, fresh)
             now = fresh.campaign.selection.pool.positions.keys()
@@ -320,14 +281,14 @@ class Receiver:
         """
         with self._turn, self._served.collections.held(name) as one:
             came = sent_grades(text, judge)
-            joined = one.collection.with_arrivals(Arrivals(judges=(came,)))
+            joined = one.collection.with_arrivals(new := Arrivals(judges=(came,)))
             check_met(joined.runs, joined.documents, (), (), (replace(came, settings=JudgeSettings()),))
             known = next((other for other in one.collection.judges if other.name == judge), None)
             pool = one.campaign.selection.pool
             graded = sum(pair in pool.positions for pair in came.pairs)
             if known is not None and known.pairs == came.pairs and np.array_equal(known.grades, came.grades):
                 return ArrivedJudge(came, graded, False)
-            with judge_kept(one, came):
+            with _kept(one, new):
                 fresh = one.joined_by(joined)
             self._swap(name, fresh)
             return ArrivedJudge(came, graded, True)
@@ -366,14 +327,14 @@ class Receiver:
 
     def _knowing(self, name: str, one: ServedCollection, documents: Sequence[Document]) -> ServedCollection:
         """The served collection with new metadata of documents, stored on disk first."""
-        came = one.collection.with_arrivals(Arrivals((), {document.identifier: document for document in documents}))
-        if one.folder is not None:
-            keep_documents(one.folder, documents)
-        if not any(one.retrieves(document.identifier) for document in documents):
-            one.take_in(came)
-            one.stamp = _stamp(one)
-            return one
-        fresh = one.joined_by(came)
+        new = Arrivals((), {document.identifier: document for document in documents})
+        came = one.collection.with_arrivals(new)
+        with _kept(one, new):
+            if not any(one.retrieves(document.identifier) for document in documents):
+                one.take_in(came)
+                one.stamp = _stamp(one)
+                return one
+            fresh = one.joined_by(came)
         self._swap(name, fresh)
         return fresh
 
@@ -422,6 +383,10 @@ class Receiver:
                     LOG.warning("%s: %s", name, problem)
             fresh.stamp = stamp
             LOG.info("%s: additions in its folder changed: it was read again", name)
+
+
+def _kept(one: ServedCollection, came: Arrivals) -> AbstractContextManager[None]:
+    return nullcontext() if one.folder is None else kept(one.folder, came)
 
 
 def _check_judged_stay(one: ServedCollection, came: Collection) -> None:
