@@ -233,7 +233,8 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
         yield logging.INFO, f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
     for one in there.values():
         for reading in one.collection.readings:
-            yield logging.WARNING if reading.doubtful else logging.INFO, f"read: {reading.line}"
+            if not reading.doubtful:  # doubts are among the problems
+                yield logging.INFO, f"read: {reading.line}"
         for guess in one.collection.guesses:
             yield logging.INFO, f"{one.collection.identifier}: {guess}"
         for problem in inspect(one.collection).problems:

@@ -24,7 +24,7 @@ def demo():
         (lambda _: audiosim.Collection.load(3), r"^expected the folder of a collection, got 3$"),
         (
             lambda _: audiosim.Collection.load(DEMO, judgments=[1]),
-            r"^expected a file of judgments, or none for .* \[1\]$",
+            r"^judgments: row 0: expected a data frame, .* or ir_measures' qrels; got 1$",
         ),
         (
             lambda _: audiosim.Collection.load(DEMO, scale=3),

@@ -75,7 +75,7 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     (folder / "documents.tsv").write_text("document\tgenre\nd1\tjazz\nD2\tjazz\nd3\tjazz\n")
     code, _, err = run("estimate", folder)
     path = folder / "documents.tsv"
-    misspelt = f"read: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
+    misspelt = f"note: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
     lacking = "note: the genre of every query is unknown: there is no recording to compare the documents' genres with\n"
     lacking += "note: genre is unknown for 2 of the 6 pairs, artist for all, sound for all\n"
     assert (code, err) == (0, f"{misspelt}{lacking}")

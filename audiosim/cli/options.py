@@ -265,17 +265,11 @@ class CollectionOptions:
 
 
 def say_read(collection: Collection) -> None:
-    """Print on stderr the contents read from a collection's files, and the guesses.
-
-    On a terminal each file has a line; elsewhere only files in which a name was probably misspelt. Each likely mistake
-    has a line too.
-    """
-    everything = sys.stderr.isatty()
-    read = [one.line for one in collection.readings if everything or one.doubtful]
+    """Print on stderr what was guessed, and each likely mistake; on a terminal also a line about each file."""
+    if sys.stderr.isatty():
+        sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if not one.doubtful)
     found = inspect(collection)
-    problems = [line for line in found.problems if line not in read]
-    sys.stderr.writelines(f"read: {line}\n" for line in read)
-    sys.stderr.writelines(f"note: {line}\n" for line in (*collection.guesses, *problems, *found.notes))
+    sys.stderr.writelines(f"note: {line}\n" for line in (*collection.guesses, *found.problems, *found.notes))
 
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:

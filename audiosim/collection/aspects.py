@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, chain
 
 from audiosim.collection.kinds import MachineJudge
-from audiosim.collection.values import Judgment, Scale, mean_grades
+from audiosim.collection.values import Judgment, JudgmentSequence, Scale, have_aspects, mean_grades
 from audiosim.errors import InputError
 from audiosim.results.value import cached_property
 from audiosim.text import did_you_mean
@@ -94,6 +94,16 @@ class Aspects(tuple[Judgment, ...]):
     def evidence_names(self) -> frozenset[str]:
         """Names of the evidence that aspects may become."""
         return frozenset(map(_evidence_name, self.parts))
+
+
+def parted(
+    scale: Scale, judgments: JudgmentSequence, names: Sequence[str] = (), aspect: str = MEAN
+) -> tuple[Scale, JudgmentSequence]:
+    """The judgments, by aspect if they have any or if `names` are expected, and the scale on which they are seen."""
+    if not names and not (judgments and have_aspects(judgments)):
+        return scale, judgments
+    found = Aspects.of(scale, judgments, names, aspect)
+    return found.seen_on, found
 
 
 def _means(scale: Scale, parts: Mapping[str, Sequence[Judgment]]) -> Iterator[Judgment]:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import Arrivals
-from audiosim.collection.aspects import Aspects
+from audiosim.collection.aspects import MEAN, Aspects, parted
 from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.collection.facts import (
+    NO_SCALE,
     Reading,
     check_judgments,
     check_met,
@@ -43,7 +45,6 @@ from audiosim.collection.mirex import Exclusions, SameArtist, without_same_artis
 from audiosim.collection.settings import Settings, read_settings, settings_lines
 from audiosim.collection.task import TASK_FILE, AssessorTask, check_task, read_task
 from audiosim.collection.values import (
-    FINE,
     Document,
     JudgmentSequence,
     Pair,
@@ -188,7 +189,7 @@ class Collection(Result):
     def load(
         cls,
         folder: str | Path,
-        judgments: str | Path | None = None,
+        judgments: object = None,
         *,
         scale: Scale | str | Sequence[float] | None = None,
         system_from: SystemFrom | None = None,
@@ -197,7 +198,8 @@ class Collection(Result):
     ) -> "Collection":
         """The collection in a folder; an InputError if one of its files has no retrieved document, query or system.
 
-        judgments    file of judgments, `none` for no judgments, None for the folder's own
+        judgments    file of judgments, or judgments in memory, as for `from_frames`; `none` for no judgments, None for
+                     the folder's own
         scale        scale of the judgments, such as "broad" or [0, 1, 2, 3]; None for the folder's
         system_from  source of system names in run files, `file` or `tag`; None for the folder's setting
         same_artist  `drop` leaves out results that are the query's own recording or by its artist; `keep` keeps them;
@@ -225,8 +227,8 @@ class Collection(Result):
         runs = read_runs(files.runs, exclusions, settings.system_from, notes.append)
         runs, said = without_same_artist(runs, exclusions, settings.same_artist)
         notes += [] if said is None else [said]
-        graded = read_judgments(tables["judgments"], settings.scale, notes.append) if files.judgments else None
-        graded_on, judged = graded or (settings.scale or FINE, ())
+        given = tables.get("judgments", None if isinstance(judgments, str | PathLike) else judgments)
+        graded_on, judged = read_judgments(given, settings.scale, notes.append)
         judged = settings.counting(judged, notes.append) if settings.set_aside else judged
         judges = read_judges(files.folder, settings.judges) if files.judges or settings.judges else ()
         pieces = files.evidence or files.sounds or settings.evidence
@@ -235,6 +237,8 @@ class Collection(Result):
         there, longest = Retrieved.of(tuple(map(attrgetter("rankings"), runs))), deepest(runs)
         if wanted := common_queries(runs) if not partial else ():
             check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else files.folder / "runs"), wanted)
+        if judged and not files.judgments:
+            check_judgments(runs, judged, judgments)
         lines = readings(files, runs, there, documents, asked, teams, judged, comparisons, evidence, judges)
         cutoff, guesses = settled_cutoff(longest, settings.cutoff, settings.scale, judged)
         found = cls._of(
@@ -275,11 +279,8 @@ class Collection(Result):
         **more: Any,
     ) -> "Collection":
         """A collection from its tables and its settings; `cutoff` is that of the settings, or guessed."""
-        scale, judgments = judged
-        names = () if task is None else task.aspects
-        if names or (judgments and have_aspects(judgments)):
-            judgments = Aspects.of(scale, judgments, names)
-            scale = judgments.seen_on
+        scale, judgments = parted(*judged, () if task is None else task.aspects)
+        if isinstance(judgments, Aspects):
             notes = *notes, f"aspects {', '.join(judgments.names)}: ranked by their mean; --aspect NAME ranks by one"
         return cls(
             identifier,
@@ -317,7 +318,7 @@ class Collection(Result):
         """A collection from objects in memory: data frames, dicts, objects of ranx or ir_measures.
 
         runs       a frame with columns system, query, document, and score or rank; other forms: see `collection.kinds`
-        judgments  a frame with columns query, document, grade, or another form; None for no judgments
+        judgments  a frame with columns query, document, grade, another form, or a file; None for no judgments
         documents  a frame with columns document, artist, genre, or a dict of document -> columns
         systems    the team of each system: a frame with columns system, team, or a dict
         queries    the document of each query: a frame with columns query, document, or a dict
@@ -331,9 +332,8 @@ class Collection(Result):
         settings = Settings(scale=None if scale is None else as_scale(scale), cutoff=cutoff)
         notes: list[str] = []
         found = runs_in_memory(runs, notes.append)
-        graded = None if judgments is None else read_judgments(judgments, settings.scale, notes.append)
-        judged = graded or (settings.scale or FINE, ())
-        check_judgments(found, judged[1], "judgments")
+        judged = read_judgments(judgments, settings.scale, notes.append)
+        check_judgments(found, judged[1], judgments)
         depth, guesses = settled_cutoff(deepest(found), cutoff, settings.scale, judged[1])
         made = cls._of(
             name,
@@ -446,6 +446,23 @@ class Collection(Result):
             raise InputError(f"collection {self.identifier} has no aspects: its judgments have no column aspect")
         judged = self.aspects.by(aspect)
         return replace(self, judgments=judged, scale=judged.seen_on)
+
+    def with_judgments(self, judgments: object) -> "Collection":
+        """The collection with judgments of a file or of memory in place of its own, on the scale of its own.
+
+        judgments  as for `from_frames`; they show the scale if it was only assumed, because there were none
+        """
+        assumed, notes, by = NO_SCALE in self.guesses, list[str](), self.aspects
+        scale, judged = read_judgments(
+            judgments, None if assumed else self.scale if by is None else by.scale, notes.append
+        )
+        check_judgments(self.runs, judged, judgments)
+        guesses = (*(one for one in self.guesses if one != NO_SCALE or not judged), *notes)
+        if not have_aspects(judged):
+            return replace(self.judged_by(judged), scale=scale if by is None else self.scale, guesses=guesses)
+        task = self.assessor_task
+        scale, judged = parted(scale, judged, () if task is None else task.aspects, self.aspect or MEAN)
+        return replace(self, scale=scale, judgments=judged, guesses=guesses)
 
     def judged_by(self, judgments: JudgmentSequence) -> "Collection":
         """The collection with other judgments, on the same scale; grades of other aspects stay evidence."""

@@ -48,16 +48,17 @@ class Reading(NamedTuple):
     doubtful: bool = False
 
 
-def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: str | Path) -> None:
+def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: object) -> None:
     """Raise an error if no judgment is about a pair that a system retrieved.
 
-    source  file of the judgments, or a word for judgments in memory
+    source  file of the judgments, or anything else for judgments in memory
     """
     for place in range(len(judgments)):  # by place, because most of millions need not become objects
         one = judgments[place]
         if any(one.document in run.rankings.get(one.query, ()) for run in runs):
             return
-    _judged_there(Path(source), Retrieved.of([run.rankings for run in runs]), judgments)
+    named = source if isinstance(source, str | Path) else "judgments"
+    _judged_there(Path(named), Retrieved.of([run.rankings for run in runs]), judgments)
 
 
 def readings(

@@ -836,8 +836,9 @@ def read_judgments(
 ) -> tuple[Scale, JudgmentSequence]:
     """The scale and the judgments of a file, or of a value of a program, in which a missing grade means unjudged.
 
-    scale  scale of the grades; None: guessed from the columns and grades
-    say    called with a sentence on the guess of the scale, and with one on each kind of odd grade
+    source  a file, a value, or `none` or None for no judgments
+    scale   scale of the grades; None: guessed from the columns and grades
+    say     called with a sentence on the guess of the scale, and with one on each kind of odd grade
     """
     found = judged(source, scale, say)
     return found.scale, found.judgments
@@ -845,6 +846,8 @@ def read_judgments(
 
 def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -> Judged:
     """The judgments of a table, with their lines; see `read_judgments`."""
+    if source is None or (isinstance(source, str | Path) and str(source) == "none"):
+        return Judged(scale or FINE, (), ())
     own = list(source) if isinstance(source, list | tuple | CodedJudgments) else []
     if any(isinstance(one, Judgment) for one in own):
         odd = next((place for place, one in enumerate(own) if not isinstance(one, Judgment)), None)

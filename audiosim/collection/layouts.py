@@ -275,14 +275,15 @@ class FolderFiles:
         return [(path, schema) for path, schema in zip(paths, SCHEMAS, strict=True) if path is not None]
 
     @classmethod
-    def find(cls, folder: str | Path, judgments: str | Path | None) -> "FolderFiles":
-        """The files of a collection's folder; a misnamed one, which would be ignored, is an error."""
+    def find(cls, folder: str | Path, judgments: object) -> "FolderFiles":
+        """The files of a collection's folder; a misnamed one, which would be ignored, is an error.
+
+        judgments  a file, `none` for no judgments, None for the folder's; anything else stands for judgments in memory
+        """
         folder = open_folder(folder)
-        if not isinstance(judgments, str | PathLike | None):
-            raise InputError(f"expected a file of judgments, or none for no judgments, got {judgments!r}")
         foreign = ForeignFiles() if names_its_runs(folder) else recognise_files(folder)
-        own = None if judgments is None else Path(judgments)
-        if own is None:
+        own = Path(judgments) if isinstance(judgments, str | PathLike) else None
+        if judgments is None:
             own = foreign.the_judgments(folder) if foreign.runs else find_table(folder, JUDGMENTS, "qrels")
         tables = [find_table(folder, (name,)) for name in ("documents.tsv", "queries.tsv", "systems.tsv", COMPARISONS)]
         documents, queries, systems, comparisons = tables

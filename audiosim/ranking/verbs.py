@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge
 
-from audiosim.collection.arguments import as_collection, judgments_in_place_of, judgments_second
+from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import pairs_of
 from audiosim.collection.pool import Pool, build_pool
@@ -272,6 +273,7 @@ def start_loop(
     )
 
 
+@partial(judgments_second, place=3)
 def compare(
     collection: object,
     a: str,
@@ -305,7 +307,6 @@ def compare(
     To compare a new system, add its run to the folder: judgments belong to documents, so earlier ones count for it too.
     Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.
     """
-    model, judgments = judgments_in_place_of(model, judgments, None)
     check_level(confidence)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
     collection = as_collection(collection, judgments)

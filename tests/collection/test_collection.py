@@ -3,6 +3,7 @@
 import gzip
 import re
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -442,3 +443,19 @@ def test_judgments_may_be_read_on_another_scale(tmp_path):
     }
     collection = Collection.load(folder_of(tmp_path, files), scale=BROAD)
     assert (collection.scale, collection.judgments) == (BROAD, (Judgment("q", "a", 2),))
+
+
+def test_judgments_of_a_file_and_of_memory_make_the_same_collection(tmp_path):
+    comparisons = "query\tdocument_a\tdocument_b\tanswer\nq\ta\tb\ta\n"
+    folder = folder_of(tmp_path, {"runs.trec": RUN, "comparisons.tsv": comparisons})
+    (folder / "collection.toml").write_text('set_aside = ["bob"]\n')
+    path = tmp_path / "given.csv"
+    path.write_text("query,document,grade,assessor\nq,a,2,ann\nq,a,0,bob\nq,b,1,ann\n")
+    rows = [Judgment("q", "a", 2, "ann"), Judgment("q", "a", 0, "bob"), Judgment("q", "b", 1, "ann")]
+    expected = Collection.load(folder, path)
+    assert [one.assessor for one in expected.judgments] == ["ann", "ann"]
+    for judgments in (str(path), rows, [asdict(one) for one in rows]):
+        found = Collection.load(folder, judgments)
+        assert (found.judgments, found.scale) == (expected.judgments, expected.scale)
+        assert found.comparisons == expected.comparisons != ()
+        assert found.guesses == expected.guesses
