@@ -13,11 +13,11 @@ from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, pa
 from audiosim.collection.facts import (
     NO_SCALE,
     Reading,
+    Tables,
     check_judgments,
     check_met,
     check_names,
-    check_whole,
-    readings,
+    check_tables,
     run_facts,
     settled_cutoff,
 )
@@ -78,6 +78,7 @@ from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 from audiosim.tables.reading import read
+from audiosim.tables.table import Say, Table
 from audiosim.tables.text import write_texts
 from audiosim.text import counted, repeated
 
@@ -142,8 +143,9 @@ class Collection(Result):
     def __post_init__(self) -> None:
         if not self.runs:
             raise InputError(f"collection {self.identifier} has no runs")
-        if (twice := repeated(run.system for run in self.runs)) is not None:
-            raise InputError(f"collection {self.identifier} has two runs of system {twice}")
+        systems = [run.system for run in self.runs]
+        if len({*systems}) < len(systems):
+            raise InputError(f"collection {self.identifier} has two runs of system {repeated(systems)}")
         if self.cutoff < 1:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for grade in distinct_grades(self.judgments) if self.judgments else ():
@@ -151,8 +153,9 @@ class Collection(Result):
         if self.judgments and (both := contradiction(self.judgments)) is not None:
             one, other = (self.judgments[place] for place in both)
             raise InputError(f"collection {self.identifier}: {contradicting(one, other, '')}")
-        if (twice := repeated(piece.name for piece in self.evidence)) is not None:
-            raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
+        pieces = [piece.name for piece in self.evidence]
+        if len({*pieces}) < len(pieces):
+            raise InputError(f"collection {self.identifier} has two pieces of evidence called {repeated(pieces)}")
         if self.judges:
             own = frozenset[str]() if self.aspects is None else self.aspects.evidence_names
             check_names(self.judges, {piece.name for piece in self.evidence} | own)
@@ -208,9 +211,9 @@ class Collection(Result):
                      otherwise such a run is an InputError
         """
         files = FolderFiles.find(folder, judgments)
-        tables = {}
+        found: dict[str, Table] = {}
         for path, schema in files.tables:
-            tables[schema.what] = read(path, schema)
+            found[schema.what] = read(path, schema)
         own = read_settings(files.settings) if files.settings else Settings()
         settings = replace(
             own,
@@ -219,67 +222,38 @@ class Collection(Result):
             same_artist=same_artist or own.same_artist,
         )
         notes = list(files.guesses)
-        documents = read_documents(tables["documents"]) if files.documents else {}
-        asked = read_asked(tables["queries"]) if files.queries else Asked()
-        teams = read_systems(tables["systems"]) if files.systems else {}
-        comparisons = read_comparisons(tables["comparisons"]) if files.comparisons else ()
-        exclusions = Exclusions(asked.documents, known_artists(documents, settings.not_artists))
-        runs = read_runs(files.runs, exclusions, settings.system_from, notes.append)
-        runs, said = without_same_artist(runs, exclusions, settings.same_artist)
-        notes += [] if said is None else [said]
-        given = tables.get("judgments", None if isinstance(judgments, str | PathLike) else judgments)
-        graded_on, judged = read_judgments(given, settings.scale, notes.append)
-        judged = settings.counting(judged, notes.append) if settings.set_aside else judged
-        judges = read_judges(files.folder, settings.judges) if files.judges or settings.judges else ()
-        pieces = files.evidence or files.sounds or settings.evidence
-        evidence = read_evidence(files.folder, settings.evidence, files.sounds) if pieces else ()
-        task = None if files.task is None else read_task(files.task)
+        given = None if isinstance(judgments, str | PathLike) else judgments
+        tables = _tables_in(files, found, settings, given, notes.append)
+        runs, (graded_on, judged) = tables.runs, tables.judged
         there, longest = Retrieved.of(tuple(map(attrgetter("rankings"), runs))), deepest(runs)
-        if wanted := common_queries(runs) if not partial else ():
-            check_whole(runs, str(files.runs[0] if len(files.runs) == 1 else files.folder / "runs"), wanted)
-        if judged and not files.judgments:
-            check_judgments(runs, judged, judgments)
-        lines = readings(files, runs, there, documents, asked, teams, judged, comparisons, evidence, judges)
+        wanted = frozenset[str]() if partial else common_queries(runs)
+        lines = check_tables(files, tables, there, wanted)
+        if given is not None:
+            check_judgments(runs, judged, given)
         cutoff, guesses = settled_cutoff(longest, settings.cutoff, settings.scale, judged)
-        found = cls._of(
+        made = cls._of(
             files.folder.resolve().name,
+            tables,
             settings,
-            (*notes, *guesses),
             cutoff,
-            (graded_on, judged),
-            runs,
-            documents,
-            asked,
-            teams=teams,
-            comparisons=comparisons,
+            (*notes, *guesses),
             readings=lines,
             # The path is made absolute: worker processes may open it from another folder.
             sounds=None if files.sounds is None else files.sounds.absolute(),
             sound_folder=None if settings.sounds is None else (files.folder / settings.sounds).absolute(),
-            evidence=evidence,
-            judges=judges,
-            task=task,
         )
-        if task is not None and files.task is not None:
-            check_task(files.task, task, graded_on, found.named())
-        return _checked(found.with_arrivals(Arrivals.of(files.folder)) if files.arrivals else found)
+        if tables.task is not None and files.task is not None:
+            check_task(files.task, tables.task, graded_on, made.named())
+        return _checked(made.with_arrivals(Arrivals.of(files.folder)) if files.arrivals else made)
 
     @classmethod
     def _of(
-        cls,
-        identifier: str,
-        settings: Settings,
-        notes: Sequence[str],
-        cutoff: int,
-        judged: tuple[Scale, JudgmentSequence],
-        runs: tuple[Run, ...],
-        documents: Mapping[str, Document],
-        asked: Asked,
-        task: AssessorTask | None = None,
-        **more: Any,
+        cls, identifier: str, tables: Tables, settings: Settings, cutoff: int, notes: Sequence[str], **places: Any
     ) -> "Collection":
         """A collection from its tables and its settings; `cutoff` is that of the settings, or guessed."""
-        scale, judgments = parted(*judged, () if task is None else task.aspects)
+        runs, asked, (scale, judgments), task = tables.runs, tables.asked, tables.judged, tables.task
+        if judgments or task is not None:
+            scale, judgments = parted(scale, judgments, () if task is None else task.aspects)
         if isinstance(judgments, Aspects):
             notes = *notes, f"aspects {', '.join(judgments.names)}: ranked by their mean; --aspect NAME ranks by one"
         return cls(
@@ -288,17 +262,21 @@ class Collection(Result):
             scale,
             cutoff,
             runs,
-            asked.described(documents, queries_of(runs)) if asked.texts else documents,
+            asked.described(tables.documents, queries_of(runs)) if asked.texts else tables.documents,
             asked.documents,
-            judgments=judgments,
-            not_artists=settings.not_artists,
-            guesses=tuple(notes),
+            tables.teams,
+            judgments,
+            tables.comparisons,
+            settings.not_artists,
+            tuple(notes),
+            evidence=tables.evidence,
+            judges=tables.judges,
             task=settings.task or "",
             edition_of=settings.edition_of or "",
+            assessor_task=task,
             system_from=settings.system_from,
             same_artist=settings.same_artist,
-            assessor_task=task,
-            **more,
+            **places,
         )
 
     @classmethod
@@ -331,23 +309,17 @@ class Collection(Result):
         """
         settings = Settings(scale=None if scale is None else as_scale(scale), cutoff=cutoff)
         notes: list[str] = []
-        found = runs_in_memory(runs, notes.append)
-        judged = read_judgments(judgments, settings.scale, notes.append)
-        check_judgments(found, judged[1], judgments)
-        depth, guesses = settled_cutoff(deepest(found), cutoff, settings.scale, judged[1])
-        made = cls._of(
-            name,
-            settings,
-            (*notes, *guesses),
-            depth,
-            judged,
-            found,
+        tables = Tables(
+            runs_in_memory(runs, notes.append),
+            read_judgments(judgments, settings.scale, notes.append),
             {} if documents is None else read_documents(documents),
             Asked() if queries is None else read_asked(queries),
-            teams={} if systems is None else read_systems(systems),
+            {} if systems is None else read_systems(systems),
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
         )
-        return _checked(made)
+        check_judgments(tables.runs, tables.judged[1], judgments)
+        depth, guesses = settled_cutoff(deepest(tables.runs), cutoff, settings.scale, tables.judged[1])
+        return _checked(cls._of(name, tables, settings, depth, (*notes, *guesses)))
 
     @classmethod
     def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":
@@ -508,6 +480,34 @@ class Collection(Result):
     def grades(self) -> dict[Pair, float]:
         """The grade of each judged pair: the mean of the last grades by its assessors."""
         return mean_grades(self.judgments)
+
+
+def _tables_in(
+    files: FolderFiles, found: Mapping[str, Table], settings: Settings, judgments: object, say: Say
+) -> Tables:
+    """The tables in a folder, of those found in its files; `judgments` are given in memory, or None."""
+    documents = read_documents(found["documents"]) if files.documents else {}
+    asked = read_asked(found["queries"]) if files.queries else Asked()
+    teams = read_systems(found["systems"]) if files.systems else {}
+    exclusions = Exclusions(asked.documents, known_artists(documents, settings.not_artists))
+    runs = read_runs(files.runs, exclusions, settings.system_from, say)
+    scale, judged = read_judgments(found.get("judgments", judgments), settings.scale, say)
+    judged = settings.counting(judged, say) if settings.set_aside else judged
+    runs, said = without_same_artist(runs, exclusions, settings.same_artist)
+    if said is not None:
+        say(said)
+    pieces = files.evidence or files.sounds or settings.evidence
+    return Tables(
+        runs,
+        (scale, judged),
+        documents,
+        asked,
+        teams,
+        read_comparisons(found["comparisons"]) if files.comparisons else (),
+        read_judges(files.folder, settings.judges) if files.judges or settings.judges else (),
+        read_evidence(files.folder, settings.evidence, files.sounds) if pieces else (),
+        None if files.task is None else read_task(files.task),
+    )
 
 
 def _checked(collection: Collection) -> Collection:

@@ -19,8 +19,11 @@ from audiosim.collection.evidence import Evidence, Key, spelled
 from audiosim.collection.kinds import Asked, MachineJudge
 from audiosim.collection.layouts import FolderFiles
 from audiosim.collection.mirex import file_identifier
+from audiosim.collection.task import AssessorTask
 from audiosim.collection.values import (
+    Document,
     Judgment,
+    JudgmentSequence,
     Pair,
     PairedComparison,
     Results,
@@ -29,6 +32,7 @@ from audiosim.collection.values import (
     Scale,
     common_queries,
     contained,
+    documents_in,
     judged_keys,
     judged_names,
     lengths_of,
@@ -61,40 +65,50 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
     _judged_there(Path(named), Retrieved.of([run.rankings for run in runs]), judgments)
 
 
-def readings(
-    files: FolderFiles,
-    runs: Sequence[Run],
-    there: Retrieved,
-    documents: Names[str],
-    asked: Asked,
-    teams: Mapping[str, str],
-    judgments: Sequence[Judgment],
-    comparisons: Sequence[PairedComparison],
-    evidence: Sequence[Evidence],
-    judges: Sequence[MachineJudge],
-) -> tuple[Reading, ...]:
+class Tables(NamedTuple):
+    """The tables of a collection, read and checked one by one.
+
+    judged  scale of the judgments, and these
+    asked   documents and texts of queries
+    """
+
+    runs: tuple[Run, ...]
+    judged: tuple[Scale, JudgmentSequence]
+    documents: Mapping[str, Document] = {}
+    asked: Asked = Asked()
+    teams: Mapping[str, str] = {}
+    comparisons: tuple[PairedComparison, ...] = ()
+    judges: tuple[MachineJudge, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    task: AssessorTask | None = None
+
+
+def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: RunNames[str]) -> tuple[Reading, ...]:
     """A line on each file except the settings; an error if a file has nothing in common with the runs.
 
-    there  the pairs in the runs
+    there   the pairs in the runs
+    wanted  queries that every run should answer
     """
-    where = str(files.runs[0]) if len(files.runs) == 1 else f"{files.runs[0].parent}: {len(files.runs)} files"
+    runs, asked, where = tables.runs, tables.asked, str(files.runs[0].parent if len(files.runs) > 1 else files.runs[0])
+    check_whole(runs, where, wanted)
     counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
-    lines = [Reading(f"{where}: {', '.join(counts)} retrieved")]
-    if files.documents and documents:
+    several = f": {len(files.runs)} files" if len(files.runs) > 1 else ""
+    lines = [Reading(f"{where}{several}: {', '.join(counts)} retrieved")]
+    if files.documents and tables.documents:
         # Describing only the documents of queries is enough.
         own = {asked.documents.get(query, query) for query in there.queries}
-        met = len(there.documents & set(documents))
+        met = len(there.documents & tables.documents.keys())
         line = f"{files.documents}: {met} of {_some(len(there.documents), 'retrieved document')} have a line"
-        lines.append(_checked(line, met or len(own & set(documents)), there.documents, documents))
+        lines.append(_checked(line, met or len(own & tables.documents.keys()), there.documents, tables.documents))
     if files.queries and any(asked):
         lines.append(_listed(files.queries, "query", there.queries, {**asked.texts, **asked.documents}))
-    if files.systems and teams:
-        lines.append(_listed(files.systems, "system", [run.system for run in runs], teams))
+    if files.systems and tables.teams:
+        lines.append(_listed(files.systems, "system", [run.system for run in runs], tables.teams))
     if files.judgments:
-        lines.append(_judged_there(files.judgments, there, judgments))
-    if files.comparisons and comparisons:
-        lines.append(_compared_there(files.comparisons, there, comparisons))
-    return (*lines, *_evidence_there(there, runs, evidence, judges))
+        lines.append(_judged_there(files.judgments, there, tables.judged[1]))
+    if files.comparisons and tables.comparisons:
+        lines.append(_compared_there(files.comparisons, there, tables.comparisons))
+    return (*lines, *_evidence_there(there, runs, tables.evidence, tables.judges))
 
 
 def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str]) -> Reading:
@@ -306,7 +320,7 @@ def check_whole(runs: Sequence[Run], where: str, wanted: RunNames[str]) -> None:
         if answered < LEAST_ANSWERED * len(wanted):
             others = len(run.rankings) - answered
             beside = f", and {others} that are not among them" if others else ""
-            if others and len(_documents(runs) & run.rankings.keys()) > others // 2:
+            if others and len(documents_in(runs) & run.rankings.keys()) > others // 2:
                 beside += ", but documents: query and document look swapped"
             raise InputError(
                 f"{where}: system {run.system} answers {answered} of the {len(wanted)} queries{beside}, expected 90 % "
@@ -348,10 +362,6 @@ def run_facts(
             )
         )
     return tuple(found)
-
-
-def _documents(runs: Sequence[Run]) -> set[str]:
-    return {one for run in runs for documents in run.rankings.values() for one in documents}
 
 
 def _same(run: Run, other: Run, cutoff: int) -> bool:

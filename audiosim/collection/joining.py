@@ -11,7 +11,7 @@ from audiosim.collection.facts import check_whole
 from audiosim.collection.kinds import known_artists, read_runs
 from audiosim.collection.mirex import Exclusions, without_same_artist
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Run, common_queries, queries_of, retrieved_by
+from audiosim.collection.values import Run, common_queries, documents_in, queries_of
 from audiosim.errors import InputError
 from audiosim.results.value import Result, shortened_to
 
@@ -94,14 +94,10 @@ def _check_names(runs: Sequence[Run], collection: Collection) -> None:
     there = collection.runs
     check_distinct("system", (run.system for run in runs), [run.system for run in there])
     check_distinct("query", queries_of(runs), queries_of(there))
-    check_distinct("document", _documents(runs), _documents(there) | collection.documents.keys())
-    for name in (*(run.system for run in runs), *queries_of(runs), *_documents(runs)):
+    check_distinct("document", documents_in(runs), documents_in(there) | collection.documents.keys())
+    for name in (*(run.system for run in runs), *queries_of(runs), *documents_in(runs)):
         if not name.isprintable():
             raise InputError(f"the run has the name {name!r:.80}, expected printable characters")
-
-
-def _documents(runs: Sequence[Run]) -> set[str]:
-    return {name for found in retrieved_by(runs).values() for name in found}
 
 
 def _check_kept(runs: Sequence[Run], collection: Collection) -> None:

@@ -60,7 +60,7 @@ from audiosim.collection.values import (
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Integers
 from audiosim.tables.memory import distinct_keys, is_frame, is_ranx
-from audiosim.tables.reading import named_in, read
+from audiosim.tables.reading import is_header, named_in, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Say, Table, Words, number_of
 from audiosim.tables.text import BYTE_ORDER_MARK, check_regular, is_xml, read_lines
@@ -555,7 +555,7 @@ def _in_file(path: Path, exclusions: Exclusions, say: Say) -> list[Found]:
             return runs_of(read(path, RUNS), say)
         if "\t" not in first and is_sparse(second):
             return [_mirex(path, number, read_sparse(path, lines, exclusions))]
-        if is_numbered(second) and not RUNS.is_header(first.split()) and not _is_trec(first):
+        if is_numbered(second) and not is_header(RUNS, first.split()) and not _is_trec(first):
             return [_mirex(path, number, read_matrix(path, lines, exclusions))]
     return runs_of(read(path, RUNS), say)
 
@@ -767,11 +767,15 @@ def _as_runs(found: Sequence[Found]) -> tuple[Run, ...]:
     for one in found:
         if (other := first.setdefault(one.system, one)) is not one:
             raise _again(one, other, "it once, or --system-from file if they are two systems")
-    rankings = on_one_table([one.rankings for one in found])
-    for one, own in zip(found, rankings, strict=True):
-        if own.repeated is not None:
-            raise _twice(one, own.repeated)
-    return tuple(map(Run, first, rankings))
+    runs = []
+    for one, own in zip(found, on_one_table([one.rankings for one in found]), strict=True):
+        try:
+            runs.append(Run(one.system, own))
+        except InputError:
+            if (query := own.repeated) is None:
+                raise
+            raise _twice(one, query) from None
+    return tuple(runs)
 
 
 def _again(one: Found, other: Found, expected: str) -> InputError:
@@ -1060,7 +1064,7 @@ def nameless(name: str, body: bytes) -> bytes:
     lines = body.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).splitlines()
     first = next((line for line in lines if line.strip()), "")
     cells = re.split(r"[\t,;\s]", first)
-    if JUDGMENTS.is_header(cells) or is_xml(first) or (first.lstrip().startswith("{") and '"document"' in first):
+    if is_header(JUDGMENTS, cells) or is_xml(first) or (first.lstrip().startswith("{") and '"document"' in first):
         return body
     header = {len(form): " ".join((*form[:-1], GROUP)) for form in JUDGMENTS.forms}.get(len(first.split()))
     if header is None:

@@ -60,7 +60,7 @@ class CodedRankings(Mapping[str, tuple[str, ...]]):
         """(q,) number of documents of each query."""
         return np.diff(self.starts)
 
-    @cached_property
+    @property
     def repeated(self) -> str | None:
         """The first query with a document twice in its ranking; None if there is none."""
         query = np.repeat(np.arange(len(self.queries)), self.lengths)
@@ -202,14 +202,16 @@ def fits_table(places: int, results: int) -> bool:
 class Retrieved:
     """The pairs that any of several systems retrieved, each once.
 
-    queries  names, in order of first appearance in the runs
-    names    names of the documents, by their codes
-    keys     (p,) query x len(names) + document of each pair, rising
+    queries    names, in order of first appearance in the runs
+    names      names of documents, by their codes
+    keys       (p,) query x len(names) + document of each pair, rising
+    documents  names of the documents of these pairs
     """
 
     queries: tuple[str, ...]
     names: tuple[str, ...]
     keys: Integers
+    documents: frozenset[str]
 
     @classmethod
     def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], largest: int = LARGEST_TABLE) -> "Retrieved":
@@ -222,11 +224,13 @@ class Retrieved:
         keys = (np.repeat(one * len(names), run.lengths) + run.documents for one, run in zip(own, runs, strict=True))
         places, results = len(codes) * len(names), sum(len(run.documents) for run in runs)
         if places <= largest and fits_table(places, results):
-            found = np.zeros(places, dtype=np.bool_)
+            marked = np.zeros(places, dtype=np.bool_)
             for some in keys:
-                found[some] = True
-            return cls(tuple(codes), names, np.flatnonzero(found))
-        return cls(tuple(codes), names, np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys])))
+                marked[some] = True
+            found = np.flatnonzero(marked)
+        else:
+            found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys]))
+        return cls(tuple(codes), names, found, frozenset(_names_in(found % max(len(names), 1), names)))
 
     @property
     def query(self) -> Integers:
@@ -237,11 +241,6 @@ class Retrieved:
     def document(self) -> Integers:
         """(p,) code of the document of each pair."""
         return self.keys % max(len(self.names), 1)
-
-    @cached_property
-    def documents(self) -> frozenset[str]:
-        """Names of the documents."""
-        return frozenset(_names_in(self.document, self.names))
 
     def by_query(self) -> dict[str, set[str]]:
         """Names of the documents of each query."""
@@ -458,6 +457,11 @@ class Run:
 def queries_of(runs: Iterable[Run]) -> dict[str, None]:
     """The queries that any run answers, each once, in the order of the runs."""
     return dict.fromkeys(query for run in runs for query in run.rankings)
+
+
+def documents_in(runs: Iterable[Run]) -> set[str]:
+    """The documents that any run retrieved."""
+    return {one for run in runs for documents in run.rankings.values() for one in documents}
 
 
 def deepest(runs: Iterable[Run]) -> int:

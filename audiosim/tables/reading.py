@@ -14,10 +14,10 @@ from audiosim.tables import large
 from audiosim.tables.arrays import parquet_table
 from audiosim.tables.memory import memory_table
 from audiosim.tables.nested import read_json, read_xml
-from audiosim.tables.schema import Schema, check_header
+from audiosim.tables.schema import Schema
 from audiosim.tables.table import Table
 from audiosim.tables.text import BYTE_ORDER_MARK, SEPARATORS, Lines, columns_hint, is_json, is_xml, read_lines
-from audiosim.text import quoted
+from audiosim.text import quoted, repeated
 
 
 def read(source: Any, schema: Schema, name: str = "") -> Table:
@@ -103,13 +103,13 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
             broken = error
             continue
         places = schema.known.union(*schema.forms)
-        if schema.is_header(cells) and (separator is not None or (len(cells) > 1 and places.issuperset(cells))):
-            check_header(path, number, cells)
+        if is_header(schema, cells) and (separator is not None or (len(cells) > 1 and places.issuperset(cells))):
+            _check_header(path, number, cells)
             return separator, cells, number
     if not schema.forms:
         separator = next((sign for sign in SEPARATORS if sign in text), "\t")
         cells = [cell.strip() for cell in split_line(path, number, text, separator)]
-        check_header(path, number, cells)
+        _check_header(path, number, cells)
         return separator, cells, number
     fields, words = text.split("\t"), text.split()
     for separator, found in (("\t", fields), (None, words)):
@@ -120,6 +120,21 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
         raise broken
     hint = columns_hint(text, "spaces or tabs") or _spaces(len(words) > max(map(len, schema.forms)))
     raise FormatError(path, number, f"expected {schema.expected}, found {len(words)} columns{hint}")
+
+
+def is_header(schema: Schema, cells: Sequence[str]) -> bool:
+    """True if the cells of a first line are names of columns, in any case: at least two, or one without forms."""
+    names = schema.known.difference(schema.passed)
+    found = sum(cell.strip().strip('"').lower() in names for cell in cells)
+    return found >= min(len(cells), 2) if not schema.forms else found >= 2
+
+
+def _check_header(path: Path, number: int, header: Sequence[str]) -> None:
+    """Raise an error if a column has no name, or if two have the same."""
+    if "" in header:
+        raise FormatError(path, number, f"column {header.index('') + 1} of the header has no name, expected one")
+    if len({*header}) < len(header):
+        raise FormatError(path, number, f"the header names column {repeated(header)} twice, expected it once")
 
 
 def split_line(path: Path, number: int, text: str, separator: str | None) -> list[str]:

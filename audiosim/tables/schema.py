@@ -6,7 +6,7 @@ from pathlib import Path
 
 from audiosim.errors import FormatError
 from audiosim.tables.table import Cells, Table
-from audiosim.text import did_you_mean, nearest_name, quoted, repeated
+from audiosim.text import did_you_mean, nearest_name, quoted
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,6 @@ class Schema:
     def __post_init__(self) -> None:
         names = {name for some in self.columns.values() for name in some}
         object.__setattr__(self, "known", frozenset(names | {*self.passed}))
-
-    def is_header(self, cells: Sequence[str]) -> bool:
-        """True if the cells of a first line are names of columns, in any case: at least two, or one without forms."""
-        names = self.known.difference(self.passed)
-        found = sum(cell.strip().strip('"').lower() in names for cell in cells)
-        return found >= min(len(cells), 2) if not self.forms else found >= 2
 
     def settled(self, table: Table) -> Table:
         """The table with our names of columns; an error if a column is missing, misspelt or unknown."""
@@ -99,15 +93,6 @@ def first_row(table: Table, column: str) -> int | None:
         return None
     cells: Cells = table.columns[column]  # type: ignore[assignment]  # plain cells
     return next((row for row, cell in enumerate(cells) if cell is not None), 0)
-
-
-def check_header(path: Path, number: int, header: Sequence[str]) -> None:
-    """Raise an error if a column has no name, or if two have the same."""
-    for position, column in enumerate(header, start=1):
-        if not column:
-            raise FormatError(path, number, f"column {position} of the header has no name, expected one")
-    if (twice := repeated(header)) is not None:
-        raise FormatError(path, number, f"the header names column {twice} twice, expected it once")
 
 
 def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:
