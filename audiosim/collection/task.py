@@ -143,7 +143,7 @@ LONGEST = 4000
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 DEVICES = ("computer", "tablet", "phone")
 QUESTIONS = ("further", "before", "after")
-NOTHING: tuple[object, ...] = ("", [], ())
+NOTHING: tuple[object, ...] = ("", [], (), None)
 PLACE_OF_TASK_FILE = re.compile(r" - at `\$(?:\.(\w+))?(?:\[(\d+)\])?(?:\.(\w+))?.*`$")
 
 
@@ -372,24 +372,18 @@ def _check_training(number: int, pair: TrainingPair, scale: Scale, known: Mappin
 
 def task_lines(table: TaskTable) -> list[str]:
     """The lines of the task.toml of a task."""
-    said = {name: getattr(table, name) for name in ("question", "instructions", "consent", "language", "grades")}
-    said |= {"control": table.control, "labels": list(table.labels), "steps": table.steps}
-    said |= {"headphones": table.headphones, "languages": list(table.languages), "devices": list(table.devices)}
-    said |= {"break_after": table.break_after}
-    lines = [f"{name} = {written(value)}" for name, value in said.items() if value]
-    lines += [f"kept_until = {table.kept_until.isoformat()}"] if table.kept_until else []
-    for aspect in table.aspect:
-        lines += ["", "[[aspect]]", f"name = {written(aspect.name)}", f"question = {written(aspect.question)}"]
-        lines += [f"labels = {written(list(aspect.labels))}"] if aspect.labels else []
-    for key in (*QUESTIONS, "training"):
-        for one in getattr(table, key):
-            said = {name: value for name, value in msgspec.to_builtins(one).items() if value not in NOTHING}
-            lines += [
-                "",
-                f"[[{key}]]",
-                *(f"{name} = {written(value)}" for name, value in said.items() if value is not False),
-            ]
+    said = msgspec.to_builtins(table)
+    tables = {key: said.pop(key) for key in ("aspect", *QUESTIONS, "training")}
+    lines = _lines_of(said)
+    for key, some in tables.items():
+        for one in some:
+            lines += ["", f"[[{key}]]", *_lines_of(one)]
     return lines
+
+
+def _lines_of(said: Mapping[str, object]) -> list[str]:
+    filled = {name: value for name, value in said.items() if value not in NOTHING and value is not False}
+    return [f"{name} = {value if name == 'kept_until' else written(value)}" for name, value in filled.items()]
 
 
 def offered(task: AssessorTask, scale: Scale) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ of the two lists, best first; and the grade of each on a scale, named at the beg
 file may have grades on several scales; other columns, such as the person's name, are ignored.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from audiosim.collection.values import FINE, SCALES, Scale
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array, Booleans
 from audiosim.tables.reading import as_it_is
-from audiosim.tables.schema import Schema, check_identifier
+from audiosim.tables.schema import Schema
+from audiosim.tables.table import Table
 from audiosim.tables.text import finite
 from audiosim.text import quoted
 
@@ -101,7 +102,7 @@ def read_answers(path: str | Path, scale: str | None = None) -> Answers:
     table = as_it_is(path, ANSWERS)
     number, header = table.head or 1, list(table.columns)
     picked, cutoff = _scale(path, number, header, scale), _cutoff(path, number, header)
-    rows = _schema(_columns(picked, cutoff)).settled(table).rows()
+    rows = _named(_schema(_columns(picked, cutoff)).settled(table), "query")
     said = [(_choice(path, line, row), _grades(path, line, row, picked, cutoff)) for line, row in rows]
     return Answers(tuple(choice for choice, _ in said), np.array([grades for _, grades in said]), picked)
 
@@ -116,20 +117,25 @@ def read_list_pairs(path: Path, known: bool) -> tuple[str, tuple[ListPair, ...]]
     cutoff = _cutoff(path, number, header)
     if header[0] != "answer":
         raise FormatError(path, number, f"expected answer as the first column, found {quoted(header[0])}")
-    rows = _schema(["answer", "query", *documents(cutoff)]).settled(table).rows()
+    names = "query", *documents(cutoff)
+    rows = _named(_schema(["answer", *names]).settled(table), *names)
     found = tuple(_list_pair(path, line, row, cutoff, known) for line, row in rows)
     return "\t".join(header[1:]), found
 
 
+def _named(table: Table, *columns: str) -> Iterable[tuple[int, dict[str, str]]]:
+    """The rows of a table with their lines; an error if a name in one of the columns is empty."""
+    for column in columns:
+        table.names(column)
+    return table.rows()
+
+
 def _list_pair(path: Path, number: int, row: Mapping[str, str], cutoff: int, known: bool) -> ListPair:
-    check_identifier(path, number, "query", row["query"])
     if known:
         _choice(path, number, row)
     elif row["answer"]:
         raise FormatError(path, number, f"has the answer {quoted(row['answer'])} already, expected an empty one")
     a, b = (tuple(row[f"{name}{rank}"] for rank in range(1, cutoff + 1)) for name in LISTS)
-    for document in (*a, *b):
-        check_identifier(path, number, "document", document)
     line = "\t".join(value for column, value in row.items() if column != "answer")
     return ListPair(row["query"], a, b, line, row["answer"])
 
@@ -171,7 +177,6 @@ def _cutoff(path: Path, number: int, header: list[str]) -> int:
 
 
 def _choice(path: Path, number: int, row: Mapping[str, str]) -> str:
-    check_identifier(path, number, "query", row["query"])
     if not row["answer"]:
         raise FormatError(path, number, f"the column answer is empty, expected {', '.join(CHOICES)}: fill it")
     if row["answer"] not in CHOICES:

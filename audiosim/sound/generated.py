@@ -26,7 +26,7 @@ from audiosim.errors import FormatError, InputError
 from audiosim.results.value import Result, Row
 from audiosim.sound.channel import SUFFIXES
 from audiosim.tables.reading import read
-from audiosim.tables.schema import Schema, check_identifier
+from audiosim.tables.schema import Schema
 from audiosim.tables.text import every_line, write_texts
 from audiosim.text import printable
 
@@ -93,16 +93,12 @@ def read_prompts(folder: Path) -> dict[str, str]:
 
 def read_prompt_table(path: Path) -> dict[str, str]:
     r"""The prompts of a prompts.tsv by name: a header, `prompt` and `text`, in which `\n` is a line end."""
-    found: dict[str, str] = {}
-    for number, row in read(path, PROMPTS_TABLE).rows():
-        name = row[PROMPT]
-        check_identifier(path, number, PROMPT, name)
-        if name in found:
-            raise FormatError(path, number, f"prompt {name} occurs twice, expected it once")
+    table, found = read(path, PROMPTS_TABLE), dict[str, str]()
+    for row, (name, text) in enumerate(zip(table.distinct(PROMPT), table.texts("text"), strict=True)):
         try:
-            found[name] = prompt_cell(prompt_text(row["text"]))
+            found[name] = prompt_cell(prompt_text(text))
         except InputError as error:
-            raise FormatError(path, number, str(error)) from None
+            raise table.error(row, str(error)) from None
     return found
 
 

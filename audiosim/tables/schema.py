@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from audiosim.errors import FormatError
 from audiosim.tables.table import Cells, Table
 from audiosim.text import did_you_mean, nearest_name, quoted
 
@@ -93,11 +92,3 @@ def first_row(table: Table, column: str) -> int | None:
         return None
     cells: Cells = table.columns[column]  # type: ignore[assignment]  # plain cells
     return next((row for row, cell in enumerate(cells) if cell is not None), 0)
-
-
-def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:
-    """Check that an identifier has a character other than white space, and no byte 0."""
-    if not identifier.strip():
-        raise FormatError(path, number, f"the {kind} is empty, expected an identifier")
-    if "\0" in identifier:
-        raise FormatError(path, number, f"the {kind} {quoted(identifier)} has a byte 0, expected text")

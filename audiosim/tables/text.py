@@ -85,8 +85,9 @@ def is_json(line: str) -> bool:
 
 
 def is_xml(line: str) -> bool:
-    """True if a file that starts with a line is XML."""
-    return line.lstrip().startswith("<") and ("<?xml" in line or line.rstrip().endswith(">"))
+    """True if a file that starts with a line is XML; a name may start with a bracket, but then a word follows."""
+    tag = re.match(r"\s*<(\?xml|!|[^\W\d][\w.:-]*(\s+[\w.:-]+\s*=|\s*/?>))", line)
+    return tag is not None and (tag[1] == "?xml" or re.search(r"<[^<>]*>\s*$", line) is not None)
 
 
 def finite(path: Path, number: int, kind: str, text: str) -> float:
@@ -100,16 +101,6 @@ def finite(path: Path, number: int, kind: str, text: str) -> float:
         problem = f"expected a finite number for {kind}, found {quoted(text)}"
         raise FormatError(path, number, f"{problem}{decimal_comma(text)}")
     return value
-
-
-def whole(path: Path, number: int, kind: str, text: str) -> int:
-    """The whole number in a field; anything else is an error."""
-    try:
-        if "_" not in text:
-            return int(text)
-    except ValueError:
-        pass
-    raise FormatError(path, number, f"expected a whole number for the {kind}, found {quoted(text)}")
 
 
 def parse_json(

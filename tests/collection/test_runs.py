@@ -1,7 +1,7 @@
 """TREC runs and lists: order, ties, errors, and writing followed by reading."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audiosim.collection.kinds import read_runs
@@ -161,6 +161,7 @@ RUNS = st.dictionaries(WORDS, st.dictionaries(WORDS, RANKINGS, min_size=1, max_s
 
 @pytest.mark.slow
 @given(runs=RUNS, name=st.sampled_from(["runs.trec", "runs.trec.gz"]))
+@example({">": {"<": ("0",)}, "b>": {"<a": ("0",)}}, "runs.trec")  # like XML
 def test_runs_that_are_written_are_read_again(tmp_path_factory, runs, name):
     path = tmp_path_factory.mktemp("runs") / name
     expected = tuple(Run(system, rankings) for system, rankings in runs.items())

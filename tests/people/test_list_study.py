@@ -166,7 +166,7 @@ def test_the_log_is_the_study_and_survives_a_power_cut(tmp_path, rng):
         ),
         (["query\tanswer\tA1\tB1", "q\t\tx\ty"], False, r"t:1: expected answer as the first column, found 'query'"),
         (["answer\tquery\tA1\tB1"], False, r"t:1: the file ends after its header, expected answers below it"),
-        (["answer\tquery\tA1\tB1", "\tq\t\ty"], False, r"t:2: the document is empty, expected an identifier"),
+        (["answer\tquery\tA1\tB1", "\tq\t\ty"], False, r"t:2: the A1 is empty, expected an identifier"),
     ],
 )
 def test_a_file_of_examples_that_is_wrong_is_one_line(tmp_path, lines, known, match):
