@@ -23,7 +23,7 @@ from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.tables import OPEN_LINKS, PARTICIPANTS
 from audiosim.errors import ClosedError, InputError
 from audiosim.service.access.callers import NotServedError
-from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, TIMEOUT_S, digest_of
+from audiosim.service.access.tokens import LONGEST_DAYS, TIMEOUT_S, check_name, check_new_name, digest_of
 
 # Limits on how many people join by open links, so that nobody fills a campaign with invented people.
 
@@ -118,10 +118,7 @@ class OpenLink:
     screened_return_to: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name.strip() or not self.name.isprintable() or len(self.name) > NAME_LIMIT:
-            raise InputError(
-                f"an open link needs a name of 1 to {NAME_LIMIT} printable characters, got {self.name!r:.80}"
-            )
+        check_name(self.name, "an open link")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise InputError(f"people must be from 1 to {MOST_PEOPLE}, got {self.people}")
         if not 0 <= self.judgments <= MOST_JUDGMENTS:
@@ -171,6 +168,7 @@ class OpenLinkStore:
 
         days  time until its end; None: no end
         """
+        check_new_name(asked.name, "an open link")
         if days is not None and not 0 < days <= LONGEST_DAYS:
             raise InputError(f"an open link may last for more than 0 and up to {LONGEST_DAYS} days, got {days:g}")
         now = self._clock()

@@ -31,6 +31,19 @@ NAME_LIMIT = 200
 LONGEST_DAYS = 36_500
 
 
+def check_name(name: str, what: str, longest: int = NAME_LIMIT) -> None:
+    """Raise an error unless a name consists of 1 to `longest` printable characters."""
+    if not name.strip() or not name.isprintable() or len(name) > longest:
+        raise InputError(f"{what} needs a name of 1 to {longest} printable characters, got {name!r:.80}")
+
+
+def check_new_name(name: str, what: str, longest: int = NAME_LIMIT) -> None:
+    """Raise an error for a name that `check_name` refuses, or with spaces at its ends, which tables do not keep."""
+    check_name(name, what, longest)
+    if name != name.strip():
+        raise InputError(f"{what} needs a name without spaces at its ends, got {name!r:.80}")
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """Holder and rights of a token.
@@ -51,8 +64,7 @@ class Token:
     digest: str
 
     def __post_init__(self) -> None:
-        if not self.name.strip() or not self.name.isprintable() or len(self.name) > NAME_LIMIT:
-            raise InputError(f"a token needs a name of 1 to {NAME_LIMIT} printable characters, got {self.name!r:.80}")
+        check_name(self.name, "a token")
         if self.role not in (*ROLES, READER):
             raise InputError(f"unknown role {self.role!r}, expected {', '.join(ROLES)}")
 
@@ -160,6 +172,7 @@ class TokenStore:
         return self._linked
 
     def _made(self, name: str, role: str, collection: str, days: float | None) -> tuple[Token, str]:
+        check_new_name(name, "a token")
         now = self._clock()
         if days is not None and not 0 < days <= LONGEST_DAYS:
             raise InputError(f"a token may last for more than 0 and up to {LONGEST_DAYS} days, got {days:g}")

@@ -22,6 +22,7 @@ from audiosim.campaign.tables import (
 )
 from audiosim.errors import ClosedError, FormatError, InputError
 from audiosim.ordinal.model import Model, load_model, model_names
+from audiosim.service.access.tokens import check_new_name
 from audiosim.service.collections.campaigns import published_models
 from audiosim.tables.text import write_text
 
@@ -126,8 +127,7 @@ class KeptModels:
 
 def check_model_name(name: str) -> None:
     """Raise an error for a name unfit for a model that a service keeps."""
-    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-        raise InputError(f"expected a model's name of 1 to {LONGEST_NAME} printable characters, got {name!r:.80}")
+    check_new_name(name, "a model", LONGEST_NAME)
     if _is_published(name) or name.endswith(".json") or ":" in name:
         raise InputError(f"a model cannot be called {name}: that is the name of another model, a file or an address")
 

@@ -13,7 +13,7 @@ from audiosim.campaign.event import parse_time, utc_now
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from audiosim.service.access.links import NAME
-from audiosim.service.access.tokens import Token, TokenStore
+from audiosim.service.access.tokens import Token, TokenStore, check_new_name
 from audiosim.service.collections.outlook import Outlooks
 from audiosim.service.http.exchange import CollectionDep, chapter
 from audiosim.service.operations.judging import BeforeQuery, CountQuery
@@ -142,9 +142,8 @@ def invite(
     """
     collection, tokens = one.collection.identifier, access.tokens
     response.headers["Cache-Control"] = "no-store"
+    check_new_name(asked.name, "an invitation")
     if tokens is None:
-        if not asked.name.strip() or not asked.name.isprintable():
-            raise InputError(f"an invitation needs a name of printable characters, got {asked.name!r:.80}")
         return InvitationOut(asked.name, _link(collection, name=asked.name), None)
     secret = tokens.create(asked.name, "assessor", collection, asked.days)
     access.reload()

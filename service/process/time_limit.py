@@ -18,7 +18,7 @@ from audiosim.errors import InputError
 LOG = logging.getLogger("service")
 READING_S = 60.0  # to read what was sent
 BYTES_PER_S = 2_000_000  # further time for large files: a twentieth of the usual speed
-GRACE_S, END_S = 6, 8.0  # for requests in progress, and for everything, after the server is told to stop
+GRACE_S, END_S = 4, 7.0  # for requests in progress, and for everything, after the server is told to stop
 
 Result = TypeVar("Result")
 

@@ -434,7 +434,7 @@ def test_kept_models_are_bounded_and_a_name_has_one_model(output, small, tmp_pat
 
 def test_names_that_mean_something_else_are_refused():
     for wrong in ("", " ", "a\nb", "x" * 65):
-        with pytest.raises(InputError, match=r"expected a model's name of 1 to 64 printable characters, got"):
+        with pytest.raises(InputError, match=r"^a model needs a name of 1 to 64 printable characters, got"):
             check_model_name(wrong)
     for taken in ("uniform", "joint-fine", "mine.json", "remote:x"):
         with pytest.raises(InputError, match=f"a model cannot be called {taken}: that is the name of another"):

@@ -5,8 +5,10 @@ What some of these ways cannot tell, they refuse.
 
 import csv
 import json
+import random
 from dataclasses import replace
 
+import pandas
 import pytest
 
 from audiosim.campaign import CampaignSettings
@@ -15,6 +17,7 @@ from audiosim.collection.kinds import nameless
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Run
 from audiosim.errors import InputError
+from service.access.tokens import TokenStore
 from service.collections.additions import Receiver, sent_documents, sent_grades
 from service.collections.campaigns import Judging
 from service.collections.drafts import Home, place_of
@@ -69,15 +72,15 @@ def in_folder(place, name, text, runs=RUNS):
     return Collection.load(place / "c", place / name)
 
 
-def imported(collection, name, text):
-    """The grades in a campaign of a collection into which a file is imported by its name."""
+def imported(collection, name, text, whole=False):
+    """The grades, or whole judgments, in a campaign of a collection into which a file is imported by its name."""
     one = ServedCollection(replace(collection, judgments=()), "uniform", Judging())
     file = Import(1, "c", "import-1", "me", TIME, WAITING, None, 0, "")
     one.campaign.tell_all(events_of(file, nameless(name, text.encode()), one))
-    return grades_of(one.campaign.judgments())
+    return one.campaign.judgments() if whole else grades_of(one.campaign.judgments())
 
 
-def dropped(home, name, text, kind="judgments"):
+def dropped(home, name, text, kind="judgments", asked=None):
     """The collection made of a dropped file."""
     draft = home.begin("new")
     lines = [
@@ -87,7 +90,7 @@ def dropped(home, name, text, kind="judgments"):
         for place, one in enumerate("abcd")
     ]
     draft.put("all.trec", "".join(lines).encode())
-    assert draft.put(name, text.encode(), KIND.get(name)).kind == kind
+    assert draft.put(name, text.encode(), asked or KIND.get(name)).kind == kind
     with draft.assembled() as (found, _):
         return found
 
@@ -168,6 +171,68 @@ def test_other_tables_mean_the_same_in_a_folder_sent_and_dropped_under_any_name(
         assert part(TablesIn(runs, **{kind: body}).collection) == expected
 
 
+SPACED = "{}", " {}", "{} ", "\N{NO-BREAK SPACE}{}", "{}\N{NO-BREAK SPACE}"
+WORDS = {  # other words for the columns
+    "query": ("query", "qid", "topic"),
+    "document": ("document", "docno", "doc_id", "corpus-id"),
+    "grade": ("grade", "relevance", "label"),
+}
+RUNS_IN_BODY = {run.system: {query: list(found) for query, found in run.rankings.items()} for run in RUNS}
+
+
+def drawn(rng):
+    """A kind of table and its rows, drawn at random: other words, orders and spaces, and empty cells."""
+    some = {
+        "documents": lambda: [
+            {"document": d, "artist": rng.choice("xyz"), "year": rng.choice(["", "2.0"])} for d in "abc"
+        ],
+        "queries": lambda: [{"query": q, "document": rng.choice("abx")} for q in "qr"],
+        "systems": lambda: [{"system": s, "team": rng.choice(["NA", "blue sky"])} for s in "AB"],
+        "judge": lambda: [{"query": q, "document": d, "score": rng.choice(["1", "-.5"])} for q in "qr" for d in "ab"],
+        "judgments": lambda: [
+            {"query": q, "document": d, value: rng.choice("012"), "assessor": rng.choice(["ann", ""])}
+            | {"counts": rng.choice(["", "", "no"])}
+            for value in [rng.choice(["grade", "broad"])]
+            for q in "qr"
+            for d in rng.sample("abcd", 3)
+        ],
+    }
+    kind = rng.choice([*some])
+    rows = some[kind]()
+    words = {column: rng.choice(WORDS.get(column, (column,))) for column in rows[0]}
+    columns = rng.sample([*words], len(words))
+    return kind, [{words[one]: rng.choice(SPACED).format(row[one]) for one in columns} for row in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(24))
+def test_random_tables_mean_the_same_in_a_folder_in_a_frame_dropped_and_sent(tmp_path, seed):
+    rng = random.Random(seed)
+    kind, rows = drawn(rng)
+    suffix, part = rng.choice([*WRITTEN]), PARTS.get(kind, ("", "", lambda one: (told(one.judgments), one.scale)))[2]
+    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    text = rng.choice(["", "\ufeff"]) + WRITTEN[suffix]("\n".join([*lines, ""]))
+    Collection("c", "c", BROAD, 4, RUNS).save(tmp_path / "c")
+    (tmp_path / "c" / "collection.toml").unlink()
+    path = tmp_path / "c" / ("judges/gpt.tsv" if kind == "judge" else f"{kind}.{suffix}")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    collection = Collection.load(tmp_path / "c")
+    name = f"gpt.{suffix}" if kind == "judge" else f"mine.{suffix}"
+    ways = {"asked for": lambda: part(dropped(Home(tmp_path / "home"), name, text, kind, asked=kind))}
+    if kind != "judge":
+        ways["text"] = lambda: part(TablesIn(RUNS_IN_BODY, **{kind: text}).collection)
+        ways["frame"] = lambda: part(Collection.from_frames(RUNS_IN_BODY, **{kind: pandas.DataFrame(rows)}))
+    if kind == "judgments":
+        ways["import"] = lambda: (told(imported(collection, name, text, whole=True)), collection.scale)
+    assert part(collection)
+    assert {way: found() for way, found in ways.items()} == dict.fromkeys(ways, part(collection))
+
+
+def told(judgments):
+    return sorted((*one.pair, one.assessor, one.grade) for one in judgments)
+
+
 TASK = 'question = "Alike?"\n'
 
 
@@ -239,6 +304,13 @@ def test_names_in_bodies_are_trimmed_as_in_files_or_refused(http, small):
     for padded in ({"query": f" {query}"}, {"document": f"{document} "}):
         said = {"query": query, "document": document, "assessor": "ann", "grade": 1} | padded
         assert http.post("/v1/collections/small/judgments", json=said).status_code == 422
+    for name in (" ann", "ann ", "\u00a0ann", "\ufeffann"):
+        said = {"query": query, "document": document, "assessor": name, "grade": 1}
+        assert http.post("/v1/collections/small/judgments", json=said).json()["assessor"] == "ann"
+        for path, more in (("invitations", {}), ("open-links", {"people": 2})):
+            assert http.post(f"/v1/collections/small/{path}", json={"name": name} | more).status_code == 422
+        with pytest.raises(InputError, match="a token needs a name "):
+            TokenStore("sqlite://").create(name, "client")
     tables = {"documents": {" a ": {"artist": " x "}}, "queries": {" q ": " a "}, "systems": {" A ": " T "}}
     made = TablesIn({" A ": {" q ": [" a ", "b"]}}, **tables).collection
     assert [(run.system, run.rankings) for run in made.runs] == [("A", {"q": ("a", "b")})]

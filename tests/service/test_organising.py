@@ -409,7 +409,7 @@ def test_without_tokens_an_invitation_is_a_link_with_a_name_and_locks_nobody_out
     assert http.get(f"{COARSE}/campaign").status_code == 200
     refused = http.post(f"{COARSE}/invitations", json={"name": "a\nb"})
     assert refused.status_code == 422
-    assert refused.json()["detail"] == r"an invitation needs a name of printable characters, got 'a\nb'"
+    assert refused.json()["detail"] == r"an invitation needs a name of 1 to 200 printable characters, got 'a\nb'"
 
 
 @pytest.fixture(scope="module")
