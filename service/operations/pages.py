@@ -37,6 +37,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 HASH_DIGITS = 16
 LanguageQuery = Annotated[str, Query(max_length=40)]
 ANY_TASK = TaskTable()
+RANKING = "organise/ranking.html"  # the table of two pages
 LEVEL = 6  # of compression; a higher one would save a few percent of 2 MB, and make the first reader wait
 
 
@@ -72,6 +73,7 @@ class Release:
         """The files of a folder."""
         found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
         contents = {name: path.read_bytes() for name, path in found.items()}
+        ranking = contents.get(RANKING, b"").decode()
         listed = "".join(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items())
         return cls(
             hashlib.sha256(listed.encode()).hexdigest()[:HASH_DIGITS],
@@ -83,7 +85,11 @@ class Release:
                 }
             ),
             MappingProxyType(
-                {path.stem: contents[name].decode() for name, path in found.items() if path.suffix == ".html"}
+                {
+                    path.stem: contents[name].decode().replace("{{ranking}}\n", ranking)
+                    for name, path in found.items()
+                    if path.suffix == ".html"
+                }
             ),
         )
 
