@@ -1,6 +1,7 @@
 """Several aspects of a pair: read from a column, ranked by one or by their mean, one as evidence about another."""
 
 import io
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -12,6 +13,7 @@ import pytest
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.aspects import Aspects, mean_of, mean_scale
 from audiosim.collection.collection import Collection
+from audiosim.collection.grading import artificial_graded, regrade
 from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Judgment, Pair, Run, Scale
@@ -82,6 +84,17 @@ def test_judgments_from_memory_or_of_a_file_are_parted_in_any_collection(folder)
     judged = MachineJudge.of("aspect-form", {Pair("q", "d1"): 1.0})
     with pytest.raises(InputError, match="judge aspect-form: another judge, a piece of evidence or an aspect has"):
         as_collection(replace(bare, judges=(judged,)), rows)
+
+
+def test_what_other_aspects_say_goes_with_a_part_a_copy_and_another_scale(folder):
+    (folder / "judgments.csv").write_text(f"{ROWS}q1,d3,9,bob,sound\n")
+    found = Collection.load(folder).by_aspect("form")
+    (sound,) = found.graders
+    assert (sound.name, dict(zip(sound.pairs, sound.grades, strict=True))[Pair("q1", "d3")]) == ("aspect-sound", 9)
+    for other in (found.judged_by(found.judgments[:1]), regrade(found, artificial_graded(3))):
+        assert (other.aspects, other.graders) == (None, (sound,))
+    copy = pickle.loads(pickle.dumps(found.judgments))
+    assert (copy, copy.parts, copy.aspect) == (found.judgments, found.judgments.parts, "form")
 
 
 def test_a_mean_is_a_level_of_its_scale_however_the_levels_are_rounded():
