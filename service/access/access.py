@@ -2,8 +2,9 @@
 
 import hmac
 import ipaddress
+import math
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Set
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -57,21 +58,24 @@ def client_of(address: str) -> str:
     return str(ipaddress.ip_network((number, CLIENT_BITS[number.version]), strict=False))
 
 
-class Guesses:
-    """Counts wrong tokens by client."""
+class Recent:
+    """Moments of the last time by client, of which each may have some."""
 
-    def __init__(self) -> None:
-        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._seconds, self._moments = most, seconds, OrderedDict[str, deque[float]]()
 
-    def count(self, address: str, now: float) -> float:
-        """Count a wrong token from an address; return the seconds until that client may try again, or 0."""
-        client = client_of(address)
-        recent = [moment for moment in self._wrong.pop(client, ()) if moment > now - GUESSES_S]
-        too_many = len(recent) >= GUESSES
-        self._wrong[client] = recent if too_many else [*recent, now]
-        if len(self._wrong) > MOST_ADDRESSES:
-            self._wrong.popitem(last=False)
-        return recent[0] + GUESSES_S - now if too_many else 0.0
+    def count(self, client: str, now: float) -> int:
+        """Count a moment of a client; return the seconds until there may be another, if that is one too many, or 0."""
+        moments = self._moments.setdefault(client, deque())
+        self._moments.move_to_end(client)
+        while moments and moments[0] <= now - self._seconds:
+            moments.popleft()
+        if len(moments) >= self._most:
+            return math.ceil(moments[0] + self._seconds - now)
+        moments.append(now)
+        if len(self._moments) > MOST_ADDRESSES:
+            self._moments.popitem(last=False)
+        return 0
 
 
 class Access:
@@ -104,7 +108,7 @@ class Access:
         self._store, self._clock, self._now = tokens, clock, now
         self._known: list[Token] = []
         self._read = -float("inf")
-        self._guesses = Guesses()
+        self._guesses = Recent(GUESSES, GUESSES_S)
         self.locked, self._sign_in = locked or sign_in is not None, sign_in
         self.reload()
         self.check_host(host)
@@ -202,8 +206,8 @@ class Access:
         found = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
         if found and found[0].valid(self._now()):
             return Caller(found[0].role, found[0].name, found[0].collection)
-        if wait_s := self._guesses.count(address, moment):
-            later = {"Retry-After": str(int(wait_s) + 1)}
+        if wait_s := self._guesses.count(client_of(address), moment):
+            later = {"Retry-After": str(wait_s)}
             raise DeniedError(429, "too many wrong tokens from this address; try again later", later)
         raise DeniedError(401, "this token is unknown, or has ended", {"WWW-Authenticate": WRONG})
 

@@ -4,10 +4,8 @@ Each person gets a randomly drawn name. Their identifier on another platform, an
 recognised, are in a separate table, outside the log and its exports.
 """
 
-import math
 import re
 import secrets
-from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -22,6 +20,7 @@ from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.tables import OPEN_LINKS, PARTICIPANTS
 from audiosim.errors import ClosedError, InputError
+from audiosim.service.access.access import Recent
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.access.tokens import LONGEST_DAYS, TIMEOUT_S, check_name, check_new_name, digest_of
 
@@ -32,7 +31,6 @@ HOUR_S = 3600.0
 NEW_OF_ADDRESS = 100  # people in an hour: a class behind one address may come at once
 NEW_IN_ALL = 1_000
 ASKED_OF_ADDRESS = 600  # requests in an hour, including those of people who joined earlier
-MOST_ADDRESSES = 10_000
 
 
 class JoiningLimits:
@@ -40,8 +38,8 @@ class JoiningLimits:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock, self._lock = clock, Lock()
-        self._asked, self._new = _Counts(ASKED_OF_ADDRESS), _Counts(NEW_OF_ADDRESS)
-        self._all = _Counts(NEW_IN_ALL)
+        self._asked, self._new = Recent(ASKED_OF_ADDRESS, HOUR_S), Recent(NEW_OF_ADDRESS, HOUR_S)
+        self._all = Recent(NEW_IN_ALL, HOUR_S)
 
     def asks(self, client: str) -> int:
         """Count a request of a client; return the seconds until the client may ask again, or 0."""
@@ -53,23 +51,6 @@ class JoiningLimits:
         with self._lock:
             now = self._clock()
             return self._new.count(client, now) or self._all.count("", now)
-
-
-class _Counts:
-    def __init__(self, most: int) -> None:
-        self._most, self._moments = most, OrderedDict[str, deque[float]]()
-
-    def count(self, key: str, now: float) -> int:
-        moments = self._moments.setdefault(key, deque())
-        self._moments.move_to_end(key)
-        while moments and moments[0] <= now - HOUR_S:
-            moments.popleft()
-        if len(moments) >= self._most:
-            return math.ceil(moments[0] + HOUR_S - now)
-        moments.append(now)
-        if len(self._moments) > MOST_ADDRESSES:
-            self._moments.popitem(last=False)
-        return 0
 
 
 CODE_BYTES = 16

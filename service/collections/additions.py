@@ -34,12 +34,12 @@ from audiosim.collection.facts import check_met
 from audiosim.collection.joining import joining_runs
 from audiosim.collection.kinds import JudgeSettings, MachineJudge, read_documents, read_judge
 from audiosim.collection.values import Document, Run, mean_grades, queries_of, retrieved_by
-from audiosim.errors import AudiosimError, FormatError, InputError
+from audiosim.errors import AudiosimError, InputError
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.shelf import Served
 from audiosim.service.collections.sounds import LIMITS
 from audiosim.service.process.loops import Loop
-from audiosim.service.process.time_limit import reading_s, within
+from audiosim.service.process.time_limit import reading_s, sent_file, within
 from audiosim.sound import decode
 from audiosim.sound.describe import Described, Failure, describer, frames_of_index
 from audiosim.sound.index import append_later, load_all
@@ -108,15 +108,8 @@ def sent_documents(text: bytes, known: Mapping[str, Document]) -> tuple[Document
 
 
 def _read(text: bytes, name: str, read: Callable[[Path], Found]) -> Found:
-    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
-        path = Path(folder) / name
-        path.write_bytes(text)
-        try:
-            return within(reading_s(len(text)), lambda: read(path))
-        except FormatError as error:
-            raise InputError(f"line {error.line}: {error.problem}") from None
-        except InputError as error:
-            raise InputError(str(error).removeprefix(f"{path}: ")) from None
+    with sent_file(text, name) as path:
+        return within(reading_s(len(text)), lambda: read(path))
 
 
 LOG = logging.getLogger("service")

@@ -6,7 +6,6 @@ An accepted file is safe: if the service stops before the end, the next start co
 import hashlib
 import json
 import secrets
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,9 +25,9 @@ from audiosim.campaign.state import what_compares
 from audiosim.campaign.tables import DELIVERIES, IMPORTS
 from audiosim.collection.kinds import judged, kind_of, numbered_comparisons
 from audiosim.collection.values import Judgment, PairedComparison
-from audiosim.errors import BusyError, ClosedError, FormatError, InputError, RewoundError, StoreError
+from audiosim.errors import BusyError, ClosedError, InputError, RewoundError, StoreError
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.process.time_limit import reading_s, within
+from audiosim.service.process.time_limit import reading_s, sent_file, within
 from audiosim.text import one_line
 
 # Deliveries: files sent with a key each, and the answers to them.
@@ -348,24 +347,17 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Judgment
     """The judgments or comparisons of a file as log events; an error, with its line, if any of them is invalid."""
     if kind_of(body) == "comparisons":
         one.campaign.comparisons.check_taken()
-    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
-        path = Path(folder) / "judgments"
-        path.write_bytes(body)
-        try:
-            lines, said = _comparisons_in(path) if kind_of(body) == "comparisons" else _judgments_in(path, one)
-        except FormatError as error:
-            raise InputError(f"line {error.line}: {error.problem}") from None
-        except InputError as error:
-            raise InputError(str(error).removeprefix(f"{path}: ")) from None
-        try:
-            events = _checked(said, file, one)
-        except InputError:
-            for place, answer in enumerate(said):
-                try:
-                    _checked([answer], file, one)
-                except InputError as error:
-                    raise InputError(f"line {lines[place]}: {error}") from None
-            raise
+    with sent_file(body, "judgments") as path:
+        lines, said = _comparisons_in(path) if kind_of(body) == "comparisons" else _judgments_in(path, one)
+    try:
+        events = _checked(said, file, one)
+    except InputError:
+        for place, answer in enumerate(said):
+            try:
+                _checked([answer], file, one)
+            except InputError as error:
+                raise InputError(f"line {lines[place]}: {error}") from None
+        raise
     return [replace(event, key=f"{file.prefix}/{place}") for place, event in enumerate(events, start=1)]
 
 

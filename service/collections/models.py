@@ -2,10 +2,8 @@
 
 import hashlib
 import re
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from sqlalchemy import exc
 
@@ -20,10 +18,11 @@ from audiosim.campaign.tables import (
     kept_content,
     kept_models,
 )
-from audiosim.errors import ClosedError, FormatError, InputError
+from audiosim.errors import ClosedError, InputError
 from audiosim.ordinal.model import Model, load_model, model_names
 from audiosim.service.access.tokens import check_new_name
 from audiosim.service.collections.campaigns import published_models
+from audiosim.service.process.time_limit import sent_file
 from audiosim.tables.text import write_text
 
 MOST_MODELS = 200
@@ -109,14 +108,8 @@ class KeptModels:
         """The model of a file, and the file as text."""
         if len(content) > MOST_BYTES:
             raise InputError(f"a model file may have {MOST_BYTES:,} bytes at most, got {len(content):,}")
-        with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
-            path = Path(folder) / "model.json"
-            path.write_bytes(content)
-            try:
-                model = load_model(str(path))
-            except FormatError as error:
-                raise InputError(f"line {error.line}: {error.problem}") from None
-        return model, content.decode("utf-8")
+        with sent_file(content, "model.json") as path:
+            return load_model(str(path)), content.decode("utf-8")
 
     @staticmethod
     def _same(kept: KeptModel, model: Model) -> KeptModel:

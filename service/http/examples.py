@@ -64,8 +64,6 @@ def examples_of(served: Served, for_all: bool = False) -> dict[str, RequestExamp
     made["keep_model"] = RequestExample({}, {JSON: model_fields(own)})
     made["send_kept_model"] = made["delete_kept_model"] = RequestExample({"name": MODEL}, {})
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
-    for name in ("model_version_metadata", "model_version_ready", "infer_version"):
-        made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
     system, another = named.systems
     made["show_system_queries"] = RequestExample({"system": system}, {})
     made["show_result_list"] = RequestExample({"system": system, "query": named.query}, {})

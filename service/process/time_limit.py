@@ -4,16 +4,19 @@ import ctypes
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
 from socket import socket
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from types import FrameType
 from typing import TypeVar
 
 import uvicorn
 
-from audiosim.errors import InputError
+from audiosim.errors import FormatError, InputError
 
 LOG = logging.getLogger("service")
 READING_S = 60.0  # to read what was sent
@@ -30,6 +33,20 @@ class _OverdueError(BaseException):
 def reading_s(size: int) -> float:
     """Seconds for reading so many bytes."""
     return READING_S + size / BYTES_PER_S
+
+
+@contextmanager
+def sent_file(content: bytes, name: str) -> Iterator[Path]:
+    """A temporary file with what was sent; errors name its line, but not its place."""
+    with TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        try:
+            yield path
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None
 
 
 def within(limit_s: float, work: Callable[[], Result]) -> Result:

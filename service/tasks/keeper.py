@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 from audiosim.campaign import DatabaseStore, Lesson
 from audiosim.campaign.event import utc_now
@@ -57,26 +58,21 @@ class Keeper:
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
         self._troubled: set[str] = set()  # collections whose logs are known to fail
         self._probe = 0.0  # time of the next check that the logs are writable
-        self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
-        self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
-        self._teaching = Loop("teaching the models", self._teach)
-        self._importing = Loop("importing", self._import, imports.came)
-        self._recalling = Loop("recalling the courses", self._recall)
-        self._estimating = Loop("estimating the effort left", self._estimate)
-        self._looking = Loop("looking at the collections", self._look)
-        self._forgetting = Loop("forgetting people", self._forget)
-        self._tidying, self._spare = Loop("giving back memory", self._tidy), SpareMemory()
-        self._loops = (
-            self._following,
-            self._reading,
-            self._teaching,
-            self._importing,
-            self._recalling,
-            self._estimating,
-            self._looking,
-            self._forgetting,
-            self._tidying,
-        )
+        self._loops: list[Loop] = []
+        self._following = self._loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
+        self._reading = self._loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
+        self._teaching = self._loop("teaching the models", self._teach)
+        self._importing = self._loop("importing", self._import, imports.came)
+        self._recalling = self._loop("recalling the courses", self._recall)
+        self._estimating = self._loop("estimating the effort left", self._estimate)
+        self._looking = self._loop("looking at the collections", self._look)
+        self._forgetting = self._loop("forgetting people", self._forget)
+        self._spare = SpareMemory()
+        self._loop("giving back memory", self._tidy)
+
+    def _loop(self, *what: Any, **more: Any) -> Loop:
+        self._loops.append(Loop(*what, **more))
+        return self._loops[-1]
 
     def start(self) -> None:
         """Start the loops."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
@@ -821,7 +821,7 @@ class InvitedOut(Wire):
     ended: bool
 
     @classmethod
-    def from_domain(cls, token: Token, ended: bool) -> "InvitedOut":
+    def from_domain(cls, token: Token, ended: bool) -> Self:
         return cls(token.name, token.created, token.expires or None, ended)
 
 
@@ -924,51 +924,33 @@ class ResultsOut(Wire):
         )
 
 
-class LinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+class LinkIn(InvitationIn, forbid_unknown_fields=True, omit_defaults=True):
     """Link to make, to the page of results.
 
     name  name of the link, such as its recipient
     """
 
-    name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
-    days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
-
-class LinkOut(Wire):
+class LinkOut(InvitationOut):
     """Link to the page of results.
 
     name  name of the link, such as its recipient
     link  address; if tokens are used it contains one, which is never shown again
     """
 
-    name: str
-    link: str
-    expires: str | None
 
-
-class RevocationIn(Strict, forbid_unknown_fields=True):
+class RevocationIn(WithdrawalIn, forbid_unknown_fields=True):
     """Link to revoke.
 
     name  name of the link
     """
 
-    name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
-
-class LinkedOut(Wire):
+class LinkedOut(InvitedOut):
     """A link to the page of results.
 
     name  name of the link, such as its recipient
     """
-
-    name: str
-    created: str
-    expires: str | None
-    ended: bool
-
-    @classmethod
-    def from_domain(cls, token: Token, ended: bool) -> "LinkedOut":
-        return cls(token.name, token.created, token.expires or None, ended)
 
 
 class LinksOut(Wire):

@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.blocks import Cosines, SameCode, Within, check_blocks, side_by_side
+from audiosim.stats.normal.blocks import BlockPlaces, Cosines, SameCode, Within, check_blocks, side_by_side
 from audiosim.stats.normal.loadings import Loadings
 
 REST = "rest"
@@ -145,38 +145,26 @@ class Layout:
 
         `rest` then belongs to each observation; observations of one value share all other components.
         """
-        block = np.empty(len(self.scale), dtype=np.int64)
-        at = np.empty(len(self.scale), dtype=np.int64)
-        for code, rows in enumerate(self.blocks):
-            block[rows], at[rows] = code, np.arange(len(rows))
+        block, at = BlockPlaces(self.blocks, len(self.scale)).of_each
         # Blocks without an observation are left out: likelihoods invert every block.
         some = np.unique(block[places]).tolist()
-        inside = [np.flatnonzero(block[places] == code) for code in some]
-        return Layout(
-            tuple(inside),
-            {
-                name: tuple(
-                    kernels[code][np.ix_(at[places[own]], at[places[own]])]
-                    for code, own in zip(some, inside, strict=True)
-                )
-                for name, kernels in self.kernels.items()
-            },
-            {name: _used(columns, places) for name, columns in self.shared.items()},
-            self.scale[places],
-            None if self.trend is None else self.trend[places],
-            None if self.times is None else self.times[places],
-        )
+        return self._taken(places, at, {code: np.flatnonzero(block[places] == code) for code in some})
 
     def part(self, places: Integers) -> "Layout":
         """Layout of some of the values, in the order of `places`, without effects on which none of them loads."""
+        _, at = BlockPlaces(self.blocks, len(self.scale)).of_each
         order = np.full(len(self.scale), -1)
         order[places] = np.arange(len(places))
-        kept = [np.flatnonzero(order[rows] >= 0) for rows in self.blocks]
-        some = [block for block, inside in enumerate(kept) if len(inside)]
+        inside = [order[rows][order[rows] >= 0] for rows in self.blocks]
+        return self._taken(places, at, {block: own for block, own in enumerate(inside) if len(own)})
+
+    def _taken(self, places: Integers, at: Integers, inside: Mapping[int, Integers]) -> "Layout":
+        """Layout of the values at some places, of which some are `inside` each block; `at` is a value's place there."""
+        rows = {block: at[places[own]] for block, own in inside.items()}
         return Layout(
-            tuple(order[self.blocks[block][kept[block]]] for block in some),
+            tuple(inside.values()),
             {
-                name: tuple(kernels[block][np.ix_(kept[block], kept[block])] for block in some)
+                name: tuple(kernels[block][np.ix_(own, own)] for block, own in rows.items())
                 for name, kernels in self.kernels.items()
             },
             {name: _used(columns, places) for name, columns in self.shared.items()},
