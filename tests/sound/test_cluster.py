@@ -116,10 +116,15 @@ def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
 
 
 @pytest.mark.slow
-def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch):
+def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch, tmp_path):
     def deadly(task):
-        if task == 1:
-            time.sleep(5)  # the other tasks are done, wherever they waited
+        if task > 1:
+            (tmp_path / f"{task}").touch()
+        else:
+            patience = time.monotonic() + 5
+            while len([*tmp_path.iterdir()]) < 4 and time.monotonic() < patience:
+                time.sleep(0.05)
+            time.sleep(0.5)  # the other tasks are done, wherever they waited
             os.kill(os.getppid(), signal.SIGKILL)  # the machine's main process
             time.sleep(60)
         return task
