@@ -23,7 +23,9 @@ FIRST, *OTHERS = (
     if "import Client" not in text
 )
 COMMANDS = {command for text in TEXTS.values() for command in re.findall(r"`audiosim ([a-z]+)", text)}
-LINKS = [(name, link) for name, text in TEXTS.items() for link in re.findall(r"\]\(([^)#:]+)\)", text)]
+LINKS = [  # pages of reference/ are written with the site
+    (name, link) for name, text in TEXTS.items() for link in re.findall(r"\]\((?!reference/)([^)#:]+)\)", text)
+]
 # A command with its output below it.
 OUTPUTS = [
     found
