@@ -1,0 +1,164 @@
+"""The law of one truth: on small random collections, all faces state the same numbers about one state.
+
+With everything judged these are the numbers of `evaluate`, and of trec_eval where a measure has its name. Three
+collections are drawn here; `make law` draws 10,000, or COLLECTIONS of them.
+"""
+
+import csv
+import io
+import json
+import os
+import zipfile
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from audiosim import Collection, compare, estimate, evaluate, write_report
+from audiosim.collection.pool import build_pool
+from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, Scale
+from audiosim.measures.measure import MEASURES
+from audiosim.ranking.verdicts import Verdicts
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* will be removed in Python 3.14:DeprecationWarning")
+SCALES = (BROAD, FINE, Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0)), Scale("binary", (0.0, 1.0)))
+FORMS = ("", "gain=exponential", "ideal=user", "form=original")
+KEYS = ("expectation", "low", "high", "best", "top", "rank_low", "rank_high")
+CLOSE = 1e-12
+
+
+def drawn(rng):
+    """2 to 4 systems, some equal to another, that find up to 6 of 4 to 12 documents for 1 to 5 queries."""
+    documents = [f"d{i}" for i in range(rng.integers(4, 13))]
+    queries = [f"q{i}" for i in range(rng.integers(1, 6))]
+    about = {
+        name: Document(
+            name,
+            artist=None if rng.random() < 0.3 else f"artist {rng.integers(4)}",
+            genre=None if rng.random() < 0.3 else str(rng.choice(["jazz", "rock"])),
+        )
+        for name in (*documents, *queries)
+    }
+    runs: list[Run] = []
+    for number in range(rng.integers(2, 5)):
+        equal = bool(runs) and rng.random() < 0.2
+        found = {query: tuple(rng.permutation(documents)[: rng.integers(1, 7)].tolist()) for query in queries}
+        runs.append(Run(f"S{number}", runs[-1].rankings if equal else found))
+    scale, cutoff = SCALES[rng.integers(len(SCALES))], int(rng.integers(1, 6))
+    share = rng.choice([0.0, 0.1, 0.5, 1.0])
+    levels = np.array([0, 40, 60, 100.0]) if scale is FINE else np.array(scale.levels)
+    judgments = tuple(
+        Judgment(query, document, float(rng.choice(levels)), f"person {who}")
+        for query in queries
+        for document in documents
+        if rng.random() < share
+        for who in range(1 if share == 1 else rng.integers(1, 3))
+    )
+    teams = {run.system: f"team {rng.integers(2)}" for run in runs} if rng.random() < 0.5 else {}
+    return Collection("drawn", "drawn", scale, cutoff, tuple(runs), about, judgments=judgments, teams=teams)
+
+
+def some_measure(rng, collection):
+    name = str(rng.choice(list(MEASURES)))
+    has = {parameter.name for parameter in MEASURES[name].parameters}
+    form = str(rng.choice([form for form in FORMS if not form or form.partition("=")[0] in has]))
+    inside = [*([f"min={collection.scale.levels[-1]:g}"] if "min" in has else []), *([form] if form else [])]
+    return f"{name}({','.join(inside)})@{collection.cutoff}" if inside else f"{name}@{collection.cutoff}"
+
+
+def numbers(systems):
+    return {one["system"]: [one[key] for key in KEYS] for one in systems}
+
+
+def record_in(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("record.json")]
+        return json.loads(archive.read(name))
+
+
+def same(values):
+    return {name: pytest.approx(value, rel=CLOSE, abs=CLOSE) for name, value in values.items()}
+
+
+def said_by(run, folder, measure, form):
+    code, said, err = run("estimate", folder, "--measure", measure, "--format", form)
+    assert code == 0, err
+    return said
+
+
+def by_trec_eval(collection, written):
+    """Scores by ir_measures, where it has the measure under this name."""
+    import ir_measures
+
+    judged: dict[str, dict[str, int]] = {}
+    for one in collection.judgments:
+        judged.setdefault(one.query, {})[one.document] = int(one.grade)
+    measure, found = ir_measures.parse_measure(written), {}
+    for run in collection.runs:
+        scored = {q: {d: float(-place) for place, d in enumerate(top)} for q, top in run.rankings.items()}
+        found[run.system] = ir_measures.calc_aggregate([measure], judged, scored)[measure]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(int(os.environ.get("COLLECTIONS", "3"))))
+def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, in_process):
+    rng = np.random.default_rng(seed)
+    made = drawn(rng)
+    measure, pool = some_measure(rng, made), build_pool(made)
+    inside = [one for one in made.judgments if one.pair in pool.positions]
+    told = inside[len(inside) // 2 :] if rng.random() < 0.5 else []
+    came = replace(made, judgments=tuple(one for one in made.judgments if one not in told))
+    made = replace(made, judgments=(*came.judgments, *told))
+    made.save(tmp_path / "made")
+    came.save(tmp_path / "drawn")
+
+    stated = estimate(made, measure=measure)
+    expected = numbers(Verdicts(stated).to_dict()["systems"])
+    mean = {system: values[0] for system, values in expected.items()}
+    faces = {"command": json.loads(said_by(run, tmp_path / "made", measure, "json"))}
+    rows = list(csv.DictReader(io.StringIO(said_by(run, tmp_path / "made", measure, "csv"))))
+    assert {row["system"]: float(row["expectation"]) for row in rows} == same(mean)
+    url, place = f"sqlite:///{tmp_path}/campaign.db", f"/v1/collections/{made.identifier}"
+    with in_process(create_app([Collection.load(tmp_path / "drawn")], judging=Judging(url, measure=measure))) as client:
+        for one in told:
+            body = {"query": one.query, "document": one.document, "grade": one.grade, "assessor": one.assessor}
+            answer = client.post(f"{place}/judgments", json=body)
+            assert answer.status_code == 201, answer.text
+        faces["service"] = client.get(f"{place}/ranking").json()
+        faces["report"] = record_in(client.get(f"{place}/report").content)
+        published = client.post(f"{place}/publications", json={"named": False}).json()
+        faces["publication"] = record_in(client.get(published["bundle"]).content)
+        asked = {"query": [query for query, _ in pool.pairs], "document": [document for _, document in pool.pairs]}
+        served = client.post(f"{place}/predictions", json=asked).json()
+    faces["bundle"] = record_in(
+        write_report(tmp_path / "drawn", tmp_path / "r.zip", [measure], judgments=url).read_bytes()
+    )
+    for name, found in faces.items():
+        assert numbers(found["systems"]) == same(expected), name
+        assert found["confidence"] == pytest.approx(stated.confidence, abs=CLOSE), name
+        assert found["judged"] == stated.judged, name
+    a, b = stated.systems[:2]
+    assert compare(made, a, b, measure=measure).expectation == pytest.approx(mean[a] - mean[b], abs=CLOSE)
+
+    # What is predicted adds up to what is ranked: CG is the mean gain of the first results.
+    gain, cutoff = dict(zip(pool.pairs, served["expectation"], strict=True)), made.cutoff
+    summed = {
+        one.system: np.mean([sum(gain[q, d] for d in top[:cutoff]) / cutoff for q, top in one.rankings.items()])
+        / made.scale.maximum
+        for one in made.runs
+    }
+    cumulative = estimate(made, measure=f"CG@{cutoff}")
+    assert {row["system"]: row["expectation"] for row in cumulative.rows()} == same(summed)
+    # What is equal is nowhere first.
+    for first, second in pairwise(made.runs):
+        if first.rankings == second.rankings:
+            assert expected[first.system] == expected[second.system]
+    if len(here := {one.pair for one in made.judgments}) == len(made.judgments) and here >= set(pool.pairs):
+        evaluated = evaluate(made, measure)
+        assert {row["system"]: row["mean"] for row in evaluated.rows()} == same(mean)
+        if measure.startswith("nDCG@"):
+            assert by_trec_eval(made, measure) == same(mean)
