@@ -9,6 +9,7 @@ from scipy.special import gammaln, ndtr, ndtri
 
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.normal.roots import symmetric_root
 
 FREEDOM = 10  # degrees of freedom; any from 5 to 30 predict single grades about equally well
 REACH = 4.0  # largest move of the end of a level, in deviations
@@ -244,9 +245,7 @@ def shape_errors(ends: Array, ratio: Array, steps: Array, weight: float) -> Arra
     moves = steps * density
     # Projects out equal shifts of all ends, weighted by their effect on the mean grade.
     kept = np.eye(len(steps)) - moves / moves.sum()
-    # eigh instead of Cholesky: the projection makes the covariance singular.
-    values, vectors = np.linalg.eigh(kept @ covariance @ kept.T)
-    return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
+    return symmetric_root(kept @ covariance @ kept.T)
 
 
 def t_density(deviations: Array) -> Array:

@@ -60,6 +60,7 @@ from audiosim.ordinal.model import SOUND, Model, usual_model
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.roots import symmetric_root
 from audiosim.stats.threads import one_thread
 
 
@@ -373,6 +374,5 @@ class JointEstimator:
     def _with_trend(self) -> Layout:
         """The layout with the trend as effects of unit size: its columns times a root of their covariance."""
         layout = self._prior.layout
-        values, vectors = np.linalg.eigh(self._held.covariance)
-        columns = layout.fixed @ (vectors * np.sqrt(np.maximum(0, values))) / layout.scale[:, None]
+        columns = layout.fixed @ symmetric_root(self._held.covariance) / layout.scale[:, None]
         return replace(layout, trend=None, shared={**layout.shared, COVARIATES: columns})

@@ -16,6 +16,7 @@ from audiosim.measures.satisfaction import SatisfactionMapping
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
+from audiosim.stats.normal.roots import ROUNDING
 
 
 def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
@@ -131,7 +132,7 @@ class LinearScores:
         if not linear or column[index] <= 0:  # nonlinear: other gains change differently; 0: already judged
             return self.scores(belief)
         moved, mean = self.weights @ column, self.weights @ self.gains(belief).mean
-        return settled(mean, scores.covariance - np.outer(moved, moved / column[index]))
+        return settled(mean, scores.covariance - np.outer(moved, moved / column[index]), scores.variance)
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
         return self.weights
@@ -204,9 +205,13 @@ def mean_sample_covariance(squares: Array, totals: Array, queries: int) -> Array
     return np.asarray((found + found.T) / 2)
 
 
-def settled(mean: Array, covariance: Array) -> Moments:
-    """Moments with variances that rounding made negative set to 0."""
-    np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
+def settled(mean: Array, covariance: Array, before: Array | float = 0.0) -> Moments:
+    """Moments in which variances that are 0 but for rounding, and covariances with them, are 0.
+
+    before  (s,) variances from which these were reduced
+    """
+    known = np.diagonal(covariance) <= ROUNDING * before
+    covariance[known] = covariance[:, known] = 0
     return Moments(mean, covariance)
 
 

@@ -384,11 +384,12 @@ class RatioScores:
         """Update the scores after a judgment of the single pair at `index`: those of its query, or of all queries if
         its gain is correlated with theirs.
         """
-        if before.prior.correlated:
+        if before.prior.correlated or belief.judged.all():
             return self.scores(belief)
         rows = pairs_of_query(self.pool, index)
         (old_mean, old_covariance), (mean, covariance) = (self._sums(known, rows) for known in (before, belief))
-        return settled(scores.mean + mean - old_mean, scores.covariance + covariance - old_covariance)
+        covariance = scores.covariance + covariance - old_covariance
+        return settled(scores.mean + mean - old_mean, covariance, scores.variance)
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
         """(s, n) derivative of each system's mean score by the gain of each pair, at this belief."""

@@ -154,13 +154,13 @@ class SampledScores:
         """Update the scores after a judgment of the single pair at `index`: its query is drawn again, or all queries if
         its gain is correlated with theirs.
         """
-        if before.prior.correlated:
+        if before.prior.correlated or belief.judged.all():
             return self.scores(belief)
         code = int(self.pool.query[index])
         both = (self._query(known, code, lambda scores: scores) for known in (before, belief))
         (old_mean, old_covariance), (mean, covariance) = both
         mean, covariance = self._over_queries(mean - old_mean, covariance - old_covariance)
-        return settled(scores.mean + mean, scores.covariance + covariance)
+        return settled(scores.mean + mean, scores.covariance + covariance, scores.variance)
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
         """(s, n) 1 / queries where a system retrieved a pair: a substitute, as a simulated measure has no slopes."""

@@ -34,7 +34,7 @@ from audiosim.stats.normal.projection import (
     reduced,
     reduced_by,
 )
-from audiosim.stats.normal.roots import ROUNDING, closer_root, effects_given, factor_of, known_root, root_of
+from audiosim.stats.normal.roots import ROUNDING, closer_root, effects_given, factor_of, known_root, symmetric_root
 
 HANDED_ON = 64  # largest number of new values for which cached results are updated; for more they are dropped
 _Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)
@@ -399,7 +399,7 @@ class BlockNormal:
 
     @cached_property
     def _shared_root(self) -> Array:
-        return root_of(self.shared)
+        return symmetric_root(self.shared)
 
     @cached_property
     def _roots(self) -> dict[tuple[int, float], tuple[Array, float]]:

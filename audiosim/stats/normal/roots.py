@@ -8,31 +8,20 @@ from audiosim.stats.arrays import Array
 ROUNDING = 1e-9  # share of its variance below which a conditioned unknown counts as certain
 
 
-def root_of(covariance: Array) -> Array:
-    """(m, m) R with R R' equal to the covariance, which may be singular."""
-    deviations, vectors = _axes_of(covariance)
-    return np.asarray(vectors * deviations)
-
-
 def symmetric_root(covariance: Array) -> Array:
     """(m, m) the symmetric R with R R equal to the covariance, which may be singular.
 
     Only this root changes little with the covariance. Signs of eigenvectors, and directions of those with equal
-    eigenvalues, are up to the last bits, which differ between machines; so would be what is drawn.
+    eigenvalues, are up to the last bits, which differ between machines and between ways to one state; so would be what
+    is drawn.
     """
-    deviations, vectors = _axes_of(covariance)
-    return np.asarray((vectors * deviations) @ vectors.T)
-
-
-def _axes_of(covariance: Array) -> tuple[Array, Array]:
-    """(m,) standard deviations along the eigenvectors of a covariance, and (m, m) the eigenvectors as columns."""
     # By eigenvalues: Cholesky's method stops at a singular matrix, where rounding leaves eigenvalues just below 0.
     values, vectors = np.linalg.eigh(covariance)
-    return np.sqrt(np.maximum(0, values)), np.asarray(vectors)
+    return np.asarray((vectors * np.sqrt(np.maximum(0, values))) @ vectors.T)
 
 
 def factor_of(covariance: Array) -> Array:
-    """(m, m) R with R R' equal to the covariance: the Cholesky factor if it exists, else `root_of`, which is slower.
+    """(m, m) R with R R' equal to the covariance: the Cholesky factor if it exists, else the slower symmetric root.
 
     Rows and columns of certain unknowns are 0.
     """
@@ -40,7 +29,7 @@ def factor_of(covariance: Array) -> Array:
     try:
         factor = np.linalg.cholesky(covariance + np.diag(certain.astype(np.float64)))
     except np.linalg.LinAlgError:
-        return root_of(covariance)
+        return symmetric_root(covariance)
     factor[certain] = 0
     return np.asarray(factor)
 
@@ -76,7 +65,7 @@ def closer_root(within: Array, variance: Array, times: float) -> tuple[Array, fl
     except np.linalg.LinAlgError:
         least = float(np.linalg.eigvalsh(own + np.eye(len(own)) - every)[0])
         times = 1 / (1 - min(least, 1 - 1 / times))
-        root = root_of(times * own - (times - 1) * every)
+        root = symmetric_root(times * own - (times - 1) * every)
     return np.where(variance > 0, deviation, 0)[:, None] * root, times
 
 
