@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once, for two cores. Tests in general wait for servers and pages half of the time, fast tests rarely.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help answers audit demo test test-fast test-lowest check container docs format bench calibration mutants reproduce validation links nightly soak drawing release workflows clean
+.PHONY: help answers audit demo test test-fast test-lowest check container docs format bench calibration mutants reproduce validation links nightly soak law drawing release workflows clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
 	@echo "make answers    148 recorded answers of commands and the service: what a change changes, in two minutes; needs ../shared/data"
 	@echo "make calibration  are statements true on collections outside the training data? half an hour of processor time; needs ../shared/data"
+	@echo "make law        does every face say the same number? 10,000 random collections, two hours of processor time; COLLECTIONS=100"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the external links of the site still work? reports a missing network"
 	@echo "make soak       every promise of reliability tested repeatedly for an hour, with a table of results; MINUTES=5, KILLS=1000"
@@ -88,6 +89,10 @@ answers: $(VENV)/installed
 calibration: $(VENV)/installed
 	$(BIN)/python benchmarks/calibration.py --parts 50 --jobs 2 --check
 	$(BIN)/python benchmarks/listeners.py --check --figures
+
+COLLECTIONS ?= 10000
+law: $(VENV)/installed-for-tests
+	COLLECTIONS=$(COLLECTIONS) $(PYTEST) -n $(call at_once,2) -q tests/service/test_law.py
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
@@ -15,7 +16,8 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ordinal import features as registry
 from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores
-from audiosim.simulation.replay import moment, true_scores
+from audiosim.ranking.stopping import Error
+from audiosim.simulation.replay import moment, replay, true_scores
 from audiosim.stats.ordinal import expectation, variance
 from audiosim.training.plan import LISTS, Plan
 
@@ -210,3 +212,16 @@ def test_on_mirex_2011_the_printed_error_of_m_jud_needs_the_pair_s_own_judgment(
     assert error == pytest.approx(0.0957, abs=5e-4)
     assert misused == pytest.approx(0.176, abs=5e-4)
     assert stated < misused**2 / 3
+
+
+@pytest.mark.slow
+def test_the_corrected_stop_of_the_thesis_comes_out_with_the_threshold_of_its_scale(mirex2011):
+    # Urbano (2013), Table 8.6, CG, Fine, 2011: 539 judgments, rho .971, error .017. The mean standard deviation that
+    # stops there is .0084; the error does not come out.
+    pool, stop = build_pool(mirex2011, 5), Error(0.0084 * stats.t(99).ppf(0.975), corrected=False, floor=0)
+    expected = expected_scores(parse_measure("CG@5"), pool, "independent")
+    start = Selection.start(pool, expected, estimator_of(pool, "mjud"), batch=20, selection_rule="scores", checks=False)
+    last = replay(start, pool.spread(mirex2011.grades()), stop).curve[-1]
+    assert last.judged == pytest.approx(539, rel=0.01)
+    assert last.rho == pytest.approx(0.971, abs=0.005)
+    assert last.error == pytest.approx(0.022, abs=5e-4)

@@ -221,7 +221,8 @@ class Verdicts(Result):
         edge = scores.max(axis=0) if k == 1 else np.partition(scores.T, systems - k, axis=1)[:, systems - k]
         above, level = scores > edge, scores == edge
         share = (k - above.sum(axis=0)) / level.sum(axis=0)
-        return np.asarray(above.mean(axis=1) + (level @ share) / len(share))
+        # A product sums the rows of equal systems in different ways: these have the number of the first.
+        return np.asarray(above.mean(axis=1) + (level @ share) / len(share))[self.ranking.firsts]
 
     @property
     def sentence(self) -> str:

@@ -251,14 +251,16 @@ def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(p
     rng = np.random.default_rng(6)
     # A model at home, which is certain of the level of grades; away from home any level is possible.
     estimator = estimator_of(pool, replace(load_model("joint-fine"), between=None, training=None))
-    right = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels()), rng)
-    truth = {
-        "capricious": rng.integers(0, 101, len(right)).astype(float),
-        "harsh": np.floor(right / 2),
-        "shuffled": rng.permutation(right),
-        "all or nothing": np.where(right > 50, 100.0, 0.0),
-    }[kind]
-    verdicts = [checked(estimator, truth, 200, rng, pool).verdict for _ in range(20)]
+    belief, verdicts = estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels()), []
+    for _ in range(20):
+        right = drawn(belief, rng)
+        truth = {
+            "capricious": rng.integers(0, 101, len(right)).astype(float),
+            "harsh": np.floor(right / 2),
+            "shuffled": rng.permutation(right),
+            "all or nothing": np.where(right > 50, 100.0, 0.0),
+        }[kind]
+        verdicts.append(checked(estimator, truth, 200, rng, pool).verdict)
     assert verdicts.count("FAIL") >= 18
 
 
