@@ -39,6 +39,7 @@ SMALL = 0.03  # starting size of a component that was estimated as 0
 OF_PAIR = 0.5  # share of one person's variance that belongs to the pair itself, until two people have judged
 DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # components that no model learns from its own collection
 UNSURE = 0.4  # standard deviation of the logarithm of the resulting deviation
+MANY, PART = 3_000, 4  # judgments from which the search begins on one query in PART
 
 
 @dataclass(frozen=True)
@@ -128,13 +129,18 @@ def panel_model(
     with_trend  the layout with the trend as effects of unit size, COVARIATES
     parts  (n, s) share of each pair that belongs to the results of each system
     deviations  prior of people's deviations; None for the usual one
-    near   model of a similar panel, from which the search begins
+    near   model of a similar panel, from which the search begins; None: with many judgments that of fewer queries
     """
     from audiosim.joint.people import judge_noise
     from audiosim.stats.normal.variance_components import estimate_components  # imported here, as it is slow
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left, noise = centre, spread, None
+    if near is None and len(panel.place) > MANY:
+        # Far from the minimum a step needs no more than a part; the minimum that is found is the same.
+        judged = [rows for rows in layout.blocks if np.isin(rows, panel.place).any()]
+        some = panel.some(np.flatnonzero(np.isin(panel.place, np.concatenate(judged[::PART]))))
+        near = panel_model(layout, with_trend, held, parts, some, deviations) if len(judged) > 1 else None
     if len(panel.place):
         rows = with_judges(with_trend, parts, panel)
         start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
+from audiosim.joint import fit
 from audiosim.joint.estimators import make_estimator
 from audiosim.joint.fit import COVARIATES, prior_deviations, usual_deviations
 from audiosim.joint.moments import FIRST_LEARNING
@@ -238,6 +239,15 @@ def test_a_panel_has_the_last_judgment_of_each_person_of_each_pair(pool):
 def test_a_statement_about_fewer_people_than_have_judged_is_refused():
     with pytest.raises(InputError, match="a number of people of at least the 3 who judged"):
         Listeners.of(2, 3)
+
+
+def test_the_search_from_fewer_queries_ends_at_the_same_sizes(pool, model, panel, monkeypatch):
+    estimator = make_estimator(pool, "joint")
+    alone = estimator.panel_model(panel)
+    monkeypatch.setattr(fit, "MANY", len(panel.place) // 10)
+    found = estimator.panel_model(panel)
+    assert found.likeliest == pytest.approx(dict(alone.likeliest), rel=1e-6)
+    np.testing.assert_allclose(found.noise, alone.noise, rtol=1e-6)
 
 
 @pytest.mark.slow
