@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
+import msgspec
 from anyio import CapacityLimiter, to_thread
 from fastapi import Body, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
@@ -24,11 +25,11 @@ from audiosim.service.http.exchange import BYTES, FAILING, BodyDep, ServedDep, b
 from audiosim.service.operations.sounds import media_type
 from audiosim.service.tasks.state import part
 from audiosim.service.types.drafts import (
-    ConsequencesOut,
     CreatedOut,
     DraftCheckOut,
     DraftFileOut,
     DraftOut,
+    DraftPlanOut,
     DraftSettingsIn,
     DraftsOut,
     NewDraftIn,
@@ -189,12 +190,12 @@ def _checked(draft: Draft, served: Served) -> DraftCheckOut:
 @router.post("/drafts/{draft}/plan")
 async def plan_draft(
     served: ServedDep, home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]
-) -> ConsequencesOut:
+) -> DraftPlanOut:
     """Show the effort until a stopping rule is met, as `audiosim plan` does, from a few simulated campaigns."""
     return await _work(home, draft, lambda kept_in, one: _planned(kept_in, one, asked, served))
 
 
-def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) -> ConsequencesOut:
+def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) -> DraftPlanOut:
     with draft.assembled() as (found, _):
         own = draft.settings.campaign
         measure = own.of_judging(served.judging).measure_of(found)
@@ -206,19 +207,8 @@ def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) ->
             listeners=asked.listeners,
             time_limit=PLAN_S,
         )
-        low, high = effort.interval
-        return ConsequencesOut(
-            effort.stopping_rule,
-            effort.judgments,
-            low,
-            high,
-            effort.hours,
-            effort.listeners,
-            len(build_pool(found, measure.cutoff).pairs),
-            effort.unmet,
-            len(effort.counts),
-            len(effort.unsettled),
-        )
+        pool = len(build_pool(found, measure.cutoff).pairs)
+        return msgspec.convert(effort.to_dict() | {"pool": pool}, DraftPlanOut)
 
 
 @router.post("/drafts/{draft}/create", status_code=201)

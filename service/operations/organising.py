@@ -50,7 +50,7 @@ HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
 
 @router.get("/collections/{collection}/history")
 async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> HistoryOut:
-    """Show the growth of confidence, as `audiosim history` does, at some 200 moments, and when the rule was met."""
+    """Show the growth of confidence with the judgments, at some 200 moments, and the moment when the rule was met."""
     course = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).course())
     return HistoryOut.from_domain(one, course)
 

@@ -459,6 +459,9 @@ class TwoSystemsOut(Wire):
     again        probability of the likelier order on another sample of queries; null if it cannot be told
     more         further judgments that would probably separate them; null if they are separated or it is unknown
     beside       the verdict about the other kind of queries
+    fit_evidence  strongest evidence against the model so far; 1 is none
+    fit_against   reasons against the model, after FAIL
+    fit_instead   "general" if the ranking uses a general prior over collections instead; else empty
     queries      number of queries
     largest      queries with the greatest expected differences
     least_sure   queries with the greatest variances
@@ -485,6 +488,13 @@ class TwoSystemsOut(Wire):
     more: int | None
     about: AboutOut
     beside: dict[str, Any] | None
+    basis: str | int
+    fit: str
+    fit_sentence: str
+    fit_evidence: float
+    fit_against: str
+    fit_instead: str
+    widened: float
     queries: int
     largest: list[QueryDifference]
     least_sure: list[QueryDifference]
@@ -659,8 +669,8 @@ class FurtherOut(Wire):
     listeners_width: float
 
 
-class PlanOut(Wire):
-    """Effort until the stopping rule is met, as `audiosim plan` reports it.
+class EffortOut(Wire):
+    """Effort until a stopping rule is met, as `audiosim plan` reports it.
 
     judgments             further judgments; null if too few simulated campaigns ended in time
     low                   lower end of an 80 % interval; a lower bound if too few simulated campaigns ended in time
@@ -675,10 +685,7 @@ class PlanOut(Wire):
     further               what further judgments would give
     """
 
-    collection: str
-    state: int
     goal: str
-    model: str
     judged: int
     judgments: int | None
     low: int | None
@@ -692,6 +699,14 @@ class PlanOut(Wire):
     unsettled: list[UnsettledOut]
     otherwise: list[DesignChoice]
     further: list[FurtherOut]
+
+
+class PlanOut(EffortOut):
+    """Effort until the stopping rule of a campaign is met."""
+
+    collection: str
+    state: int
+    model: str
     preliminary: bool
 
     @classmethod

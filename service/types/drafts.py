@@ -15,6 +15,7 @@ from audiosim.service.collections.campaigns import CampaignFile, published_model
 from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftFile, DraftSettings, Home
 from audiosim.service.collections.questions import Questions
 from audiosim.service.types.base import Strict, Wire
+from audiosim.service.types.campaign import EffortOut
 
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 STOPPING_RULES = {
@@ -389,30 +390,10 @@ class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     listeners: Annotated[int, Meta(ge=1, le=10_000)] = 1
 
 
-class ConsequencesOut(Wire):
-    """Judgments and hours until a stopping rule is met; see `audiosim plan`.
+class DraftPlanOut(EffortOut):
+    """Effort until a stopping rule is met in a draft."""
 
-    stopping_rule  the rule
-    judgments      further judgments; null if too few simulated campaigns ended in time
-    low            lower end of an 80 % interval; a lower bound if too few simulated campaigns ended in time
-    high           upper end of the interval; null likewise
-    hours          time of each listener; null likewise
-    listeners      number of people who judge at the same time
-    unmet          number of simulated campaigns in which every pair was judged without meeting the rule
-    campaigns      number of simulated campaigns
-    open           number of pairs of systems that are still open at the end
-    """
-
-    stopping_rule: str
-    judgments: int | None
-    low: int | None
-    high: int | None
-    hours: float | None
-    listeners: int
     pool: int
-    unmet: int
-    campaigns: int
-    open: int
 
 
 class CreatedOut(Wire):

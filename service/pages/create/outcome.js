@@ -97,9 +97,9 @@ export function planning(path, choose) {
   });
 }
 
-function row({ stopping_rule: goal, judgments, low, high, hours, pool, unmet, campaigns, open }, choose) {
+function row({ goal, judgments, low, high, hours, pool, unmet, campaigns, unsettled }, choose) {
   const button = element("button", { type: "button", class: "plain", on: { click: () => choose(goal) } }, "Choose", element("span", { class: "hidden-visually" }, ` ${goal}`));
   const often = unmet ? `not met in ${unmet} of ${campaigns}, with all ${whole(pool)} judged` : "";
-  const cells = [high === null ? `more than ${whole(low)}` : whole(judgments), high === null ? "" : `${whole(low)}–${whole(high)}`, hours === null ? "" : duration(hours * 3600), `${whole(open)}${often && `; ${often}`}`];
+  const cells = [high === null ? `more than ${whole(low)}` : whole(judgments), high === null ? "" : `${whole(low)}–${whole(high)}`, hours === null ? "" : duration(hours * 3600), `${whole(unsettled.length)}${often && `; ${often}`}`];
   return element("tr", {}, element("th", { scope: "row" }, goal), ...cells.map((cell) => element("td", { class: "number" }, cell)), element("td", {}, button));
 }
