@@ -4,7 +4,7 @@ import webbrowser
 from collections.abc import Iterable, Sequence
 from functools import partial as bound
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from audiosim.campaign import CampaignSettings
 from audiosim.campaign.engine import in_memory, open_engine
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 HOME = "audiosim-collections"  # default folder of collections made in the browser
+CAMPAIGN = (
+    *("batch", "twice", "cannot_limit", "selection_rule", "seed", "unasked", "adopt", "distribution"),
+    *("second_opinions", "repeats", "comparisons", "candidates"),
+)  # settings of a campaign that have the same names in `CampaignSettings`
 
 
 def serve(settings: Settings) -> None:
@@ -72,24 +76,14 @@ def serve(settings: Settings) -> None:
 def judging_of(settings: Settings, database: str | None) -> Judging:
     """The settings of the campaigns, with their database."""
     own = read_questions(settings.questions) if settings.questions else ()
+    same: dict[str, Any] = {name: getattr(settings, name) for name in CAMPAIGN}
     campaign = CampaignSettings(
-        batch=settings.batch,
         lease_s=settings.lease,
-        twice=settings.twice,
-        cannot_limit=settings.cannot_limit,
-        selection_rule=settings.selection_rule,
-        seed=settings.seed,
         learn_later=True,
         patience_s=WAIT_S,
-        unasked=settings.unasked,
-        adopt=settings.adopt,
-        distribution=settings.distribution,
         about=About.parse(settings.about),
         whole_queries=not settings.split_queries,
-        second_opinions=settings.second_opinions,
-        repeats=settings.repeats,
-        comparisons=settings.comparisons,
-        candidates=settings.candidates,
+        **same,
     )
     return Judging(
         database,

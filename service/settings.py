@@ -179,7 +179,7 @@ class Settings:
             elif text := environ.get(variable):
                 found[name] = _placed(variable, name, kind, _split(kind, text))
         for variable in environ:
-            _note_misspelt(variable)
+            _note_unknown(variable)
         path = found.get("config")
         for name, value in ({} if path is None else _file(path)).items():
             placed = _placed(f"{path}: {name.replace('_', '-')}", name, kinds[name], value)
@@ -206,13 +206,19 @@ def _file(path: Path) -> dict[str, Any]:
     return settings
 
 
-def _note_misspelt(variable: str) -> None:
-    """Say that a variable sets nothing, if it looks like one that does."""
+def _note_unknown(variable: str) -> None:
+    """Say that a variable sets nothing, if it has the name of none that does, such as AUDIOSIM_GRNAT."""
     name = variable.removeprefix(PREFIX)
     if variable.startswith(PREFIX) and name not in BEYOND and name.lower() not in _NAMES:
         near = nearest_name(name, map(str.upper, _NAMES))
-        if near is not None:
-            NOTES.info("the variable %s sets nothing; did you mean %s%s?", variable, PREFIX, near)
+        hint = "" if near is None else f"; did you mean {PREFIX}{near}?"
+        NOTES.info("the variable %s sets nothing%s", variable, hint)
+
+
+def elsewhere(option: str) -> str:
+    """Where to make a setting that is no option of the command, such as --grant; empty if there is no such setting."""
+    name = option.removeprefix("--").replace("-", "_")
+    return f"set {_NAMES[name]} in the file of --config, or {PREFIX}{name.upper()}" if name in _NAMES else ""
 
 
 def _split(kind: Any, text: str) -> str | list[str]:

@@ -73,6 +73,14 @@ class OnDemand(TyperGroup):
             beside = [path for word in words for path in glob(os.path.join(escape(word), "truth.*"))]  # noqa: PTH118, PTH207
             error.args = (said.replace("--judgments FILE", f"--judgments {beside[0]}") if beside else said,)
             raise
+        except Exception as error:
+            option = getattr(error, "option_name", "")  # an unknown one
+            if option and ctx.invoked_subcommand == "serve":
+                from audiosim.service.settings import elsewhere
+
+                if place := elsewhere(option):
+                    ctx.fail(f"{option} is no option: {place}")
+            raise
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
         """The help text, without importing a command."""

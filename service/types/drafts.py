@@ -117,23 +117,14 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     def to_domain(self) -> DraftSettings:
         """The settings, checked."""
-        campaign = CampaignFile(
-            self.measure or None,
-            self.stopping_rule or None,
-            self.selection_rule or None,
-            self.model or None,
-            self.twice,
-            self.comparisons or None,
-            self.candidates,
-            self.listen,
-        )
+        campaign = {name: getattr(self, name) for name in CampaignFile.__struct_fields__}
         return DraftSettings(
             self.title.strip(),
             self.task.strip(),
             self.scale.strip(),
             self.cutoff,
             self.prompts,
-            campaign,
+            CampaignFile(**{name: one for name, one in campaign.items() if one != ""}),
             self._asked(),
         )
 
@@ -158,34 +149,28 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     @classmethod
     def from_domain(cls, said: DraftSettings) -> "DraftSettingsIn":
-        campaign = said.campaign
+        own, asked = said.campaign, said.asked
+        campaign = {name: getattr(own, name) for name in own.__struct_fields__ if getattr(own, name) is not None}
         return cls(
-            said.title,
-            said.task or said.asked.question,
-            said.scale,
-            said.cutoff,
-            said.prompts,
-            campaign.measure or "",
-            campaign.stopping_rule or "",
-            campaign.selection_rule or "",
-            campaign.model or "",
-            campaign.twice,
-            campaign.comparisons or "",
-            campaign.candidates,
-            campaign.listen,
-            said.asked.instructions,
-            said.asked.consent,
-            said.asked.language,
-            "" if said.asked.kept_until is None else said.asked.kept_until.isoformat(),
-            said.asked.break_after,
-            "both" if said.asked.grades == "both" else "",
-            said.asked.steps,
-            said.asked.control,
-            "\n".join(said.asked.labels),
-            "\n".join(f"{one.name}: {one.question}" for one in said.asked.aspect),
-            "yes" if said.asked.headphones else "",
-            " ".join(said.asked.languages),
-            " ".join(said.asked.devices),
+            title=said.title,
+            task=said.task or asked.question,
+            scale=said.scale,
+            cutoff=said.cutoff,
+            prompts=said.prompts,
+            instructions=asked.instructions,
+            consent=asked.consent,
+            language=asked.language,
+            kept_until="" if asked.kept_until is None else asked.kept_until.isoformat(),
+            break_after=asked.break_after,
+            grades="both" if asked.grades == "both" else "",
+            steps=asked.steps,
+            control=asked.control,
+            labels="\n".join(asked.labels),
+            aspects="\n".join(f"{one.name}: {one.question}" for one in asked.aspect),
+            headphones="yes" if asked.headphones else "",
+            languages=" ".join(asked.languages),
+            devices=" ".join(asked.devices),
+            **campaign,
         )
 
 

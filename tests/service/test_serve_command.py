@@ -183,8 +183,18 @@ def test_a_wrong_option_is_wrong_usage_and_a_misspelt_variable_is_noted(run, fol
     assert (code, said.splitlines()[-1]) == (1, "audiosim: AUDIOSIM_LEASE: expected a number of at least 1, got '0'")
     monkeypatch.delenv("AUDIOSIM_LEASE")
     monkeypatch.setenv("AUDIOSIM_KNOWN_SHARE", "0.1")
+    monkeypatch.setenv("AUDIOSIM_GOAL", "judgments=7")
     said = run("serve", folders[0])[2].splitlines()
-    assert said[0] == "note: the variable AUDIOSIM_GRNAT sets nothing; did you mean AUDIOSIM_GRANT?"
+    assert "note: the variable AUDIOSIM_GRNAT sets nothing; did you mean AUDIOSIM_GRANT?" in said
+    assert "note: the variable AUDIOSIM_GOAL sets nothing" in said
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Settings) if one.name not in Settings.TYPED])
+def test_a_setting_that_is_no_option_says_where_it_is_made(run, folders, name):
+    option = f"--{name.replace('_', '-')}"
+    code, _, said = run("serve", folders[0], option, "1")
+    shown = f"{option} is no option: set {option[2:]} in the file of --config, or AUDIOSIM_{name.upper()}"
+    assert (code, shown in " ".join(said.replace("│", "").split())) == (2, True)
 
 
 @pytest.mark.slow
