@@ -216,7 +216,7 @@ def _note_unknown(variable: str) -> None:
 
 
 def elsewhere(option: str) -> str:
-    """Where to make a setting that is no option of the command, such as --grant; empty if there is no such setting."""
+    """The place of a setting that is no option of the command, such as --grant, in words; empty if there is none."""
     name = option.removeprefix("--").replace("-", "_")
     return f"set {_NAMES[name]} in the file of --config, or {PREFIX}{name.upper()}" if name in _NAMES else ""
 

@@ -606,7 +606,7 @@ def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, comman
     assert (code, out, err) == (
         1,
         "",
-        "audiosim: demo: nothing is judged, expected judgments in its folder, or --judgments FILE\n",
+        f"audiosim: demo: nothing is judged, expected judgments in its folder, or --judgments {TRUTH}\n",
     )
     some = tmp_path / "some.tsv"
     some.write_text("".join(Path(TRUTH).read_text(encoding="utf-8").splitlines(keepends=True)[:9]), encoding="utf-8")

@@ -26,7 +26,7 @@ VERBS = {
 
 
 def keys(value, place=""):
-    """Where each key of a value is; the values of a list are alike."""
+    """Places of the keys of a value; the values of a list are alike."""
     if isinstance(value, dict):
         inside = {f"{place}.{name}": one for name, one in value.items()}
         return set(inside).union(*(keys(one, at) for at, one in inside.items()))
