@@ -97,7 +97,7 @@ def test_prompts_in_text_are_shown_in_place_of_a_clip_or_beside_one(folder, tmp_
         ("prompts/tune0.txt", b"x" * 5001, "tune0.txt: the prompt has 5,001 characters, expected at most 5,000"),
         ("prompts/tune0.txt", b"a\x07b", "tune0.txt: the prompt has the character '\\x07', which is not text"),
         ("prompts/tune0.txt", b"\xff", "tune0.txt:1: "),
-        ("prompts.tsv", b"prompt\ttext\ntune0\ta\ntune0\tb\n", "prompts.tsv:3: prompt tune0 occurs twice"),
+        ("prompts.tsv", b"prompt\ttext\ntune0\ta\ntune0\tb\n", "prompts.tsv:3: prompt tune0 is on line 2 already"),
         ("prompts.tsv", b"prompt\ttext\ntune0\t \n", "prompts.tsv:2: the prompt is empty, expected text"),
         ("prompts.tsv", b"prompt\nrain\n", "prompts.tsv:1: "),
     ],
