@@ -213,3 +213,20 @@ def test_comparisons_and_replays_end_at_the_scores_of_evaluate(written):
     played = simulate(collection, "uniform", written, stopping_rule="judgments=999", batch=5)
     assert_same(by_system(played.selection.ranking.rows(), "expectation"), expected)
     assert played.curve[-1].error == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("written", ["P(min=1)@3", "CG@3", "nDCG@3"])
+def test_a_system_with_one_score_on_every_query_is_compared(written):
+    # The variance of its score over queries is 0: rounding must not leave less.
+    rng = np.random.default_rng(0)
+    for count in (3, 7, 11):
+        grades = {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0}
+        queries = [f"q{number}" for number in range(count)]
+        runs = (
+            Run("A", dict.fromkeys(queries, ("a", "b", "c"))),
+            Run("B", {query: tuple(rng.permutation(list("abcd"))[:3].tolist()) for query in queries}),
+        )
+        judgments = tuple(Judgment(query, document, grade) for query in queries for document, grade in grades.items())
+        made = Collection("made", "made", Scale("three", (0.0, 1.0, 2.0)), 3, runs, judgments=judgments)
+        means = by_system(evaluate(made, written).rows(), "mean")
+        assert compare(made, "A", "B", measure=written).expectation == pytest.approx(means["A"] - means["B"], abs=1e-12)

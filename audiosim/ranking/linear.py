@@ -176,7 +176,7 @@ def sample_covariance(means: Array, within: Array, scores: Moments) -> Array:
     count = means.shape[1]
     off = means - means.mean(axis=1, keepdims=True)
     found = (off @ off.T + within - count * scores.covariance) / (count - 1)
-    return np.asarray((found + found.T) / 2)
+    return _settled((found + found.T) / 2, np.vecdot(means, means) / (count - 1))
 
 
 def linear_between(
@@ -201,8 +201,9 @@ def mean_sample_covariance(squares: Array, totals: Array, queries: int) -> Array
     squares  (s, s) sum of x x' over queries and draws, x the scores (s,) for one query
     totals   (s, draws) sums of the scores over the queries
     """
-    found = (squares - totals @ totals.T / queries) / totals.shape[1] / (queries - 1)
-    return np.asarray((found + found.T) / 2)
+    draws = totals.shape[1]
+    found = (squares - totals @ totals.T / queries) / draws / (queries - 1)
+    return _settled((found + found.T) / 2, np.diagonal(squares) / draws / (queries - 1))
 
 
 def settled(mean: Array, covariance: Array, before: Array | float = 0.0) -> Moments:
@@ -210,9 +211,13 @@ def settled(mean: Array, covariance: Array, before: Array | float = 0.0) -> Mome
 
     before  (s,) variances from which these were reduced
     """
+    return Moments(mean, _settled(covariance, before))
+
+
+def _settled(covariance: Array, before: Array | float) -> Array:
     known = np.diagonal(covariance) <= ROUNDING * before
     covariance[known] = covariance[:, known] = 0
-    return Moments(mean, covariance)
+    return covariance
 
 
 def pairs_of_query(pool: Pool, index: int) -> Integers:
