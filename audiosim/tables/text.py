@@ -86,8 +86,8 @@ def is_json(line: str) -> bool:
 
 def is_xml(line: str) -> bool:
     """True if a file that starts with a line is XML; a name may start with a bracket, but then a word follows."""
-    tag = re.match(r"\s*<(\?xml|!|[^\W\d][\w.:-]*(\s+[\w.:-]+\s*=|\s*/?>))", line)
-    return tag is not None and (tag[1] == "?xml" or re.search(r"<[^<>]*>\s*$", line) is not None)
+    tag = re.match(r"\s*<(\?xml|!DOCTYPE|!--|[^\W\d][\w.:-]*(\s+[\w.:-]+\s*=|\s*/?>))", line)
+    return tag is not None and (tag[1] in ("?xml", "!DOCTYPE", "!--") or re.search(r"<[^<>]*>\s*$", line) is not None)
 
 
 def finite(path: Path, number: int, kind: str, text: str) -> float:

@@ -299,18 +299,20 @@ def test_the_path_of_a_recording_is_known_or_refused_and_never_dropped():
             sent_documents(b"document\tgenre\tpath\n" + row + b"\n", known)
 
 
-def test_names_in_bodies_are_trimmed_as_in_files_or_refused(http, small):
+@pytest.mark.slow
+def test_names_in_bodies_are_trimmed_as_in_files_or_refused(another, small):
     query, document = build_pool(small).pairs[0]
-    for padded in ({"query": f" {query}"}, {"document": f"{document} "}):
-        said = {"query": query, "document": document, "assessor": "ann", "grade": 1} | padded
-        assert http.post("/v1/collections/small/judgments", json=said).status_code == 422
-    for name in (" ann", "ann ", "\u00a0ann", "\ufeffann"):
-        said = {"query": query, "document": document, "assessor": name, "grade": 1}
-        assert http.post("/v1/collections/small/judgments", json=said).json()["assessor"] == "ann"
-        for path, more in (("invitations", {}), ("open-links", {"people": 2})):
-            assert http.post(f"/v1/collections/small/{path}", json={"name": name} | more).status_code == 422
-        with pytest.raises(InputError, match="a token needs a name "):
-            TokenStore("sqlite://").create(name, "client")
+    with another.client() as http:
+        for padded in ({"query": f" {query}"}, {"document": f"{document} "}):
+            said = {"query": query, "document": document, "assessor": "ann", "grade": 1} | padded
+            assert http.post("/v1/collections/small/judgments", json=said).status_code == 422
+        for name in (" ann", "ann ", "\u00a0ann", "\ufeffann"):
+            said = {"query": query, "document": document, "assessor": name, "grade": 1}
+            assert http.post("/v1/collections/small/judgments", json=said).json()["assessor"] == "ann"
+            for path, more in (("invitations", {}), ("open-links", {"people": 2})):
+                assert http.post(f"/v1/collections/small/{path}", json={"name": name} | more).status_code == 422
+            with pytest.raises(InputError, match="a token needs a name "):
+                TokenStore("sqlite://").create(name, "client")
     tables = {"documents": {" a ": {"artist": " x "}}, "queries": {" q ": " a "}, "systems": {" A ": " T "}}
     made = TablesIn({" A ": {" q ": [" a ", "b"]}}, **tables).collection
     assert [(run.system, run.rankings) for run in made.runs] == [("A", {"q": ("a", "b")})]

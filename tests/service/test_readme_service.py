@@ -18,7 +18,7 @@ RESTORED = "sqlite:///restored.db"
 @pytest.fixture
 def shown(tmp_path, port):
     """Runs an example in its own folder and on its own port, with the command on the path."""
-    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    (tmp_path / "demo").symlink_to(ROOT / "fixtures" / "demo")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def run(*command):
@@ -58,7 +58,7 @@ def test_a_token_is_made_as_the_page_shows(shown):
 
 @pytest.mark.slow
 def test_a_service_behind_a_proxy_is_started_as_the_page_shows(shown):
-    serve = PROXIED.strip().replace("mirex2011", "fixtures/demo")
+    serve = PROXIED.strip().replace("mirex2011", "demo")
     ready = "curl -sf --retry 30 --retry-all-errors --retry-delay 1 -o /dev/null localhost:8000/health/ready"
     status = "curl -s -o /dev/null -w '%{http_code} ' localhost:8000/v1/models"
     asks = "\n".join(f"{status} -H 'Host: {host}.example.org'" for host in ("judge", "other"))
