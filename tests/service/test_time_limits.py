@@ -1,5 +1,6 @@
 """Reading what was sent ends, within its time and with a short line, and so does a server that is told to stop."""
 
+import gc
 import json
 import signal
 import threading
@@ -35,6 +36,30 @@ def test_reading_that_never_ends_is_stopped():
     with pytest.raises(InputError, match=r"^reading it takes more than 0.2 s: expected a simpler or smaller file$"):
         within(0.2, forever)
     assert stopped.wait(60)
+
+
+def test_a_file_whose_reading_is_stopped_is_closed_at_once():
+    closed = threading.Event()
+
+    def lines():
+        try:
+            yield "a line"
+        finally:
+            closed.set()
+
+    def reads():
+        held = lines()
+        next(held)
+        while True:
+            time.sleep(0.001)
+
+    gc.disable()  # what only the collector finds may stay open for long
+    try:
+        with pytest.raises(InputError, match="^reading it takes more than"):
+            within(0.05, reads)
+        assert closed.wait(60)
+    finally:
+        gc.enable()
 
 
 def test_reading_in_time_gives_its_result_or_its_error():
