@@ -8,9 +8,9 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from audiosim.campaign.event import name_key
 from audiosim.campaign.reader import judgments_in, log_in, placed_grades, turn_aside
 from audiosim.campaign.self_checks import self_checks
+from audiosim.campaign.state import Ledger
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import read_judgments
@@ -114,7 +114,7 @@ def judge_effect(
     judgments  as for `judges`
     measure, about  measure and subject of both rankings
     log        address of the database with the campaign
-    own        the collection without that campaign
+    own        the collection without that campaign; None if there is none
     files      files of the collection, with the judgments of people whom collection.toml sets aside
 
     Example: `audiosim judge-effect demo simulated --judgments sqlite:///demo/campaign.db`
@@ -123,7 +123,7 @@ def judge_effect(
     measure = as_measure(measure, collection.cutoff)
     aside = _with_those_aside(collection, files, judge)
     everything = aside if log is None else judgments_in(log, own or collection, back=(judge,))
-    name, pool = _known_as(judge, everything), build_pool(collection, measure.cutoff)
+    name, pool = Ledger(collection.scale, everything).name(judge), build_pool(collection, measure.cutoff)
     expected, estimator = expected_scores(measure, pool), estimator_of(pool, JOINT)
     return effects.judge_effect(expected, estimator, everything, name, about=as_about(about))
 
@@ -187,10 +187,3 @@ def _with_those_aside(collection: Collection, files: FolderFiles | None, name: s
         return collection.judgments
     others = set(read_settings(files.settings).set_aside) - {name} if files.settings else set()
     return [one for one in read_judgments(files.judgments, collection.scale)[1] if one.assessor not in others]
-
-
-def _known_as(name: str, judgments: Sequence[Judgment]) -> str:
-    """The name of a judge, typed in any case and form; unchanged where no name matches."""
-    known = {one.assessor for one in judgments}
-    alike = [one for one in sorted(known) if name_key(one) == name_key(name)]
-    return name if name in known or not alike else alike[0]

@@ -135,7 +135,7 @@ class _Command:
         more: dict[str, Callable[[], Any]] = {
             "log": lambda: reading.log,
             "folder": lambda: folders[0],
-            "own": lambda: replace(reading, judgments=files).read(first),
+            "own": lambda: replace(reading, judgments=None).read(first) if reading.log else None,
             "files": lambda: FolderFiles.find(first, files),
         }
         return {self.read: found if self.read == "collections" else found[0]} | {

@@ -115,8 +115,8 @@ def rank(
     """
     pool = expected.pool
     shape = (len(pool.queries), judged, len(pool.pairs))
-    ranking = Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, correlated)
-    return replace(ranking, statements=rows_with_verdicts)
+    said = expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, correlated
+    return Ranking(*said, statements=rows_with_verdicts)
 
 
 @judgments_second

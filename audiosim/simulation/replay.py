@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import Ge, Le
 
-from audiosim.collection.arguments import as_collection, judgments_second
-from audiosim.collection.check import only_complete
+from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError, not_judged
+from audiosim.evaluation.evaluation import to_score
 from audiosim.joint.estimators import estimator_of, make_estimator
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.ordinal.model import Model
 from audiosim.ranking import SELECTION_RULES, Selection, StoppingRule
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about
@@ -267,11 +267,6 @@ class Setup:
         return replay(start, truth, stopping_rule, lambda moment: show(moment.judged, len(truth)), by_query)
 
 
-def to_play(collection: Collection, measure: Measure, complete: bool) -> Collection:
-    """The collection to replay: on request only its complete part; see `simulate`."""
-    return only_complete(collection, measure.cutoff) if complete else collection
-
-
 def stopping_rules_of(target: float, given: object) -> list[StoppingRule]:
     """The stopping rules given by rules, their texts or a mean confidence; a target alone if None."""
     if given is None or isinstance(given, str) or not isinstance(given, Sequence):
@@ -322,12 +317,11 @@ def simulate(
 
     Example: `audiosim simulate demo --judgments demo/truth.qrels --model mjud --target 0.95 --batch 1`
     """
-    collection = as_collection(collection, judgments)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure = to_score(collection, measure, None, judgments, complete)
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
     stop = first_of(stopping_rules_of(target, stopping_rule))
     with progress("judging") as show:
-        return setup.play(to_play(collection, measure, complete), stop, by_query, show)
+        return setup.play(collection, stop, by_query, show)
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,9 +387,8 @@ def rules(
 
     Example: `audiosim rules demo --judgments demo/truth.qrels --stopping-rule judgments=100`
     """
-    collection = as_collection(collection, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    collection, stop = to_play(collection, measure, complete), first_of(stopping_rules_of(target, stopping_rule))
+    collection, measure = to_score(collection, measure, None, judgments, complete)
+    stop = first_of(stopping_rules_of(target, stopping_rule))
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
     chosen = selection_rule or setup.start(collection).selection_rule.name
     every = [*((name, False) for name in dict.fromkeys([*SELECTION_RULES, chosen])), (chosen, True)]

@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge
 
-from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Run, queries_of
 from audiosim.errors import ArgumentError, InputError
+from audiosim.evaluation.evaluation import to_score
 from audiosim.joint.estimators import JOINT, NameOrFile
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.ordinal.model import Model
 from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about
@@ -24,7 +25,7 @@ from audiosim.ranking.stopping import first_of
 from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row
 from audiosim.simulation.calibration import Observation, Truth, agreement_of, claims_of, observation_summary
-from audiosim.simulation.replay import Setup, check_complete, stopping_rules_of, to_play
+from audiosim.simulation.replay import Setup, check_complete, stopping_rules_of
 from audiosim.stats.arrays import Array
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
@@ -472,9 +473,7 @@ def calibration(
         raise ArgumentError("learn", "each part is played with the model learned for it: leave out the model")
     learner = None if learn is None else Learner.of(learn)
     stops = stopping_rules_of(0.95, stopping_rule)
-    collection = as_collection(collection, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    collection = to_play(collection, measure, complete)
+    collection, measure = to_score(collection, measure, None, judgments, complete)
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
     usual = setup.start(collection).selection_rule.name if learner is None else learner.selection_rule
     rule = selection_rule or usual  # wrong names were refused, before any worker starts
