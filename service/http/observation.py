@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 import uuid
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -25,12 +26,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from audiosim.campaign import CampaignState
 from audiosim.service.http.limits import Gate
-from audiosim.service.http.problems import refusal
+from audiosim.service.http.problems import RETRY_AFTER_S, refusal
 
 LOG = logging.getLogger("service")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 NO_ROUTE = "none"
 REQUEST_ID = "X-Request-ID"
+STOPPING = "the service was stopped before this was done; ask again once it is back"
 GIVEN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # Pages may not run inline scripts, be framed, load from elsewhere, or be embedded elsewhere.
 POLICY = (
@@ -119,6 +121,11 @@ class Observed:
                 await self._app(asked, receive, watched)
         except ClientDisconnect:
             LOG.info("request %s: the client went away", request_id)
+        except CancelledError:  # the server was told to stop, and has waited for as long as it may
+            LOG.info("request %s: cut off because the service stops", request_id)
+            if status == 499:
+                cut = refusal(scope, 503, STOPPING, {"Retry-After": str(RETRY_AFTER_S)})
+                await cut(asked, receive, watched)
         except Exception:
             LOG.exception("request %s: %s %r failed", request_id, scope["method"], scope["path"])
             if status == 499:  # nothing is sent yet

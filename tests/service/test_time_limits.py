@@ -167,10 +167,11 @@ def _headers(path):
 @pytest.mark.parametrize("wish", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_told_to_stop_ends_in_ten_seconds_whatever_it_does(another, wish, tmp_path, wait_until):
     with ThreadPoolExecutor(1) as threads, another.client() as http:
-        threads.submit(http.get, "/slow", params={"folder": str(tmp_path)})  # until somebody makes a file
+        cut = threads.submit(http.get, "/slow", params={"folder": str(tmp_path)})  # until somebody makes a file
         wait_until((tmp_path / "begun").exists)
         told = time.monotonic()
         another.signal(wish)
         assert another.wait() == 0
         assert time.monotonic() - told < 10
+        assert (cut.result().status_code, cut.result().headers["retry-after"]) == (503, "2")
     assert "stopped while something was still in progress" in another.log.read_text(encoding="utf-8")
