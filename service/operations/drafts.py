@@ -179,12 +179,12 @@ async def check_draft(served: ServedDep, home: HomeDep, draft: str) -> DraftChec
 def _checked(draft: Draft, served: Served) -> DraftCheckOut:
     try:
         with draft.assembled() as (found, folder):
-            said = check(found, folder=folder).to_dict()
+            said = check(found, folder=folder)
             readings = [one.line.replace(f"{folder}/", "") for one in found.readings]
             asked = draft.settings.campaign.of_judging(served.judging).settings.comparisons
             return DraftCheckOut.from_domain(found, said, readings, asked)
     except InputError as error:
-        return DraftCheckOut.failed(error)
+        return DraftCheckOut(error=str(error))
 
 
 @router.post("/drafts/{draft}/plan")

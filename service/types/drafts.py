@@ -1,15 +1,18 @@
 """The wire types of drafts: collections that organisers make in the browser."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, field
 
 from audiosim.collection.collection import Collection
+from audiosim.collection.facts import RunFacts
 from audiosim.collection.task import Question, TaskAspect, TaskTable
 from audiosim.collection.values import retrieved_by
 from audiosim.errors import InputError
+from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts, MachineFacts
 from audiosim.ranking.rules import SELECTION_RULE_POINT
 from audiosim.service.collections.campaigns import CampaignFile, published_models
 from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftFile, DraftSettings, Home
@@ -271,14 +274,54 @@ class DraftLessonOut(Wire):
     text: str
 
 
+class ScaleOut(Wire):
+    """Grades that an assessor may give.
+
+    name    name of the scale, such as fine
+    levels  the grades, rising
+    """
+
+    name: str
+    levels: list[float]
+
+
+class CheckOut(Wire):
+    """A collection as `audiosim check` reads it.
+
+    collection   name of the collection
+    scale        scale of the grades
+    queries      number of queries that at least half of the systems answer
+    runs         facts about each system's results
+    judged       number of retrieved pairs that are judged
+    pool         number of retrieved pairs
+    comparisons  number of answers about two documents of a query
+    documents    facts about the documents
+    evidence     facts about each piece of evidence of the organiser's own
+    judges       facts about each judging machine
+    problems     likely mistakes
+    notes        guesses and peculiarities
+    """
+
+    collection: str
+    scale: ScaleOut
+    cutoff: int
+    queries: int
+    runs: list[RunFacts]
+    judged: int
+    pool: int
+    comparisons: int
+    documents: DocumentFacts
+    evidence: list[EvidenceFacts]
+    judges: list[MachineFacts]
+    problems: list[str]
+    notes: list[str]
+
+
 class DraftCheckOut(Wire):
-    """A draft as every command would read it.
+    """A draft as every command would read it, and what assessors would be shown.
 
     error         reason why it cannot be read; else empty
-    systems       names of the systems
-    queries       number of queries
-    problems      likely mistakes
-    notes         guesses
+    check         how it was read, and likely mistakes; null if it cannot be read
     readings      a line for each file
     task          meaning of the grades in words
     heading       text above the clips: the question of task.toml, or else the task
@@ -293,14 +336,7 @@ class DraftCheckOut(Wire):
     """
 
     error: str = ""
-    systems: list[str] = field(default_factory=list)
-    queries: int = 0
-    pool: int = 0
-    judged: int = 0
-    scale: str = ""
-    cutoff: int = 0
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    check: CheckOut | None = None
     readings: list[str] = field(default_factory=list)
     task: str = ""
     heading: str = ""
@@ -314,24 +350,12 @@ class DraftCheckOut(Wire):
     comparisons: str = "none"
 
     @classmethod
-    def failed(cls, error: InputError) -> "DraftCheckOut":
-        """The check of a draft that cannot be read."""
-        return cls(error=str(error))
-
-    @classmethod
     def from_domain(
-        cls, found: Collection, said: Mapping[str, Any], readings: Sequence[str], comparisons: str
+        cls, found: Collection, said: CollectionCheck, readings: Sequence[str], comparisons: str
     ) -> "DraftCheckOut":
         table = TaskTable() if found.assessor_task is None else found.assessor_task.table
         return cls(
-            systems=[run.system for run in found.runs],
-            queries=said["queries"],
-            pool=said["pool"],
-            judged=said["judged"],
-            scale=str(found.scale),
-            cutoff=found.cutoff,
-            problems=said["problems"],
-            notes=said["notes"],
+            check=msgspec.convert(said.to_dict(), CheckOut),
             readings=list(readings),
             task=found.task,
             heading=table.question or found.task,

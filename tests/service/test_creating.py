@@ -13,6 +13,7 @@ from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.kinds import read_judgments
 from audiosim.collection.values import FINE, Run
 from audiosim.errors import InputError
+from audiosim.evaluation.check import check
 from service.access.access import Access
 from service.access.tokens import TokenStore
 from service.app import create_app
@@ -103,12 +104,15 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     }
     assert http.post(f"{draft}/settings", json=settings).json()["settings"]["stopping_rule"] == "every=0.9"
     checked = http.get(f"{draft}/check").json()
-    assert (checked["error"], checked["systems"], checked["pool"], checked["judged"]) == ("", ["one", "two"], 20, 2)
+    read = checked["check"]
+    assert (checked["error"], read["pool"], read["judged"]) == ("", 20, 2)
+    assert [one["system"] for one in read["runs"]] == ["one", "two"]
     assert [question["name"] for question in checked["questions"]] == ["broad", "note"]
     taken = http.post(f"{draft}/plan", json={"stopping_rule": "judgments=7", "listeners": 2}).json()
     assert (taken["judgments"], taken["hours"]) == (5, pytest.approx(5 * 30 / 3600 / 2))  # 2 are judged
     assert http.post(f"{draft}/create").json() == {"collection": "new"}
     made = Collection.load(home.folder / "new")
+    assert read == check(made).to_dict()
     assert made.name == "New one"
     assert made.task == "Alike?"
     assert made.cutoff == 2

@@ -12,22 +12,22 @@ const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
 export async function showCheck(path) {
   byId("check-said").textContent = "Checking…";
   const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
-  const right = !found.error;
+  const right = !found.error, { problems, notes } = found.check ?? { problems: [], notes: [] };
   byId("check-said").textContent = right ? said(found) : `This cannot be created yet: ${found.error}.`;
-  byId("check-said").className = right ? (found.problems.length ? "note warn" : "note good") : "note";
-  list("problems", found.problems);
-  byId("problems").hidden = !found.problems.length;
-  list("notes", [...found.readings, ...found.notes]);
-  byId("notes-frame").hidden = !found.readings.length && !found.notes.length;
+  byId("check-said").className = right ? (problems.length ? "note warn" : "note good") : "note";
+  list("problems", problems);
+  byId("problems").hidden = !problems.length;
+  list("notes", [...found.readings, ...notes]);
+  byId("notes-frame").hidden = !found.readings.length && !notes.length;
   byId("plan-frame").hidden = !right;
   showPreview(path, right ? found : null);
   return right;
 }
 
-function said({ systems, queries, pool, judged, scale, problems, questions }) {
-  const facts = [count(systems.length, "system"), count(queries, "query", "queries"), count(pool, "pair")].join(", ");
+function said({ check: { runs, queries, pool, judged, scale, problems }, questions }) {
+  const facts = [count(runs.length, "system"), count(queries, "query", "queries"), count(pool, "pair")].join(", ");
   const wrong = problems.length ? `${count(problems.length, "thing")} may be wrong` : "nothing looks wrong";
-  const ranked = hasAspects(questions) ? "ranked by the mean of its aspects" : `scale: ${scale}`;
+  const ranked = hasAspects(questions) ? "ranked by the mean of its aspects" : `scale: ${scale.name === "custom" ? "" : `${scale.name}, `}${scale.levels[0]} to ${scale.levels.at(-1)}`;
   return `${facts}, ${whole(judged)} judged; ${ranked}; ${wrong}.`;
 }
 
