@@ -20,8 +20,8 @@ class InputError(AudiosimError, ValueError):
 
 
 def not_judged(problem: str) -> InputError:
-    """Error about missing judgments, which ends with what to give; each face names it in its own words."""
-    return InputError(f"{problem}, expected judgments in its folder, or judgments=FILE")
+    """Error about missing judgments, which ends with what to give; each face spells `argument=value` in its own way."""
+    return InputError(f"{problem}, expected judgments in its folder, or `judgments=FILE`")
 
 
 class ArgumentError(InputError):

@@ -3,7 +3,7 @@
 import inspect
 import logging
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 NOTES = logging.getLogger("audiosim.notes")  # what verbs tell people beside their results; commands print it
@@ -14,6 +14,7 @@ LONGEST_WORD = 255  # as long as a file's name may be
 LONGEST_MESSAGE = 1000
 # Longer names, or more of them, are not compared: likeness takes time by the square of a name's length, 0.2 ms for 60.
 LONGEST_COMPARED, MOST_COMPARED = 60, 2000
+ADVICE = re.compile(r"`([a-z_]+)=([^`]+)`")  # an argument and what to give for it, in an error or note
 FIELD = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
 
 
@@ -31,6 +32,17 @@ def brief(message: str) -> str:
 def _ends(text: str, longest: int, between: str) -> str:
     half = (longest - len(between)) // 2
     return text if len(text) <= longest else f"{text[:half]}{between}{text[-half:]}"
+
+
+def spell_advice(message: str, spell: Callable[[str, str], str]) -> str:
+    """A message whose advice, such as `unjudged=zero`, is spelled by a face: it gets the argument and the value."""
+    return ADVICE.sub(lambda found: spell(found[1], found[2]), message)
+
+
+def as_option(argument: str, value: str) -> str:
+    """An argument as it is typed."""
+    option = argument if argument.startswith("-") else f"--{argument.replace('_', '-')}"
+    return option if value == "true" else f"{option} {value}"
 
 
 def one_line(error: Exception) -> str:

@@ -114,12 +114,12 @@ def test_predict_writes_completed_judgments(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--draws", "3"], "--draws and --output are for --format qrels"),
-        (["--format", "qrels", "--draws", "3"], "--draws writes several files: expected -o FOLDER"),
-        (["--format", "parquet"], "--format parquet writes one file: expected -o FILE, and no --draws"),
+        (["--draws", "3"], "draws and output are for --format qrels"),
+        (["--format", "qrels", "--draws", "3"], "draws are several files: expected --output FOLDER"),
+        (["--format", "parquet"], "--format parquet writes one file: expected --output FILE, and no draws"),
         (
             ["--format", "qrels", "--draws", "3", "-o", "drawn", "--scheduler", "tcp://127.0.0.1:1"],
-            "--format qrels needs the model on this machine: leave out --scheduler",
+            "--format qrels needs the model on this machine: leave out the scheduler",
         ),
     ],
 )
@@ -142,7 +142,7 @@ def test_predict_writes_the_columns_of_csv_as_parquet(run, tmp_path):
         numbers = {key: value for key, value in one.items() if isinstance(value, float)}
         assert numbers == pytest.approx({key: float(expected[key]) for key in numbers}, rel=1e-9)
         assert len(numbers) > 5
-    message = "--format parquet writes the unjudged pairs of the pool; leave out --pairs"
+    message = "--format parquet writes the unjudged pairs of the pool: leave out pairs"
     assert message in run("predict", DEMO, "--format", "parquet", "-o", path, "--pairs", path)[2]
 
 

@@ -1,12 +1,16 @@
-"""Suggestions for mistyped names; lists of fields in docstrings."""
+"""Suggestions for mistyped names; advice in the words of a face; lists of fields in docstrings."""
 
+import ast
+import re
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+import audiosim
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import as_measure
-from audiosim.text import did_you_mean, field_list, nearest_name, quoted
+from audiosim.text import as_option, did_you_mean, field_list, nearest_name, quoted, spell_advice
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,27 @@ def test_what_is_long_is_quoted_by_its_ends():
 def test_misspelt_measures_and_models_are_told_what_was_meant(find, name, near):
     with pytest.raises(ValueError, match=rf"; did you mean {near}\?$"):
         find(name)
+
+
+def test_advice_is_spelled_by_a_face_and_nothing_else_is():
+    said = "RBP(ideal=user)@5 of `a`: choose `same_artist=drop` or `partial=true`"
+    assert spell_advice(said, as_option) == "RBP(ideal=user)@5 of `a`: choose --same-artist drop or --partial"
+
+
+def test_no_error_below_the_command_speaks_of_options():
+    """A notebook or a request that meets it has none: see `spell_advice`."""
+    found = []
+    for path in Path(audiosim.__file__).parent.rglob("*.py"):
+        if path.parent.name in ("cli", "report"):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        bodies = (one.body for one in ast.walk(tree) if isinstance(one, ast.Module | ast.ClassDef | ast.FunctionDef))
+        texts = {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+        said = (one for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str))
+        options = re.compile(r"(?:^|[\s(])--[a-z]")
+        found += [one.value for one in said if id(one) not in texts and options.search(one.value)]
+    whole_commands = ("audiosim ", "pip install ")
+    assert [one for one in found if not any(command in one for command in whole_commands)] == []
 
 
 def test_a_docstring_is_its_text_and_its_lists_of_fields():

@@ -2,8 +2,8 @@
 
 import errno
 import os
-import re
 import sys
+from collections.abc import Mapping
 from glob import escape, glob
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 import audiosim
 from audiosim.cli.verbs import COMMANDS, PANELS, Group
 from audiosim.errors import AudiosimError
-from audiosim.text import did_you_mean
+from audiosim.text import as_option, did_you_mean, spell_advice
 
 SETTINGS: dict[str, Any] = {
     "add_completion": False,
@@ -57,7 +57,7 @@ class OnDemand(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run a command; its errors name options as they are typed: --unjudged zero for unjudged=zero.
+        """Run a command; its errors name options as they are typed: --unjudged zero for `unjudged=zero`.
 
         Judgments that are missing, and that lie beside the collection, are named.
         """
@@ -68,8 +68,7 @@ class OnDemand(TyperGroup):
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             called = [one for one in (command, *getattr(command, "commands", {}).values()) if one is not None]
             options = {str(one.name): max(one.opts, key=len) for own in called for one in own.params}
-            spelled = {f"{name}=": f"{option} " for name, option in options.items()}
-            said = re.sub(r"\b[a-z_]+=(?=\w)", lambda found: spelled.get(found[0], found[0]), str(error))
+            said = spell_advice(str(error), lambda *given: _typed(options, *given))
             beside = [path for word in words for path in glob(os.path.join(escape(word), "truth.*"))]  # noqa: PTH118, PTH207
             error.args = (said.replace("--judgments FILE", f"--judgments {beside[0]}") if beside else said,)
             raise
@@ -102,6 +101,11 @@ def _built(commands: typer.Typer) -> TyperCommand | TyperGroup:
     built = typer.main.get_command(commands)
     assert isinstance(built, TyperCommand | TyperGroup)
     return built
+
+
+def _typed(options: Mapping[str, str], argument: str, value: str) -> str:
+    """An argument as the command takes it; unchanged if the command does not."""
+    return as_option(options[argument], value) if argument in options else f"{argument}={value}"
 
 
 SUMMARY = """Rank music-similarity systems from as few human judgments as possible, and say how sure the ranking is.

@@ -111,9 +111,9 @@ class _Command:
         if typed.get("scheduler") is not None:
             options.check_scheduler(typed["scheduler"], typed.get("jobs"))
         given = {name: one.value(typed[name]) for name, one in self.own.items() if name != self.read}
-        if self.read:
-            given |= self._read(typed, _listed(given.get("measures", given.get("measure") or [])))
         with options.notes_shown(), ExitStack() as stack:
+            if self.read:
+                given |= self._read(typed, _listed(given.get("measures", given.get("measure") or [])))
             if self.settings is not None:
                 given["settings"] = _called(self.settings.hint.read, {}, {"typed": typed})
             if "progress" in self.supplied:

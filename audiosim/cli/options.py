@@ -24,7 +24,7 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
 from audiosim.stats.tests import MOST_DRAWS
-from audiosim.text import NOTES, field_list, sentence
+from audiosim.text import NOTES, as_option, field_list, sentence, spell_advice
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -254,7 +254,7 @@ class CollectionOptions:
         return on_scale(collection, artificial)
 
     def load(self, folder: Path, aspect: str | None = None, measures: Sequence[str] = ()) -> Collection:
-        """The same, with doubts and guesses printed on stderr; on a terminal also a line about each file.
+        """The same, with doubts and guesses as notes; on a terminal also a line about each file.
 
         measures  measures that will be taken of it: judgments that they leave unused are a note
         """
@@ -265,24 +265,25 @@ class CollectionOptions:
 
 
 def say_read(collection: Collection) -> None:
-    """Print on stderr what was guessed, and each likely mistake; on a terminal also a line about each file."""
+    """Note what was guessed, and each likely mistake; on a terminal, stderr also gets a line about each file."""
     if sys.stderr.isatty():
         sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if not one.doubtful)
     found = inspect(collection)
-    sys.stderr.writelines(f"note: {line}\n" for line in (*collection.guesses, *found.problems, *found.notes))
+    for line in (*collection.guesses, *found.problems, *found.notes):
+        NOTES.info("%s", line)
 
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
-    """Print on stderr a measure's cutoff that is too deep, and the judgments that each measure leaves unused."""
+    """Note a measure's cutoff that is too deep, and the judgments that each measure leaves unused."""
     from audiosim.measures.measure import unused_in_words
     from audiosim.measures.scores import unused_judgments
 
     for cutoff in sorted({measure.cutoff for measure in measures}):
         if deep := deep_in_words(collection, cutoff):
-            sys.stderr.write(f"note: {deep}\n")
+            NOTES.info("%s", deep)
     for measure in measures:
         if unused := unused_judgments(collection, measure):
-            sys.stderr.write(f"note: {unused_in_words(measure, unused, len(collection.judgments))}\n")
+            NOTES.info("%s", unused_in_words(measure, unused, len(collection.judgments)))
 
 
 def keyword(name: str, annotation: Any, default: Any) -> signatures.Parameter:
@@ -394,7 +395,7 @@ def print_result(
 
 class _OnScreen(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        sys.stderr.write(f"note: {record.getMessage()}\n")
+        sys.stderr.write(f"note: {spell_advice(record.getMessage(), as_option)}\n")
 
 
 @contextmanager

@@ -255,7 +255,7 @@ class Collection(Result):
         if judgments or task is not None:
             scale, judgments = parted(scale, judgments, () if task is None else task.aspects)
         if isinstance(judgments, Aspects):
-            notes = *notes, f"aspects {', '.join(judgments.names)}: ranked by their mean; --aspect NAME ranks by one"
+            notes = *notes, f"aspects {', '.join(judgments.names)}: ranked by their mean; `aspect=NAME` ranks by one"
         return cls(
             identifier,
             identifier if settings.name is None else settings.name,

@@ -108,7 +108,7 @@ def _check_kept(runs: Sequence[Run], collection: Collection) -> None:
         if kept < KEPT * len(before):
             raise InputError(
                 f"the run of {run.system} answers {kept} of the {len(before)} queries that its earlier run answers; "
-                "--replace (?replace=true) replaces that run anyway"
+                "`replace=true` replaces that run anyway"
             )
 
 

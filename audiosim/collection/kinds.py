@@ -746,7 +746,7 @@ def _check_other_rankings(found: Sequence[Found]) -> None:
     for one in found:
         other = first.setdefault(one.system, one)
         if other is not one and not one.rankings.keys() & other.rankings.keys():
-            raise _again(one, other, "one system in one file, or --system-from file if they are two systems")
+            raise _again(one, other, "one system in one file, or `system_from=file` if they are two systems")
 
 
 def _check_single(found: Sequence[Found]) -> None:
@@ -766,7 +766,7 @@ def _as_runs(found: Sequence[Found]) -> tuple[Run, ...]:
     first: dict[str, Found] = {}
     for one in found:
         if (other := first.setdefault(one.system, one)) is not one:
-            raise _again(one, other, "it once, or --system-from file if they are two systems")
+            raise _again(one, other, "it once, or `system_from=file` if they are two systems")
     runs = []
     for one, own in zip(found, on_one_table([one.rankings for one in found]), strict=True):
         try:

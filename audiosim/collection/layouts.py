@@ -25,7 +25,7 @@ from audiosim.text import nearest_name
 
 MOST_NAMED = 3  # most files named in a note
 MOST_FILES = 5_000
-ASKED = "; --judgments FILE names the judgments"
+ASKED = "; `judgments=FILE` names the judgments"
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ def without_same_artist(
     found = f"{_results(own)} the query's own recording, {_results(artist)} by its artist, {example}"
     if choice == "drop":
         return tuple(kept), f"{found}: left out"
-    return tuple(runs), f"{found}: kept; --same-artist drop leaves them out, keep omits this note"
+    return tuple(runs), f"{found}: kept; `same_artist=drop` leaves them out, keep omits this note"
 
 
 def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:

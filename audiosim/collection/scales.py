@@ -19,7 +19,7 @@ class OffScaleError(InputError):
     def __init__(self, grade: float) -> None:
         super().__init__(
             f"grade {grade:g} fits no usual scale (binary, broad, levels up to {HIGHEST_LEVELS}, fine), expected a "
-            f"scale in collection.toml or --scale"
+            f"scale in collection.toml, or `scale=SCALE`"
         )
         self.grade = grade
 

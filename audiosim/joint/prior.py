@@ -298,5 +298,5 @@ def _left_of(centre: Mapping[str, float], explained: Mapping[tuple[str, ...], fl
 def components_of(model: Model) -> tuple[Trend, Mapping[str, tuple[float, float | None]]]:
     """Trend and components of a model; an error if it has none."""
     if model.components is None or model.trend is None:
-        raise InputError(f"model {model.name} has no components: train it with --features joint")
+        raise InputError(f"model {model.name} has no components: train it by audiosim train --features joint")
     return model.trend, model.components

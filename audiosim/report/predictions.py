@@ -143,17 +143,17 @@ def _check_written(
 ) -> None:
     """Raise an error for options that do not go together."""
     if form == "parquet" and (draws is not None or output is None):
-        raise InputError("--format parquet writes one file: expected -o FILE, and no --draws")
+        raise InputError("`form=parquet` writes one file: expected `output=FILE`, and no draws")
     if form not in ("qrels", "parquet") and (draws, output) != (None, None):
-        raise InputError("--draws and --output are for --format qrels")
+        raise InputError("draws and output are for `form=qrels`")
     if draws is not None and output is None:
-        raise InputError("--draws writes several files: expected -o FOLDER")
+        raise InputError("draws are several files: expected `output=FOLDER`")
     if form == "qrels" and scheduler is not None:
-        raise InputError("--format qrels needs the model on this machine: leave out --scheduler")
+        raise InputError("`form=qrels` needs the model on this machine: leave out the scheduler")
     if pairs is not None and form == "qrels":
-        raise InputError("--format qrels writes the pairs of the pool; leave out --pairs")
+        raise InputError("`form=qrels` writes the pairs of the pool: leave out pairs")
     if pairs is not None and form == "parquet":
-        raise InputError("--format parquet writes the unjudged pairs of the pool; leave out --pairs")
+        raise InputError("`form=parquet` writes the unjudged pairs of the pool: leave out pairs")
 
 
 def _known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:

@@ -17,7 +17,7 @@ from audiosim.ranking.two_systems import TwoSystems
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.screen import PlainTable, Setting, table_of
 from audiosim.results.value import Result
-from audiosim.text import counted
+from audiosim.text import as_option, counted, spell_advice
 
 if TYPE_CHECKING:
     from audiosim.campaign.history import RankingHistory
@@ -51,7 +51,7 @@ def check_view(found: CollectionCheck) -> RenderableType:
     for one in found.runs:
         cells = (f"{one.queries:,}", f"{one.depth:,}", _percent(one.alone), _percent(one.judged), one.same_as or "")
         table.add_row(one.system, *cells)
-    notes = [Text(f"note: {sentence}") for sentence in found.notes]
+    notes = [Text(f"note: {spell_advice(sentence, as_option)}") for sentence in found.notes]
     wrong = [Text(f"wrong? {sentence}", style="bold") for sentence in found.problems]
     below = wrong or [Text("Nothing looks wrong.")]
     return Group(Text(found.collection, style="bold"), *head, Text(), table, Text(), *notes, *below)

@@ -167,9 +167,15 @@ def init(
     from audiosim.sound.generated import collect_generated
 
     if generated:
-        given = {"--queries": queries != QUERY_COUNT, "--seed": seed, "--jobs": jobs, "--with": embeddings}
-        for name in (option for option, value in given.items() if value):
-            raise InputError(f"{name} means nothing with --generated, expected one of them")
+        given = {
+            "queries": queries * (queries != QUERY_COUNT),
+            "seed": seed,
+            "jobs": jobs,
+            "embeddings": ",".join(embeddings),
+        }
+        for name, value in given.items():
+            if value:
+                raise InputError(f"`{name}={value}` means nothing with `generated=true`, expected one of them")
         return collect_generated(folder, output)
     with progress("extracting") as show:
         made = collect(

@@ -1,7 +1,6 @@
 """Errors as RFC 9457 problems."""
 
 import logging
-import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -23,7 +22,7 @@ from audiosim.errors import (
 from audiosim.service.access.callers import NOBODY, OPEN, NotServedError, scopes_of
 from audiosim.service.http.limits import Lingering, doors_of
 from audiosim.service.types.predictions import ProblemOut
-from audiosim.text import brief
+from audiosim.text import brief, spell_advice
 
 LOG = logging.getLogger("service")
 PROBLEM = "application/problem+json"
@@ -38,8 +37,6 @@ STATUSES: dict[type[Exception], int] = {
     ServiceError: 502,
     MissingPackageError: 501,
 }
-NAMED = re.compile(r"\b([a-z_]+)=([a-z]+)\b")  # an argument in our errors, here a field: "unjudged": "zero"
-FILES = "in its folder, or judgments=FILE", 'in its folder, or "judgments" in the body'
 # The router's own messages, in our words.
 ROUTER = {
     "Not Found": "nothing is served at this address",
@@ -83,7 +80,7 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
 
 async def _of_ours(request: Request, error: Exception) -> Response:
     status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
-    headers, detail = {}, NAMED.sub(r'"\1": "\2"', str(error).replace(*FILES))
+    headers, detail = {}, spell_advice(str(error), _as_field)
     if isinstance(error, StoreError):
         LOG.error("request %s: %s", request.scope["state"]["request_id"], error)
         headers = {"Retry-After": str(RETRY_AFTER_S)}
@@ -91,6 +88,13 @@ async def _of_ours(request: Request, error: Exception) -> Response:
         if caller.role != OPEN.role and not isinstance(error, BusyError):
             detail = UNTOLD  # it may name paths and servers
     return refusal(request.scope, status, detail, headers)
+
+
+def _as_field(argument: str, value: str) -> str:
+    """An argument as it is sent; in capitals, the value is the sender's."""
+    if value == "true":
+        return f"?{argument}=true"
+    return f'"{argument}" in the body' if value.isupper() else f'"{argument}": "{value}"'
 
 
 def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:

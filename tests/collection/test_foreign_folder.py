@@ -36,7 +36,9 @@ def test_runs_and_judgments_are_known_by_their_contents_where_nothing_has_our_na
 
 def test_what_could_be_two_things_is_asked_for(tmp_path):
     folder = _written(tmp_path, {"a": RUNS["A"], "one.qrels": QRELS, "two": QRELS})
-    with pytest.raises(InputError, match=r": one.qrels, two all look like judgments, expected one of them; --judgm"):
+    with pytest.raises(
+        InputError, match=r": one.qrels, two all look like judgments, expected one of them; `judgments=FILE`"
+    ):
         Collection.load(folder)
     assert len(Collection.load(folder, judgments=folder / "two").judgments) == 2
     assert Collection.load(folder, judgments="none").judgments == ()

@@ -89,7 +89,7 @@ def test_a_scale_that_is_not_given_is_guessed_from_columns_and_grades(tmp_path, 
 
 @pytest.mark.parametrize("grade", ["0.5", "101", "-3"])
 def test_a_grade_on_no_known_scale_leaves_nothing_to_guess(tmp_path, grade):
-    error = rf":3: grade {grade} fits no usual scale \(.*\), expected a scale in collection.toml or --scale$"
+    error = rf":3: grade {grade} fits no usual scale \(.*\), expected a scale in collection.toml, or `scale=SCALE`$"
     with pytest.raises(FormatError, match=error):
         read(tmp_path, f"q d 1\nq e 99\nq f {grade}\n")
 

@@ -58,7 +58,9 @@ def test_scales_with_a_name_keep_it():
 
 @pytest.mark.parametrize("grades", [{0.0, 1 / 3}, {-3.0, 1.0}, {0.0, 101.0}, {55.5}])
 def test_grades_of_no_usual_scale_are_refused(grades):
-    with pytest.raises(InputError, match=r"fits no usual scale .* expected a scale in collection.toml or --scale$"):
+    with pytest.raises(
+        InputError, match=r"fits no usual scale .* expected a scale in collection.toml, or `scale=SCALE`$"
+    ):
         guess_scale(grades)
 
 

@@ -72,6 +72,16 @@ def table(rows, between, head):
     return "\r\n".join(between.join(map(str, row)) for row in [head, *rows]) + "\r\n"
 
 
+def test_an_error_names_fields_of_the_body_and_leaves_a_measure_as_it_is(http):
+    body = {"runs": {"a": {"q": ["x", "y"]}}, "judgments": {"q": {"x": 1}}}
+    said = http.post("/v1/evaluate", json=body).json()["detail"]
+    assert 'choose "unjudged": "zero" or "unjudged": "skip"' in said
+    said = http.post("/v1/evaluate", json=body | {"measure": "RBP(x)@2"}).json()["detail"]
+    assert "parameters such as gain=exponential in brackets" in said
+    said = http.post("/v1/evaluate", json={"runs": body["runs"]}).json()["detail"]
+    assert said.endswith('expected judgments in its folder, or "judgments" in the body')
+
+
 @pytest.mark.parametrize("measure", ["CG@5", "nDCG@5"])
 def test_texts_of_files_give_the_numbers_of_the_same_values_and_of_the_commands(http, run, tmp_path, measure):
     """In whatever form a file has them: a folder's commands, and a body, read them by one reader."""

@@ -125,7 +125,7 @@ def test_predictions_are_the_same_wherever_they_are_computed(dask_here, run, sma
         assert here[0] == 0
         assert run("predict", small_demo, "--format", form, *elsewhere) == here
     code, _, said = run("predict", small_demo, "--format", "qrels", *elsewhere)
-    assert (code, said) == (1, "audiosim: --format qrels needs the model on this machine: leave out --scheduler\n")
+    assert (code, said) == (1, "audiosim: --format qrels needs the model on this machine: leave out the scheduler\n")
     for name, where in (("here", ()), ("there", elsewhere)):
         assert run("predict", small_demo, "--format", "parquet", "-o", tmp_path / name, *where)[0] == 0
     assert pyarrow_rows(tmp_path / "here") == pyarrow_rows(tmp_path / "there") != []
