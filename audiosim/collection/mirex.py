@@ -31,7 +31,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from audiosim.collection.values import Run, on_one_table
+from audiosim.collection.values import CodedRankings, Run, on_one_table
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.text import Lines, finite
 from audiosim.text import repeated
@@ -56,15 +56,6 @@ class Exclusions:
         for query, document in self.query_documents.items():
             queries.setdefault(document, []).append(query)
         return queries
-
-    def admit(self, query_document: str, documents: list[str]) -> tuple[str, ...]:
-        """The documents that may be results for a query."""
-        artist = self.artists.get(query_document)
-        if artist is None:
-            return tuple(document for document in documents if document != query_document)
-        return tuple(
-            document for document in documents if document != query_document and self.artists.get(document) != artist
-        )
 
 
 def is_sparse(line: str) -> bool:
@@ -153,17 +144,17 @@ def _run(path: Path, header: str, results: Iterator[MirexResult], exclusions: Ex
     lines: dict[str, int] = {}
     queries = exclusions.queries()
     for number, document, retrieved in results:
-        if document in lines:
-            raise FormatError(path, number, f"query {document} is on line {lines[document]} already, expected it once")
-        lines[document] = number
-        _check_once(path, number, document, retrieved)
-        admitted = exclusions.admit(document, retrieved)
-        # If no document is left, the system retrieves nothing for the query.
-        for query in queries.get(document, [document]) if admitted else []:
-            rankings[query] = admitted
-    if not rankings:
+        if (before := lines.setdefault(document, number)) != number:
+            raise FormatError(path, number, f"query {document} is on line {before} already, expected it once")
+        if (twice := repeated(retrieved)) is not None:
+            problem = f"document {twice} is twice in the ranking of query {document}, expected once"
+            raise FormatError(path, number, problem)
+        rankings |= dict.fromkeys(queries.get(document, [document]), tuple(retrieved))
+    (run,), _ = without_same_artist([Run(_system(header), rankings)], exclusions, "drop")
+    # If no document is left, the system retrieves nothing for the query.
+    if not (answered := {query: documents for query, documents in run.rankings.items() if documents}):
         raise FormatError(path, 1, "the file holds no result for any query of the collection, expected some")
-    return Run(_system(header), rankings)
+    return replace(run, rankings=answered)
 
 
 def _system(header: str) -> str:
@@ -171,11 +162,6 @@ def _system(header: str) -> str:
     name, _, address = header.strip().rpartition("(")
     is_address = address.endswith(")") and "@" in address and ")" not in address[:-1]
     return (is_address and name.strip()) or header.strip()
-
-
-def _check_once(path: Path, number: int, query: str, documents: list[str]) -> None:
-    if (twice := repeated(documents)) is not None:
-        raise FormatError(path, number, f"document {twice} is twice in the ranking of query {query}, expected once")
 
 
 def _distance(path: Path, number: int, text: str) -> float:
@@ -215,52 +201,34 @@ def without_same_artist(
     """
     if choice not in (None, *get_args(SameArtist)):
         raise InputError(f"same_artist must be keep or drop, got {choice!r}")
-    if choice == "keep" or not _any(runs, exclusions):
+    rankings = on_one_table([run.rankings for run in runs])
+    names = rankings[0].names if rankings else ()
+    documents = {query: exclusions.query_documents.get(query, query) for one in rankings for query in one.queries}
+    if choice == "keep" or (not exclusions.artists and {*documents.values()}.isdisjoint(names)):
         return tuple(runs), None
-    own, artist, example = 0, 0, ""
-    kept = []
-    for run in runs:
-        rankings = {}
-        for query, documents in run.rankings.items():
-            document = exclusions.query_documents.get(query, query)
-            admitted = exclusions.admit(document, list(documents))
-            itself = int(document in documents)
-            own, artist = own + itself, artist + len(documents) - len(admitted) - itself
-            if len(admitted) < len(documents) and not example:
-                first = next(name for name in documents if name not in admitted)
-                example = f"such as document {first} for query {query} in system {run.system}"
-            rankings[query] = admitted
-        kept.append(replace(run, rankings=rankings))
-    if not own + artist:
+    codes = {name: code for code, name in enumerate(names)}
+    artists = {name: code for code, name in enumerate(dict.fromkeys(exclusions.artists.values()))}
+    artist = {document: artists[name] for document, name in exclusions.artists.items()}
+    of_name = np.array([artist.get(name, -2) for name in names], dtype=np.int64)
+    own, alike, example, kept = 0, 0, "", []
+    for run, one in zip(runs, rankings, strict=True):
+        asked = [documents[query] for query in one.queries]
+        query = np.repeat(np.arange(len(asked)), one.lengths)
+        itself = one.documents == np.array([codes.get(name, -1) for name in asked], dtype=np.int64)[query]
+        by = of_name[one.documents] == np.array([artist.get(name, -1) for name in asked], dtype=np.int64)[query]
+        own, alike, left = own + int(itself.sum()), alike + int((by & ~itself).sum()), ~(itself | by)
+        if not example and not left.all():
+            row = int(np.argmin(left))
+            found = f"document {names[one.documents[row]]} for query {one.queries[query[row]]}"
+            example = f"such as {found} in system {run.system}"
+        starts = np.concatenate([[0], np.cumsum(np.bincount(query[left], minlength=len(asked)))])
+        kept.append(replace(run, rankings=CodedRankings(one.queries, starts, one.documents[left], names)))
+    if not example:
         return tuple(runs), None
-    found = f"{_results(own)} the query's own recording, {_results(artist)} by its artist, {example}"
+    found = f"{_results(own)} the query's own recording, {_results(alike)} by its artist, {example}"
     if choice == "drop":
         return tuple(kept), f"{found}: left out"
     return tuple(runs), f"{found}: kept; `same_artist=drop` leaves them out, keep omits this note"
-
-
-def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:
-    """True if any result is the query's own recording, or by its artist."""
-    rankings = on_one_table([run.rankings for run in runs])
-    names = rankings[0].names if rankings else ()
-    queries = {exclusions.query_documents.get(query, query) for one in rankings for query in one.queries}
-    if not exclusions.artists and queries.isdisjoint(names):
-        return False
-    codes = {name: code for code, name in enumerate(names)}
-    artists: dict[str, int] = {}
-    for name in exclusions.artists.values():
-        artists.setdefault(name, len(artists))
-    known = (exclusions.artists.get(name) for name in names)
-    artist = np.array([-2 if name is None else artists[name] for name in known], dtype=np.int64)
-    for one in rankings:
-        asked = [exclusions.query_documents.get(query, query) for query in one.queries]
-        own = np.array([codes.get(document, -1) for document in asked], dtype=np.int64)
-        by = (exclusions.artists.get(document) for document in asked)
-        theirs = np.array([-1 if name is None else artists[name] for name in by], dtype=np.int64)
-        query = np.repeat(np.arange(len(asked)), one.lengths)
-        if np.any((one.documents == own[query]) | (artist[one.documents] == theirs[query])):
-            return True
-    return False
 
 
 def _results(count: int) -> str:
