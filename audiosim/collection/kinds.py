@@ -581,23 +581,28 @@ def runs_of(table: Table, say: Say) -> list[Found]:
     else:
         raise table.error(None, f"expected a column system, found {', '.join(table.columns)}")
     score, rank = _needed(table, "score"), _needed(table, "rank")
-    line, keys = _ranking_of(system, query)
-    order = np.argsort(line, kind="stable") if np.any(line[1:] < line[:-1]) else None
-    codes = document.codes
-    if order is not None:
+    line, first = _ranking_of(system, query)
+    keys = list(first)
+    codes, order = document.codes, None
+    if np.any(line[1:] < line[:-1]):
+        order = np.argsort(line, kind="stable")
         line, codes = line[order], codes[order]
         score, rank = (None if one is None else one[order] for one in (score, rank))
+    bounds = np.searchsorted([own for own, _ in keys], range(len(system.names) + 1)).tolist()
+    starts = [first[keys[low]] for low in bounds[:-1]]
     if score is not None and rank is not None:
-        _say_peculiar(table, system, line, keys, score, rank, order, say)
+        _say_peculiar(table, [*zip(system.names, starts, strict=True)], line, bounds, score, rank, order, say)
     codes = _best_first(line, codes, -rank if score is None and rank is not None else score, document.names)
     ends = np.concatenate([[0], np.cumsum(np.bincount(line, minlength=len(keys)))])
-    first = _first_rows(system.codes, len(system.names))
     # Scores and ranks have done their work; those of many files together would take most of the memory.
     table = table.with_columns({name: some for name, some in table.columns.items() if name not in ("score", "rank")})
-    return [
-        Found(table, int(first[code]), system.names[code], _coded(query, document, codes, ends, keys, code))
-        for code in range(len(system.names))
-    ]
+    found = []
+    for name, row, low, high in zip(system.names, starts, bounds, bounds[1:], strict=False):
+        queries, own = tuple(query.names[code] for _, code in keys[low:high]), codes[ends[low] : ends[high]]
+        found.append(
+            Found(table, row, name, CodedRankings(queries, ends[low : high + 1] - ends[low], own, document.names))
+        )
+    return found
 
 
 def _needed(table: Table, column: str) -> Array | None:
@@ -633,39 +638,18 @@ def _with_ranks(table: Table, say: Say) -> Table:
     )
 
 
-def _ranking_of(system: Words, query: Words) -> tuple[Integers, list[tuple[int, int]]]:
-    """(rows,) the number of each row's ranking, by first appearance; and the system and query of each ranking."""
+def _ranking_of(system: Words, query: Words) -> tuple[Integers, dict[tuple[int, int], int]]:
+    """(rows,) the number of each row's ranking, system after system; and the first row of each system and query."""
     change = (system.codes[1:] != system.codes[:-1]) | (query.codes[1:] != query.codes[:-1])
     block = np.flatnonzero(np.concatenate([[True], change])) if query.codes.size else np.empty(0, dtype=np.int64)
-    places: dict[tuple[int, int], int] = {}
-    named = zip(system.codes[block].tolist(), query.codes[block].tolist(), strict=True)
-    owner = np.array([places.setdefault(key, len(places)) for key in named], dtype=np.int64)
-    return np.repeat(owner, np.diff(np.append(block, len(query.codes)))), list(places)
-
-
-def _first_rows(codes: NDArray[np.int32], size: int) -> Integers:
-    """(size,) the first row with each code."""
-    first = np.zeros(size, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the first row writes last
-    return first
-
-
-def _coded(
-    query: Words,
-    document: Words,
-    codes: NDArray[np.int32],
-    ends: Integers,
-    keys: Sequence[tuple[int, int]],
-    system: int,
-) -> CodedRankings:
-    """The rankings of one system."""
-    places = [place for place, key in enumerate(keys) if key[0] == system]
-    if places[-1] - places[0] == len(places) - 1:
-        own = codes[ends[places[0]] : ends[places[-1] + 1]]
-    else:
-        own = np.concatenate([codes[ends[place] : ends[place + 1]] for place in places])
-    starts = np.concatenate([[0], np.cumsum(np.diff(ends)[places])])
-    return CodedRankings(tuple(query.names[keys[place][1]] for place in places), starts, own, document.names)
+    named = list(zip(system.codes[block].tolist(), query.codes[block].tolist(), strict=True))
+    rows: dict[tuple[int, int], int] = {}
+    for key, row in zip(named, block.tolist(), strict=True):
+        rows.setdefault(key, row)
+    first = dict(sorted(rows.items(), key=lambda found: found[0][0]))
+    place = {key: number for number, key in enumerate(first)}
+    owner = np.array([place[key] for key in named], dtype=np.int64)
+    return np.repeat(owner, np.diff(np.append(block, len(query.codes)))), first
 
 
 def _best_first(line: Integers, codes: NDArray[np.int32], by: Array | None, names: Sequence[str]) -> NDArray[np.int32]:
@@ -690,15 +674,20 @@ def _best_first(line: Integers, codes: NDArray[np.int32], by: Array | None, name
 
 def _say_peculiar(
     table: Table,
-    system: Words,
+    systems: Sequence[tuple[str, int]],
     line: Integers,
-    keys: Sequence[tuple[int, int]],
+    bounds: Sequence[int],
     score: Array,
     rank: Array,
     order: Integers | None,
     say: Say,
 ) -> None:
-    """Say what is odd in ranks and scores, which are sorted by ranking; `order` has their rows, None: as they are."""
+    """Say what is odd in ranks and scores, which are sorted by ranking.
+
+    systems  each with its first row
+    bounds   first ranking of each system, and the end of the last
+    order    row of each score; None: as they are
+    """
     same = line[1:] == line[:-1]
     if np.any(same & (rank[1:] <= rank[:-1])):
         _, first = np.unique(np.stack([line, rank.astype(np.int64)]), axis=1, return_index=True)
@@ -708,24 +697,18 @@ def _say_peculiar(
             said = many if len(rows) > 1 else "the line repeats a rank of its ranking"
             at = int((rows if order is None else order[rows]).min())
             say(f"{_at(table, at)}: {said}; scores decide, as in trec_eval")
-    below = same & (rank[1:] > rank[:-1])
-    owner = np.array([key[0] for key in keys])[line[1:]]
-    rising, falling, level = (
-        np.bincount(owner[below & which], minlength=len(system.names)) > 0
-        for which in (score[1:] > score[:-1], score[1:] < score[:-1], score[1:] == score[:-1])
-    )
-    first = _first_rows(system.codes, len(system.names))
-    for code, name in enumerate(system.names):
-        if rising[code] and not falling[code]:
+    below, ends = same & (rank[1:] > rank[:-1]), np.searchsorted(line, bounds)
+    for (name, row), start, end in zip(systems, ends, ends[1:], strict=False):
+        steps = np.diff(score[start:end])[below[start : end - 1]]
+        if (steps > 0).any() and not (steps < 0).any():
             say(
-                f"{_at(table, int(first[code]))}: the scores of system {name} rise with the rank, as distances do: the "
-                f"last rank counts as best, as in trec_eval; give similarities, such as negative distances"
+                f"{_at(table, row)}: the scores of system {name} rise with the rank, as distances do: the last rank "
+                f"counts as best, as in trec_eval; give similarities, such as negative distances"
             )
-        if level[code] and not (rising[code] or falling[code]):
+        elif steps.size and not steps.any():
             say(
-                f"{_at(table, int(first[code]))}: all scores of system {name} for a query are equal: documents are "
-                f"ordered by name, the last first, and ranks do not count, as in trec_eval; give scores that fall with "
-                f"the rank"
+                f"{_at(table, row)}: all scores of system {name} for a query are equal: documents are ordered by name, "
+                f"the last first, and ranks do not count, as in trec_eval; give scores that fall with the rank"
             )
 
 
