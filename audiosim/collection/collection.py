@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from audiosim.collection.arrivals import Arrivals
+from audiosim.collection.arrivals import ARRIVALS, Arrivals
 from audiosim.collection.aspects import MEAN, Aspects, parted
 from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.collection.facts import (
@@ -49,7 +48,6 @@ from audiosim.collection.values import (
     JudgmentSequence,
     Pair,
     PairedComparison,
-    Retrieved,
     Run,
     Scale,
     as_scale,
@@ -225,18 +223,14 @@ class Collection(Result):
         given = None if isinstance(judgments, str | PathLike) else judgments
         tables = _tables_in(files, found, settings, given, notes.append)
         runs, (graded_on, judged) = tables.runs, tables.judged
-        there, longest = Retrieved.of(tuple(map(attrgetter("rankings"), runs))), deepest(runs)
-        wanted = frozenset[str]() if partial else common_queries(runs)
-        lines = check_tables(files, tables, there, wanted)
+        lines = check_tables(files, tables, frozenset() if partial else common_queries(runs))
         if given is not None:
             check_judgments(runs, judged, given)
-        cutoff, guesses = settled_cutoff(longest, settings.cutoff, settings.scale, judged)
         made = cls._of(
             files.folder.resolve().name,
             tables,
             settings,
-            cutoff,
-            (*notes, *guesses),
+            notes,
             readings=lines,
             # The path is made absolute: worker processes may open it from another folder.
             sounds=None if files.sounds is None else files.sounds.absolute(),
@@ -244,14 +238,16 @@ class Collection(Result):
         )
         if tables.task is not None and files.task is not None:
             check_task(files.task, tables.task, graded_on, made.named())
-        return _checked(made.with_arrivals(Arrivals.of(files.folder)) if files.arrivals else made)
+        return _checked(made.with_arrivals(Arrivals.of(files.folder)) if (files.folder / ARRIVALS).is_dir() else made)
 
     @classmethod
     def _of(
-        cls, identifier: str, tables: Tables, settings: Settings, cutoff: int, notes: Sequence[str], **places: Any
+        cls, identifier: str, tables: Tables, settings: Settings, notes: Sequence[str], **places: Any
     ) -> "Collection":
-        """A collection from its tables and its settings; `cutoff` is that of the settings, or guessed."""
+        """A collection from its tables and its settings, with guesses for missing ones."""
         runs, asked, (scale, judgments), task = tables.runs, tables.asked, tables.judged, tables.task
+        cutoff, guesses = settled_cutoff(deepest(runs), settings.cutoff, settings.scale, judgments)
+        notes = *notes, *guesses
         if judgments or task is not None:
             scale, judgments = parted(scale, judgments, () if task is None else task.aspects)
         if isinstance(judgments, Aspects):
@@ -262,7 +258,7 @@ class Collection(Result):
             scale,
             cutoff,
             runs,
-            asked.described(tables.documents, queries_of(runs)) if asked.texts else tables.documents,
+            asked.described(tables.documents, queries_of(runs)),
             asked.documents,
             tables.teams,
             judgments,
@@ -318,8 +314,7 @@ class Collection(Result):
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
         )
         check_judgments(tables.runs, tables.judged[1], judgments)
-        depth, guesses = settled_cutoff(deepest(tables.runs), cutoff, settings.scale, tables.judged[1])
-        return _checked(cls._of(name, tables, settings, depth, (*notes, *guesses)))
+        return _checked(cls._of(name, tables, settings, notes))
 
     @classmethod
     def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":
@@ -496,7 +491,7 @@ def _tables_in(
     runs, said = without_same_artist(runs, exclusions, settings.same_artist)
     if said is not None:
         say(said)
-    pieces = files.evidence or files.sounds or settings.evidence
+    pieces = (files.folder / EVIDENCE).is_dir() or files.sounds or settings.evidence
     return Tables(
         runs,
         (scale, judged),
@@ -504,7 +499,7 @@ def _tables_in(
         asked,
         teams,
         read_comparisons(found["comparisons"]) if files.comparisons else (),
-        read_judges(files.folder, settings.judges) if files.judges or settings.judges else (),
+        read_judges(files.folder, settings.judges) if (files.folder / JUDGES).is_dir() or settings.judges else (),
         read_evidence(files.folder, settings.evidence, files.sounds) if pieces else (),
         None if files.task is None else read_task(files.task),
     )

@@ -24,8 +24,8 @@ import numpy as np
 
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array
-from audiosim.tables.arrays import parquet_portions, read_npy, read_npz
-from audiosim.tables.reading import read, text_portions
+from audiosim.tables.arrays import read_npy, read_npz
+from audiosim.tables.reading import portions, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, read_lines
 
@@ -72,11 +72,7 @@ class Evidence:
     of_sound: bool = False
 
     def __post_init__(self) -> None:
-        if not PIECE_NAME.fullmatch(self.name) or self.name in RESERVED:
-            raise InputError(
-                f"evidence {self.name!r}: expected a name of letters, digits, - and _ that begins with a letter and is "
-                f"none of {', '.join(RESERVED)}"
-            )
+        check_name("evidence", self.name)
         if self.about not in get_args(EvidenceOf):
             raise InputError(
                 f"evidence {self.name} must be about {', '.join(get_args(EvidenceOf))}, got {self.about!r}"
@@ -126,6 +122,15 @@ class Evidence:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"evidence {name}: expected numbers, or vectors of one length: {error}") from None
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise an error unless a piece of evidence, or a judge, may have the name."""
+    if not PIECE_NAME.fullmatch(name) or name in RESERVED:
+        raise InputError(
+            f"{what} {name!r:.80}: expected a name of letters, digits, - and _ that begins with a letter and is none "
+            f"of {', '.join(RESERVED)}"
+        )
 
 
 def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
@@ -368,26 +373,8 @@ def read_feature_rows(path: Path, features: Sequence[str], size: int) -> Iterato
     size      rows of a portion
     """
     first = 0
-    portions = _parquet if path.suffix == ".parquet" else _table
-    for words, numbers, count in portions(path, features, size):
-        for name, column in numbers.items():
-            if (infinite := np.isinf(column)).any():
-                raise InputError(f"{path}: row {first + int(np.argmax(infinite))}: {name} is not finite")
-        yield FeatureRows(first, words, numbers, count)
-        first += count
-
-
-_Portion = tuple[dict[str, list[str | None]], dict[str, Array], int]
-
-
-def _parquet(path: Path, features: Sequence[str], size: int) -> Iterator[_Portion]:
-    for portion in parquet_portions(path, features, WORDS, size):
-        words = {name: column for name, column in portion.items() if isinstance(column, list)}
-        numbers = {name: column for name, column in portion.items() if isinstance(column, np.ndarray)}
-        yield words, numbers, len(next(iter(portion.values()), ()))
-
-
-def _table(path: Path, features: Sequence[str], size: int) -> Iterator[_Portion]:
-    for table in text_portions(path, FEATURES, size):
+    for table in portions(path, FEATURES, size, (*WORDS, *features)):
         words = {name: [cell or None for cell in table.texts(name)] for name in WORDS if name in table.columns}
-        yield words, {name: table.numbers(name) for name in features if name in table.columns}, len(table)
+        numbers = {name: table.numbers(name) for name in features if name in table.columns}
+        yield FeatureRows(first, words, numbers, len(table))
+        first += len(table)

@@ -30,12 +30,12 @@ from audiosim.collection.values import (
     Retrieved,
     Run,
     Scale,
+    coded,
     common_queries,
     contained,
     documents_in,
     judged_keys,
     judged_names,
-    lengths_of,
     retrieved_by,
 )
 from audiosim.errors import InputError
@@ -83,14 +83,14 @@ class Tables(NamedTuple):
     task: AssessorTask | None = None
 
 
-def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: RunNames[str]) -> tuple[Reading, ...]:
+def check_tables(files: FolderFiles, tables: Tables, wanted: RunNames[str]) -> tuple[Reading, ...]:
     """A line on each file except the settings; an error if a file has nothing in common with the runs.
 
-    there   the pairs in the runs
     wanted  queries that every run should answer
     """
     runs, asked, where = tables.runs, tables.asked, str(files.runs[0].parent if len(files.runs) > 1 else files.runs[0])
     check_whole(runs, where, wanted)
+    there = Retrieved.of([run.rankings for run in runs])
     counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
     several = f": {len(files.runs)} files" if len(files.runs) > 1 else ""
     lines = [Reading(f"{where}{several}: {', '.join(counts)} retrieved")]
@@ -107,8 +107,8 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
     if files.judgments:
         lines.append(_judged_there(files.judgments, there, tables.judged[1]))
     if files.comparisons and tables.comparisons:
-        lines.append(_compared_there(files.comparisons, there, tables.comparisons))
-    return (*lines, *_evidence_there(there, runs, tables.evidence, tables.judges))
+        lines.append(_compared_there(files.comparisons, there, retrieved_by(runs), tables.comparisons))
+    return (*lines, *_evidence_there(runs, tables.evidence, tables.judges))
 
 
 def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str]) -> Reading:
@@ -130,10 +130,11 @@ def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment]) -
     return _of_pairs(line, met or not judgments, there, queries, documents)
 
 
-def _compared_there(path: Path, there: Retrieved, comparisons: Sequence[PairedComparison]) -> Reading:
+def _compared_there(
+    path: Path, there: Retrieved, retrieved: Mapping[str, set[str]], comparisons: Sequence[PairedComparison]
+) -> Reading:
     """Number of comparisons of two retrieved documents."""
-    retrieved, nothing = there.by_query(), set[str]()
-    met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, nothing) for one in comparisons)
+    met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, set()) for one in comparisons)
     line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
     documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
     return _of_pairs(line, met, there, {one.query: None for one in comparisons}, documents)
@@ -145,16 +146,17 @@ def _of_pairs(line: str, met: int, there: Retrieved, queries: Mapping[str, None]
     return _checked(line, met, there.documents, documents)
 
 
+def _named_in(runs: Sequence[Run], documents: Names[str] = ()) -> Mapping[str, set[Key]]:
+    """The pairs, documents and systems of runs, and further documents."""
+    pairs: set[Key] = {Pair(query, one) for query, some in retrieved_by(runs).items() for one in some}
+    return {"pair": pairs, "document": {*documents_in(runs), *documents}, "system": {run.system for run in runs}}
+
+
 def _evidence_there(
-    there: Retrieved, runs: Sequence[Run], evidence: Sequence[Evidence], judges: Sequence[MachineJudge]
+    runs: Sequence[Run], evidence: Sequence[Evidence], judges: Sequence[MachineJudge]
 ) -> Iterator[Reading]:
     """Number of retrieved documents, retrieved pairs or systems that each piece of evidence and each machine covers."""
-    if not evidence and not judges:
-        return
-    pairs = {Pair(query, one) for query, some in there.by_query().items() for one in some}
-    wanted: Mapping[str, set[Key]] = {
-        "document": {*there.documents}, "pair": {*pairs}, "system": {run.system for run in runs},
-    }  # fmt: skip
+    wanted = _named_in(runs) if evidence or judges else {}
     for piece in evidence:
         own, known = wanted[piece.about], set(piece.keys)
         noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
@@ -162,8 +164,8 @@ def _evidence_there(
         meant = _meant_in(sorted(map(spelled, own - known)), set(map(spelled, known - own)), str.casefold)
         yield Reading(line + meant, bool(meant))
     for judge in judges:
-        line = f"{judge.source}: judge {judge.name} grades {len(pairs.intersection(judge.pairs))} of"
-        yield Reading(f"{line} {_some(len(pairs), 'retrieved pair')}")
+        line = f"{judge.source}: judge {judge.name} grades {len(wanted['pair'].intersection(judge.pairs))} of"
+        yield Reading(f"{line} {_some(len(wanted['pair']), 'retrieved pair')}")
 
 
 def settled_cutoff(
@@ -203,14 +205,7 @@ def check_met(
 
     documents, teams  names in a collection with these runs
     """
-    if not evidence and not judges:
-        return
-    pairs = {(query, document) for query, some in retrieved_by(runs).items() for document in some}
-    known: dict[str, set[Key]] = {
-        "pair": set(pairs),
-        "document": {*(document for _, document in pairs), *documents},
-        "system": {run.system for run in runs},
-    }
+    known = _named_in(runs, documents) if evidence or judges else {}
     for piece in evidence:
         if known[piece.about].isdisjoint(piece.keys):
             wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
@@ -218,17 +213,15 @@ def check_met(
                 f"{_source(piece)}evidence {piece.name}: the collection knows none of its {len(piece.keys)} "
                 f"{piece.about}s, such as {spelled(piece.keys[0])}{wanted}"
             )
-    names = {*teams, *(run.system for run in runs)}
     for judge in judges:
-        favoured = judge.settings.may_favour
+        favoured, names = judge.settings.may_favour, {*teams, *known["system"]}
         if favoured and favoured not in names:
-            expected = f"expected a team or a system in may_favour{did_you_mean(favoured, sorted(names))}"
+            expected = f"expected a team or a system in may_favour{did_you_mean(favoured, sorted(map(str, names)))}"
             raise InputError(f"{_source(judge)}judge {judge.name}: {expected}, got {favoured!r}")
-    for judge in judges:
-        if pairs.isdisjoint(judge.pairs):
+        if known["pair"].isdisjoint(judge.pairs):
             raise InputError(
                 f"{_source(judge)}judge {judge.name}: no system retrieved any of its {len(judge.pairs)} pairs, such as "
-                f"{spelled(judge.pairs[0])}, expected such as {spelled(min(pairs))}"
+                f"{spelled(judge.pairs[0])}, expected such as {spelled(min(known['pair']))}"
             )
 
 
@@ -338,10 +331,8 @@ def run_facts(
     wanted = common_queries(runs)
     results = Results.of([run.rankings for run in runs], cutoff) if results is None else results
     keys = results.keys
-    shared, seen = (
-        results.finders > 1,
-        contained(keys, judged_keys(results, judgments), len(results.queries) * len(results.names)),
-    )
+    shared = results.finders > 1
+    seen = contained(keys, judged_keys(results, judgments), len(results.queries) * len(results.names))
     first: dict[int, list[int]] = defaultdict(list)
     found = []
     for place, run in enumerate(runs):
@@ -355,7 +346,7 @@ def run_facts(
                 run.system,
                 answered,
                 len(run.rankings) - answered,
-                median_low(lengths_of(run.rankings).tolist() or [0]),
+                median_low(coded(run.rankings).lengths.tolist() or [0]),
                 float((~shared[own]).sum() / max(len(keys[own]), 1)) if len(runs) > 1 else None,
                 None if twin is None else runs[twin].system,
                 float(seen[own].mean()) if len(keys[own]) else None,
@@ -408,10 +399,11 @@ def spelling_problems(runs: Sequence[Run], results: Results, described: RunNames
     """
     codes = {run.system: results.documents_of(place) for place, run in enumerate(runs)}
     finders = np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *codes.values()]), minlength=1)
-    alone = {
-        system: map(results.names.__getitem__, some[finders[some] == 1].tolist()) for system, some in codes.items()
+    alone = {system: some[finders[some] == 1].tolist() for system, some in codes.items()}
+    unknown = {
+        system: [name for code in some if (name := results.names[code]) not in described]
+        for system, some in alone.items()
     }
-    unknown = {system: [document for document in some if document not in described] for system, some in alone.items()}
     suspects = [system for system, some in unknown.items() if len(some) >= _many(codes[system])]
     if not suspects:
         return

@@ -37,7 +37,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from audiosim.collection.evidence import PIECE_NAME, RESERVED, spelled
+from audiosim.collection.evidence import check_name, spelled, wrong_row
 from audiosim.collection.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.collection.scales import OffScaleError, guess_scale
 from audiosim.collection.task import check_aspect
@@ -71,18 +71,8 @@ from audiosim.text import quoted
 
 QUERY = ("qid", "query_id", "query-id", "q_id", "query", "topic", "seed", "user_id", "_id")
 DOCUMENT = (
-    "docno",
-    "doc_id",
-    "document_id",
-    "corpus-id",
-    "corpus_id",
-    "document",
-    "doc",
-    "docid",
-    "pid",
-    "candidate",
-    "result",
-    "item_id",
+    *("docno", "doc_id", "document_id", "corpus-id", "corpus_id", "document", "doc", "docid", "pid"),
+    *("candidate", "result", "item_id"),
 )
 SYSTEM = ("system", "run", "run_id", "tag", "name")
 GRADE = ("grade", "relevance", "rel", "label", "score")
@@ -101,9 +91,7 @@ READ = {written: sign for sign, written in WRITTEN.items()}
 
 def prompt_of(documents: Mapping[str, Document], document: str) -> str:
     """The prompt of a query's document; empty if it has none."""
-    known = documents.get(document)
-    written = "" if known is None else known.more.get(PROMPT, "")
-    return prompt_text(written)
+    return prompt_text(documents[document].more.get(PROMPT, "")) if document in documents else ""
 
 
 def prompt_text(written: str) -> str:
@@ -156,8 +144,9 @@ def read_documents(source: Any) -> dict[str, Document]:
     if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
         return read_documents([{**_fields(one), **one.more} for one in source])
     table = _read(source, DOCUMENTS)
-    names, rows = table.distinct("document"), list(table.rows())
-    return {name: _document(name, cells) for name, (_, cells) in zip(names, rows, strict=True)}
+    return {
+        name: _document(name, cells) for (name,), cells in zip(table.distinct("document"), table.rows(), strict=True)
+    }
 
 
 def _fields(one: Document) -> dict[str, str | None]:
@@ -189,7 +178,7 @@ class Asked(NamedTuple):
 def read_asked(source: Any) -> Asked:
     """The queries of a table, with `document`, or `prompt`, their text, or both; empty ones are left out."""
     table = _read(source, QUERIES)
-    names = table.distinct("query")
+    names = [name for (name,) in table.distinct("query")]
     columns = {name: table.texts(name) for name in ("document", PROMPT) if name in table.columns}
     if not columns or (table.by_place and not any(" " in text for text in columns[PROMPT])):
         found = f"{names[0]}, {columns[PROMPT][0]}" if table.by_place else ", ".join(table.columns)
@@ -206,30 +195,17 @@ def read_queries(source: Any) -> dict[str, str]:
 
 def read_systems(source: Any) -> dict[str, str]:
     """The team of each system of a table; systems without a team are left out."""
-    return _named(source, SYSTEMS, "system", "team")
-
-
-def _named(source: Any, schema: Schema, key: str, value: str) -> dict[str, str]:
-    table = schema.settled(_read(source, schema))
-    return {name: cell for name, cell in zip(table.distinct(key), table.texts(value), strict=True) if cell}
+    table = _read(source, SYSTEMS)
+    return {name: team for (name,), team in zip(table.distinct("system"), table.texts("team"), strict=True) if team}
 
 
 def _read(source: Any, schema: Schema) -> Table:
     return read(Path(source) if isinstance(source, str) else source, schema)
 
 
-NAMELESS = frozenset(
-    (
-        "unknown artist",
-        "various artists",
-        "various artist",
-        "unknown",
-        "various",
-        "[unknown]",
-        "<unknown>",
-        "[no artist]",
-    )
-)  # written by taggers where they know no artist
+# Written by taggers where they know no artist.
+NAMELESS = {"unknown artist", "various artists", "various artist", "unknown", "various"}
+NAMELESS |= {"[unknown]", "<unknown>", "[no artist]"}
 
 
 def artist_of(documents: Mapping[str, Document], document: str, not_artists: Collection[str] = ()) -> str | None:
@@ -289,7 +265,7 @@ def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
     found = []
     for row, said in enumerate(zip(*names, table.texts("answer"), table.texts("assessor"), times, strict=True)):
         try:
-            found.append((row if table.lines is None else table.lines[row], PairedComparison(*said)))
+            found.append((table.row_numbers[row], PairedComparison(*said)))
         except InputError as error:
             raise table.error(row, str(error)) from None
     return found
@@ -354,11 +330,7 @@ class MachineJudge:
     source: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not PIECE_NAME.fullmatch(self.name) or self.name in RESERVED:
-            raise InputError(
-                f"judge {self.name!r:.80}: expected a name of letters, digits, - and _ that begins with a letter and "
-                f"is none of {', '.join(RESERVED)}"
-            )
+        check_name("judge", self.name)
         grades = np.array(self.grades, dtype=np.float64)
         grades.flags.writeable = False
         object.__setattr__(self, "grades", grades)
@@ -366,13 +338,9 @@ class MachineJudge:
             raise InputError(
                 f"judge {self.name}: expected a grade for each of {len(self.pairs)} pairs, got {grades.shape}"
             )
-        if not np.all(np.isfinite(grades)):
-            row = int(np.argmin(np.isfinite(grades)))
-            raise InputError(
-                f"judge {self.name}: {spelled(self.pairs[row])} has the grade {grades[row]}, expected a number"
-            )
-        if len(set(self.pairs)) < len(self.pairs):
-            raise InputError(f"judge {self.name}: a pair occurs twice, expected it once")
+        if (wrong := wrong_row(self.pairs, grades)) is not None:
+            row, problem = wrong
+            raise InputError(f"judge {self.name}: {spelled(self.pairs[row])} {problem}")
 
     @classmethod
     def of(cls, name: str, grades: Mapping[Pair, float], settings: JudgeSettings = JudgeSettings()) -> "MachineJudge":
@@ -383,22 +351,19 @@ class MachineJudge:
 def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = None) -> tuple[MachineJudge, ...]:
     """All machines that judge a collection: those named in collection.toml, then other tables of `judges/`."""
     settings, place = settings or {}, folder / JUDGES
-    files = (
-        {path.name.partition(".tsv")[0]: path for path in sorted(place.iterdir()) if _is_table(path)}
-        if place.is_dir()
-        else {}
-    )
-    paths = {
-        name: folder / one.file if one.file else files.get(name, place / f"{name}.tsv")
-        for name, one in settings.items()
-    }
-    for name, path in paths.items():
-        if not path.exists():
-            raise InputError(f"{path}: no such file, expected the grades of judge {name} named in collection.toml")
-    return tuple(
-        read_judge(path, name, settings.get(name, JudgeSettings()))
-        for name, path in {**paths, **{name: path for name, path in files.items() if name not in paths}}.items()
-    )
+    there = sorted(path for path in place.iterdir() if not path.name.startswith(".")) if place.is_dir() else []
+    for path in there:
+        if not path.name.removesuffix(".gz").endswith(".tsv"):
+            raise InputError(f"{path}: expected the grades of a judge in a file NAME.tsv")
+    files = {path.name.partition(".tsv")[0]: path for path in there}
+    named = {name: folder / one.file if one.file else place / f"{name}.tsv" for name, one in settings.items()}
+    for name, path in named.items():
+        if settings[name].file or name not in files:
+            if not path.exists():
+                raise InputError(f"{path}: no such file, expected the grades of judge {name} named in collection.toml")
+            files[name] = path
+    order = dict.fromkeys((*settings, *files))
+    return tuple(read_judge(files[name], name, settings.get(name, JudgeSettings())) for name in order)
 
 
 def read_judge(path: Path, name: str, settings: JudgeSettings = JudgeSettings()) -> MachineJudge:
@@ -414,28 +379,10 @@ def read_judge(path: Path, name: str, settings: JudgeSettings = JudgeSettings())
 def read_grades(source: Any) -> dict[Pair, float]:
     """Numbers by pair, from a table or a dict; empty ones are left out."""
     table = _read(source, GRADES_OF_JUDGE)
-    pairs, grades = _pairs(table), table.numbers("grade").tolist()
-    found: dict[Pair, float] = {}
-    for row, (pair, grade) in enumerate(zip(pairs, grades, strict=True)):
-        if grade == grade:
-            if pair in found:
-                raise table.error(row, f"{spelled(pair)} occurs twice, expected it once")
-            found[pair] = grade
-    if not found:
+    if not len(graded := table.chosen(~np.isnan(table.numbers("grade")))):
         raise table.error(None, "no pair has a grade, expected some")
-    return found
-
-
-def _pairs(table: Table) -> list[Pair]:
-    return list(map(Pair._make, zip(table.names("query").cells(), table.names("document").cells(), strict=True)))
-
-
-def _is_table(path: Path) -> bool:
-    if path.name.startswith("."):
-        return False
-    if not path.name.removesuffix(".gz").endswith(".tsv"):
-        raise InputError(f"{path}: expected the grades of a judge in a file NAME.tsv")
-    return True
+    pairs = map(Pair._make, graded.distinct("query", "document"))
+    return dict(zip(pairs, graded.numbers("grade").tolist(), strict=True))
 
 
 # Runs: the documents that each system retrieved for each query.
@@ -1000,7 +947,7 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
     known = ~np.isnan(grades)
     table, grades = table.chosen(known), grades[known]
     query, document = table.names("query"), table.names("document")
-    lines = range(len(table)) if table.lines is None else table.lines
+    lines = table.row_numbers
     said = {name: table.texts(name) for name in ("assessor", "time", ASPECT) if name in table.columns}
     keys = query.codes.astype(np.int64) * max(len(document.names), 1) + document.codes
     keys.sort()
@@ -1027,11 +974,8 @@ def _check_aspects(table: Table, judgments: Sequence[Judgment]) -> None:
 
 def _check_conflicts(table: Table, judgments: Sequence[Judgment]) -> None:
     """Raise an error if two judgments contradict each other; in lists, if a pair has two lines."""
-    first: dict[Pair, int] = {}
-    for row, one in enumerate(judgments if table.by_place else ()):
-        if (before := first.setdefault(one.pair, row)) != row:
-            pair = f"query {one.query} and document {one.document}"
-            raise table.error(row, f"{pair} are {table.place(before)} already, expected each pair once")
+    if table.by_place:
+        table.distinct("query", "document")
     if (both := contradiction(judgments)) is not None:
         before, row = both
         raise table.error(row, contradicting(judgments[before], judgments[row], f" {table.place(before)}"))
@@ -1117,16 +1061,12 @@ PAIRS = Schema(
 
 def pairs_of(source: Any) -> list[Pair]:
     """The pairs of a table, in their order."""
-    return _pairs(_read(source, PAIRS))
+    table = _read(source, PAIRS)
+    return list(map(Pair, table.names("query").cells(), table.names("document").cells()))
 
 
 def read_pairs(source: Any) -> dict[Pair, int]:
     """The pairs of a table in their order, each with the number of its line; a repeated one is an error."""
     table = _read(source, PAIRS)
-    found: dict[Pair, int] = {}
-    for row, pair in enumerate(_pairs(table)):
-        if pair in found:
-            raise table.error(row, f"{spelled(pair)} is {table.place(found[pair])} already")
-        found[pair] = row
-    lines = table.lines
-    return found if lines is None else {pair: lines[row] for pair, row in found.items()}
+    pairs = map(Pair._make, table.distinct("query", "document"))
+    return dict(zip(pairs, table.row_numbers, strict=True))

@@ -20,83 +20,9 @@ from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, every_line
 from audiosim.text import nearest_name
 
-# Runs and judgments in a folder with other file names than ours, recognised by their contents.
-
-
 MOST_NAMED = 3  # most files named in a note
 MOST_FILES = 5_000
 ASKED = "; `judgments=FILE` names the judgments"
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignFiles:
-    """Files with TREC runs, files with TREC qrels, by their contents, and the other files in the same folders."""
-
-    runs: tuple[Path, ...] = ()
-    qrels: tuple[Path, ...] = ()
-    others: tuple[Path, ...] = ()
-
-    def the_judgments(self, folder: Path) -> Path | None:
-        """The file of judgments; None if there is none, an error if there are several."""
-        if len(self.qrels) > 1:
-            names = ", ".join(str(path.relative_to(folder)) for path in self.qrels)
-            raise InputError(f"{folder}: {names} all look like judgments, expected one of them{ASKED}")
-        return self.qrels[0] if self.qrels else None
-
-    def sentence(self, folder: Path, judgments: Path | None, known: Container[str] = ()) -> str:
-        """A note on the files that were recognised as runs and judgments, and on those that were not read.
-
-        known  names of files that are read for other purposes
-        """
-        where = self.runs[0] if len(self.runs) == 1 else f"{len(self.runs)} files in {self.runs[0].parent}"
-        judged = "" if judgments is None else f", judgments are {judgments}"
-        left = [str(path.relative_to(folder)) for path in self.others if path.name not in known]
-        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-        unread = f"; not read: {', '.join(left[:MOST_NAMED])}{more}" if left else ""
-        return f"{folder} has no runs.trec and no folder runs: by their contents, runs are {where}{judged}{unread}"
-
-
-def recognise_files(folder: Path) -> ForeignFiles:
-    """The runs and judgments of a folder, or of one folder in it, by their contents.
-
-    Runs of several folders are an error: they may be several collections.
-    """
-    folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))]
-    seen = {place: _visible(place) for place in folders}
-    if sum(map(len, seen.values())) > MOST_FILES:  # such as a music folder
-        return ForeignFiles()
-    runs = {place: tuple(path for path in files if _kind(path) in ("runs", "scores")) for place, files in seen.items()}
-    if runs[folder]:
-        runs, seen = {folder: runs[folder]}, {folder: seen[folder]}
-    full = [place for place in runs if runs[place]]
-    if len(full) > 1:
-        names = " and ".join(str(place) for place in full[:2]) + (", and more" if len(full) > 2 else "")
-        raise InputError(f"{folder}: has runs in {names}, expected one collection")
-    if not full:
-        return ForeignFiles()
-    known = {*runs[full[0]]}
-    qrels = tuple(path for files in seen.values() for path in files if path not in known and _kind(path) == "judgments")
-    taken, places = {*known, *qrels}, {full[0], *(path.parent for path in qrels)}
-    others = tuple(path for place in seen if place in places for path in seen[place] if path not in taken)
-    return ForeignFiles(runs[full[0]], qrels, others)
-
-
-def _visible(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    except PermissionError:  # an unreadable folder beside the runs is ignored
-        return []
-
-
-def _kind(path: Path) -> str | None:
-    """The kind of a file by its first lines; None if it is not text."""
-    with suppress(FormatError, InputError):
-        return kind_of(
-            "\n".join(text for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace())
-        )
-    return None
-
-
 JUDGMENTS = (
     "judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl", "judgments.json", "judgments.xml",
     "groups.tsv", "groups.qrels",
@@ -109,6 +35,7 @@ PARTS = (
 )  # fmt: skip
 READ = ("", "csv", "json", "jsonl", "parquet", "qrel", "qrels", "run", "tab", "trec", "tsv", "txt", "xml")
 KINDS = (*READ, "ods", "toml", "xls", "xlsx", "yaml", "yml")
+RUN_KINDS = ("runs", "scores")
 STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
 
 
@@ -154,14 +81,24 @@ def find_table(folder: Path, names: Sequence[str], *others: str) -> Path | None:
     if (own := find_file(folder, *names)) is not None:
         return own
     stems = {name.partition(".")[0] for name in (*names, *others)}
-    inside = [path for stem in others if (folder / stem).is_dir() for path in sorted((folder / stem).iterdir())]
-    there = [*sorted(folder.iterdir()), *inside]
-    found = [path for path in there if path.is_file() and (path in inside or path.name.partition(".")[0] in stems)]
-    found = [path for path in found if not path.name.startswith(".") and _ending(path) in READ]
+    inside = [path for stem in others if (folder / stem).is_dir() for path in _visible(folder / stem)]
+    named = [path for path in _visible(folder) if path.name.partition(".")[0] in stems]
+    found = [path for path in (*named, *inside) if _ending(path) in READ]
+    return _only_one(folder, found, names[0].partition(".")[0])
+
+
+def _only_one(folder: Path, found: Sequence[Path], what: str) -> Path | None:
     if len(found) > 1:
         listed = ", ".join(str(path.relative_to(folder)) for path in found)
-        raise InputError(f"{folder}: {listed} all look like {names[0].partition('.')[0]}, expected one of them{ASKED}")
+        raise InputError(f"{folder}: {listed} all look like {what}, expected one of them{ASKED}")
     return found[0] if found else None
+
+
+def _visible(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    except PermissionError:  # an unreadable folder beside the runs is ignored
+        return []
 
 
 def _ending(path: Path) -> str:
@@ -169,17 +106,18 @@ def _ending(path: Path) -> str:
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """The run files of a collection: runs.trec, all visible files in the folder runs, or any files with TREC runs."""
-    file = _run_file(folder)
+    """The run files of a collection: those with our names, or any files with runs."""
+    return _own_runs(folder) or _by_contents(folder)[0]
+
+
+def _own_runs(folder: Path) -> list[Path]:
+    """The file runs.trec, or all visible files in the folder runs; none if there is neither."""
+    file = find_file(folder, "runs.trec", *(f"runs.{kind}" for kind in READ if kind not in ("", "trec")))
     many = folder / "runs"
-    if file and many.is_dir():
-        raise InputError(f"{file}: a folder runs exists too, expected only one of them")
-    if file:
-        return [file]
     if not many.is_dir():
-        if found := recognise_files(folder).runs:
-            return list(found)
-        raise InputError(f"{folder}: has no runs, expected runs.trec, a folder runs, or files that are TREC runs")
+        return [file] if file else []
+    if file:
+        raise InputError(f"{file}: a folder runs exists too, expected only one of them")
     paths = sorted(path for path in many.iterdir() if not path.name.startswith("."))
     if not paths:
         raise InputError(f"{many}: holds no file, expected at least one run")
@@ -188,13 +126,33 @@ def find_runs(folder: Path) -> list[Path]:
     return paths
 
 
-def names_its_runs(folder: Path) -> bool:
-    """True if a folder has runs under audiosim's own file names."""
-    return _run_file(folder) is not None or (folder / "runs").is_dir()
+def _by_contents(folder: Path) -> tuple[list[Path], list[Path], list[Path]]:
+    """The runs and the judgments of a folder, or of folders in it, by their contents, and the files beside them.
+
+    Runs of several folders are an error: they may be several collections.
+    """
+    folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))]
+    seen = [path for place in folders for path in _visible(place)]
+    kinds = {path: _kind(path) for path in seen} if len(seen) <= MOST_FILES else {}  # more, such as a music folder
+    if any(path.parent == folder and kind in RUN_KINDS for path, kind in kinds.items()):
+        kinds = {path: kind for path, kind in kinds.items() if path.parent == folder}
+    runs = [path for path, kind in kinds.items() if kind in RUN_KINDS]
+    places = list(dict.fromkeys(path.parent for path in runs))
+    if not runs:
+        raise InputError(f"{folder}: has no runs, expected runs.trec, a folder runs, or files that are TREC runs")
+    if len(places) > 1:
+        names = " and ".join(map(str, places[:2])) + (", and more" if len(places) > 2 else "")
+        raise InputError(f"{folder}: has runs in {names}, expected one collection")
+    qrels = [path for path, kind in kinds.items() if kind == "judgments"]
+    near = {*places, *(path.parent for path in qrels)}
+    return runs, qrels, [path for path in kinds if path.parent in near and path not in {*runs, *qrels}]
 
 
-def _run_file(folder: Path) -> Path | None:
-    return find_file(folder, "runs.trec", *(f"runs.{kind}" for kind in READ if kind not in ("", "trec")))
+def _kind(path: Path) -> str | None:
+    """The kind of a file by its first lines; None if it is not text."""
+    with suppress(FormatError, InputError):
+        return kind_of("\n".join(text for _, text in islice(every_line(path), LOOKED_AT) if text.strip()))
+    return None
 
 
 def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None:
@@ -203,17 +161,20 @@ def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None
     judged  True if the folder's judgments will be read
     taken   files that are read whatever their names
     """
-    there = {path.name.removesuffix(".gz") for path in folder.iterdir()}
-    found = {stem: any(part in there for part in PARTS if part.partition(".")[0] == stem) for stem in STEMS}
-    found["qrels"] = found["judgments"] = found["groups"] = found["judgments"] or found["groups"] or not judged
-    found["run"] = found["runs"]
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    parts = {path.name.removesuffix(".gz") for path in folder.iterdir()}.intersection(PARTS)
+    there = {_same(part.partition(".")[0]) for part in parts} | (set() if judged else {"judgments"})
+    for path in files:
         name = path.name.removesuffix(".gz")
         own, _, kind = name.partition(".")
         if path in taken or name in PARTS or kind.rpartition(".")[2].lower() not in KINDS:
             continue
-        if (stem := nearest_name(own, STEMS)) is not None and not found[stem]:
+        if (stem := nearest_name(own, STEMS)) is not None and _same(stem) not in there:
             raise InputError(f"{path} is ignored: rename it to {STEMS[stem]}, or remove it")
+
+
+def _same(stem: str) -> str:
+    return {"qrels": "judgments", "groups": "judgments", "run": "runs"}.get(stem, stem)
 
 
 def prepare_folder(folder: str | Path, names: set[str]) -> Path:
@@ -249,7 +210,6 @@ class FolderFiles:
     """The files of a collection; None for missing ones.
 
     sounds    folder of the index of its recordings
-    evidence, judges, arrivals  True if it has the folder of this name
     guesses   a sentence if files were recognised by their contents
     """
 
@@ -263,9 +223,6 @@ class FolderFiles:
     comparisons: Path | None
     task: Path | None = None
     sounds: Path | None = None
-    evidence: bool = False
-    judges: bool = False
-    arrivals: bool = False
     guesses: tuple[str, ...] = ()
 
     @property
@@ -281,14 +238,17 @@ class FolderFiles:
         judgments  a file, `none` for no judgments, None for the folder's; anything else stands for judgments in memory
         """
         folder = open_folder(folder)
-        foreign = ForeignFiles() if names_its_runs(folder) else recognise_files(folder)
+        none = str(judgments) == "none"
+        runs, qrels, others = _own_runs(folder), list[Path](), list[Path]()
+        recognised = not runs
+        if recognised:
+            runs, qrels, others = _by_contents(folder)
         own = Path(judgments) if isinstance(judgments, str | PathLike) else None
         if judgments is None:
-            own = foreign.the_judgments(folder) if foreign.runs else find_table(folder, JUDGMENTS, "qrels")
+            own = _only_one(folder, qrels, "judgments") if recognised else find_table(folder, JUDGMENTS, "qrels")
         tables = [find_table(folder, (name,)) for name in ("documents.tsv", "queries.tsv", "systems.tsv", COMPARISONS)]
         documents, queries, systems, comparisons = tables
-        runs = list(foreign.runs) or find_runs(folder)
-        check_names(folder, judgments is None, {*foreign.runs, *foreign.qrels, *runs, *filter(None, (own, *tables))})
+        check_names(folder, judgments is None, {*runs, *qrels, *filter(None, (own, *tables))})
         return cls(
             folder,
             settings=find_file(folder, "collection.toml"),
@@ -296,12 +256,19 @@ class FolderFiles:
             queries=queries,
             systems=systems,
             runs=runs,
-            judgments=None if str(judgments) == "none" else own,
-            comparisons=None if str(judgments) == "none" else comparisons,
+            judgments=None if none else own,
+            comparisons=None if none else comparisons,
             task=find_file(folder, TASK_FILE),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
-            evidence=(folder / EVIDENCE).is_dir(),
-            judges=(folder / JUDGES).is_dir(),
-            arrivals=(folder / ARRIVALS).is_dir(),
-            guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
+            guesses=(_in_words(folder, runs, own if own in qrels else None, others),) if recognised else (),
         )
+
+
+def _in_words(folder: Path, runs: Sequence[Path], judgments: Path | None, others: Sequence[Path]) -> str:
+    """A note on the files that were recognised as runs and judgments, and on those that were not read."""
+    where = runs[0] if len(runs) == 1 else f"{len(runs)} files in {runs[0].parent}"
+    judged = "" if judgments is None else f", judgments are {judgments}"
+    left = [str(path.relative_to(folder)) for path in others if path.name not in PARTS]
+    more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+    unread = f"; not read: {', '.join(left[:MOST_NAMED])}{more}" if left else ""
+    return f"{folder} has no runs.trec and no folder runs: by their contents, runs are {where}{judged}{unread}"

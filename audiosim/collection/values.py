@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import NamedTuple, overload
 
@@ -93,13 +93,6 @@ def on_one_table(rankings: Iterable[Mapping[str, tuple[str, ...]]]) -> list[Code
     }
     names = tuple(codes)
     return [CodedRankings(one.queries, one.starts, moved[id(one.names)][one.documents], names) for one in own]
-
-
-def lengths_of(rankings: Mapping[str, tuple[str, ...]]) -> Integers:
-    """(q,) number of documents of each query."""
-    if isinstance(rankings, CodedRankings):
-        return rankings.lengths
-    return np.array([len(documents) for documents in rankings.values()], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,23 +225,6 @@ class Retrieved:
             found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys]))
         return cls(tuple(codes), names, found, frozenset(_names_in(found % max(len(names), 1), names)))
 
-    @property
-    def query(self) -> Integers:
-        """(p,) code of the query of each pair."""
-        return self.keys // max(len(self.names), 1)
-
-    @property
-    def document(self) -> Integers:
-        """(p,) code of the document of each pair."""
-        return self.keys % max(len(self.names), 1)
-
-    def by_query(self) -> dict[str, set[str]]:
-        """Names of the documents of each query."""
-        found: dict[str, set[str]] = {query: set() for query in self.queries}
-        for query, document in zip(self.query.tolist(), self.document.tolist(), strict=True):
-            found[self.queries[query]].add(self.names[document])
-        return found
-
 
 # The values of an evaluation, each with its rules.
 
@@ -319,28 +295,18 @@ SCALES = {scale.name: scale for scale in (FINE, BROAD, BINARY)}
 
 def parse_scale(value: str | Sequence[float]) -> Scale:
     """The scale with a name (`fine`, `broad`, `binary`), or with levels: a list, or text such as "0,1,2,3" or "0-3"."""
-    if not isinstance(value, str):
-        if not isinstance(value, Iterable):
-            raise _unknown_scale(value)
-        return Scale("custom", tuple(float(level) for level in value))
-    if value in SCALES:
+    if isinstance(value, str) and value in SCALES:
         return SCALES[value]
-    if "_" in value:  # Python reads 1_0 as ten
-        raise _unknown_scale(value)
-    ends = re.fullmatch(r"([0-9]{1,3})-([0-9]{1,3})", value.strip())
+    ends = re.fullmatch(r"([0-9]{1,3})-([0-9]{1,3})", value.strip()) if isinstance(value, str) else None
     if ends and int(ends[1]) >= int(ends[2]):
         raise InputError(f"the levels of scale {value} must rise, expected the lowest first, such as 0-3")
     try:
-        levels = range(int(ends[1]), int(ends[2]) + 1) if ends else map(float, value.split(","))
-        return Scale("custom", tuple(map(float, levels)))
-    except InputError:
-        raise
-    except ValueError:
-        raise _unknown_scale(value) from None
-
-
-def _unknown_scale(value: object) -> InputError:
-    return InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels")
+        # Python reads 1_0 as ten.
+        said = value.replace("_", "?").split(",") if isinstance(value, str) else value
+        levels = tuple(map(float, range(int(ends[1]), int(ends[2]) + 1) if ends else said))
+    except (TypeError, ValueError):
+        raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels") from None
+    return Scale("custom", levels)
 
 
 def as_scale(value: Scale | str | Sequence[float]) -> Scale:
@@ -461,12 +427,12 @@ def queries_of(runs: Iterable[Run]) -> dict[str, None]:
 
 def documents_in(runs: Iterable[Run]) -> set[str]:
     """The documents that any run retrieved."""
-    return {one for run in runs for documents in run.rankings.values() for one in documents}
+    return {*Results.of([run.rankings for run in runs]).documents}
 
 
 def deepest(runs: Iterable[Run]) -> int:
     """The length of the longest ranking; 0 without any."""
-    return max((int(lengths_of(run.rankings).max(initial=0)) for run in runs), default=0)
+    return max((int(coded(run.rankings).lengths.max(initial=0)) for run in runs), default=0)
 
 
 def common_queries(runs: Sequence[Run]) -> frozenset[str]:
@@ -477,10 +443,10 @@ def common_queries(runs: Sequence[Run]) -> frozenset[str]:
 
 def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, set[str]]:
     """The documents that any system retrieved for each query, down to a cutoff if one is given."""
-    found: dict[str, set[str]] = {}
-    for run in runs:
-        for query, documents in run.rankings.items():
-            found.setdefault(query, set()).update(documents[:cutoff])
+    results = Results.of([run.rankings for run in runs], cutoff)
+    found: dict[str, set[str]] = {query: set() for query in results.queries}
+    for key in np.unique(results.keys).tolist():
+        found[results.queries[key // len(results.names)]].add(results.names[key % len(results.names)])
     return found
 
 
@@ -543,24 +509,6 @@ class CodedJudgments(Sequence[Judgment]):
     def __repr__(self) -> str:
         return repr(self._objects)
 
-    def chosen(self, which: Booleans, grades: Array) -> "CodedJudgments":
-        """Some of the judgments, with other grades.
-
-        which   (j,) True for the judgments to keep
-        grades  new grade of each of these
-        """
-        return replace(self, query=self.query[which], document=self.document[which], grades=grades)
-
-    @property
-    def judged_queries(self) -> list[str]:
-        """Queries with a judgment, in the order of the file."""
-        return [self.queries[code] for code in np.flatnonzero(np.bincount(self.query, minlength=1)).tolist()]
-
-    @property
-    def judged_documents(self) -> list[str]:
-        """Documents with a judgment."""
-        return [self.documents[code] for code in np.flatnonzero(np.bincount(self.document, minlength=1)).tolist()]
-
     def on(self, queries: Mapping[str, int], documents: Mapping[str, int]) -> tuple[Integers, Integers]:
         """(j,) codes of the queries and of the documents in other tables, -1 if a name is missing there."""
         query = np.array([queries.get(name, -1) for name in self.queries], dtype=np.int64)
@@ -610,9 +558,13 @@ def have_aspects(judgments: Sequence[Judgment]) -> bool:
 
 
 def judged_names(judgments: Sequence[Judgment]) -> tuple[dict[str, None], dict[str, None]]:
-    """The judged queries and documents, each once."""
+    """The judged queries, in the order of the file, and documents, each once."""
     if isinstance(judgments, CodedJudgments):
-        return dict.fromkeys(judgments.judged_queries), dict.fromkeys(judgments.judged_documents)
+        queries, documents = (
+            _names_in(judgments.query, judgments.queries),
+            _names_in(judgments.document, judgments.documents),
+        )
+        return dict.fromkeys(queries), dict.fromkeys(documents)
     return {one.query: None for one in judgments}, {one.document: None for one in judgments}
 
 

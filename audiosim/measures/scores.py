@@ -22,6 +22,7 @@ from audiosim.collection.values import (
     contained,
     fits_table,
     judged_keys,
+    judged_names,
     on_one_table,
 )
 from audiosim.errors import InputError, not_judged
@@ -190,7 +191,7 @@ def grades_of(
 
 def _judged_queries(given: Mapping[Pair, float] | CodedJudgments) -> dict[str, None]:
     if isinstance(given, CodedJudgments):
-        return dict.fromkeys(given.judged_queries)
+        return judged_names(given)[0]
     return dict.fromkeys(query for query, _ in given)
 
 

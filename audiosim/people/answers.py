@@ -127,7 +127,7 @@ def _named(table: Table, *columns: str) -> Iterable[tuple[int, dict[str, str]]]:
     """The rows of a table with their lines; an error if a name in one of the columns is empty."""
     for column in columns:
         table.names(column)
-    return table.rows()
+    return zip(table.row_numbers, table.rows(), strict=True)
 
 
 def _list_pair(path: Path, number: int, row: Mapping[str, str], cutoff: int, known: bool) -> ListPair:

@@ -120,12 +120,27 @@ def parquet_table(path: Path) -> Table:
         return Table(path, {name: _cells(found.column(name)) for name in names})
 
 
+def parquet_portions(path: Path, names: Names[str], size: int) -> Iterator[Table]:
+    """Some columns of a Parquet file, in portions of so many rows; at least one, which may be empty."""
+    import pyarrow as arrow
+
+    with _opened(path) as file:
+        there, start = [name for name in file.schema_arrow.names if name in names], 0
+        for rows in file.iter_batches(size, columns=there):
+            cells = {name: _cells(arrow.chunked_array([column])) for name, column in zip(there, rows, strict=True)}
+            yield Table(path, cells, start=start)
+            start += len(rows)
+        if not start:
+            yield Table(path, {name: [] for name in there})
+
+
 def _cells(column: Any) -> Words | Array | list[Any]:
     from pyarrow import DictionaryArray, types
 
     kind = column.type
-    if _are_numbers(kind) and (not column.null_count or types.is_floating(kind)):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+    numeric = any(of(kind) for of in (types.is_integer, types.is_floating, types.is_boolean, types.is_null))
+    if types.is_null(kind) or types.is_floating(kind) or (numeric and not column.null_count):
+        return np.asarray(column.cast("float64" if types.is_null(kind) else kind).to_numpy())
     if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
         whole = column.combine_chunks()
         coded = whole if isinstance(whole, DictionaryArray) else whole.dictionary_encode()
@@ -134,41 +149,9 @@ def _cells(column: Any) -> Words | Array | list[Any]:
             return Words(tuple(names), coded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
         return [None if place is None else names[place] for place in coded.indices.to_pylist()]
     if any(of(kind) for of in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
-        return list(column.to_numpy(zero_copy_only=False))
+        return list(column.to_numpy())
     cells: list[Any] = column.to_pylist()
     return cells
-
-
-def _are_numbers(kind: Any) -> bool:
-    """True for columns of numbers; true and false are 1 and 0, and a column without a value has no other kind."""
-    from pyarrow import types
-
-    return any(of(kind) for of in (types.is_integer, types.is_floating, types.is_boolean, types.is_null))
-
-
-def parquet_portions(
-    path: Path, numbers: Names[str], words: Names[str], size: int
-) -> Iterator[dict[str, Array | list[str | None]]]:
-    """Some columns of a Parquet file in portions of rows, one in memory at a time; at least one, which may be empty.
-
-    numbers  names of columns with numbers (m,), NaN where empty; the file may lack some
-    words    names of columns with text, None where empty
-    size     rows of a portion
-    """
-    with _opened(path) as file:
-        kinds = {one.name: one.type for one in file.schema_arrow if one.name in numbers or one.name in words}
-        if odd := next((name for name, kind in kinds.items() if name in numbers and not _are_numbers(kind)), None):
-            raise InputError(f"expected columns of numbers, found {odd} of {kinds[odd]}")
-        for rows in file.iter_batches(size, columns=list(kinds)):
-            parts = zip(kinds, rows.columns, strict=True)
-            yield {
-                name: part.cast("string").to_pylist()
-                if name in words
-                else part.cast("float64").to_numpy(zero_copy_only=False)
-                for name, part in parts
-            }
-        if not file.metadata.num_rows:
-            yield {name: [] if name in words else np.empty(0) for name in kinds}
 
 
 def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[str | None]]]) -> None:

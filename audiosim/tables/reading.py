@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections.abc import Collection as Names
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
@@ -11,7 +12,7 @@ from typing import Any
 
 from audiosim.errors import FormatError
 from audiosim.tables import large
-from audiosim.tables.arrays import parquet_table
+from audiosim.tables.arrays import parquet_portions, parquet_table
 from audiosim.tables.memory import memory_table
 from audiosim.tables.nested import read_json, read_xml
 from audiosim.tables.schema import Schema
@@ -62,8 +63,14 @@ def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
     return _of_lines(path, schema, lines, separator, names, head)
 
 
-def text_portions(path: Path, schema: Schema, size: int) -> Iterator[Table]:
-    """The table of a text file with a header, in portions of so many rows; at least one, which may be empty."""
+def portions(path: Path, schema: Schema, size: int, wanted: Names[str]) -> Iterator[Table]:
+    """The table of a file with a header, in portions of so many rows; at least one, which may be empty.
+
+    wanted  columns that are needed; those of a text file come all
+    """
+    if path.suffix == ".parquet":
+        yield from parquet_portions(path, wanted, size)
+        return
     lines = read_lines(path, schema.expected)
     separator, names, head = _header(path, *next(lines), schema)
     while len(table := _of_lines(path, schema, islice(lines, size), separator, names, head)) == size:

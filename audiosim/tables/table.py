@@ -1,7 +1,7 @@
 """A table is a value: columns of cells, and the place of each row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,7 @@ class Table:
     head     line of the header; None without a header
     keys     columns that lead to the value of each row, as in JSON: its place is $.q1.d3
     by_place True if columns have their names by their place in the line
+    start    number of the first row, in a portion of a file without lines
     """
 
     source: Path | str
@@ -77,6 +78,7 @@ class Table:
     head: int | None = None
     keys: tuple[str, ...] = ()
     by_place: bool = False
+    start: int = 0
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -96,11 +98,16 @@ class Table:
         if self.lines is not None:
             return f"on line {self.lines[row]}"
         inside = [str(self.columns[key][row]) for key in self.keys]  # type: ignore[index]  # keys are plain cells
-        return "$." + ".".join(inside) if inside else f"row {row}"
+        return "$." + ".".join(inside) if inside else f"row {self.start + row}"
+
+    @property
+    def row_numbers(self) -> Sequence[int]:
+        """The line of each row; its own number where rows have no lines."""
+        return range(len(self)) if self.lines is None else self.lines
 
     def with_columns(self, columns: Mapping[str, Cells | Words | Array]) -> "Table":
         """The same rows with other columns."""
-        return Table(self.source, columns, self.lines, self.head, self.keys, self.by_place)
+        return replace(self, columns=columns)
 
     def chosen(self, which: NDArray[np.bool_]) -> "Table":
         """Some of the rows."""
@@ -115,17 +122,16 @@ class Table:
             else:
                 columns[name] = cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in places]
         lines = None if self.lines is None else [self.lines[row] for row in places]
-        return Table(self.source, columns, lines, self.head, self.keys, self.by_place)
+        return replace(self, columns=columns, lines=lines)
 
-    def rows(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """The rows as texts by column, each with its line; only paths keep white space around them.
+    def rows(self) -> Iterator[dict[str, str]]:
+        """The rows as texts by column; only paths keep white space around them.
 
         Columns of lists, such as links of a corpus, are left out.
         """
-        names = [name for name, cells in self.columns.items() if isinstance(cells, Words) or not _are_lists(cells)]
-        columns = [self.texts(name, name != "path") for name in names]
-        for row, cells in enumerate(zip(*columns, strict=True)):
-            yield row if self.lines is None else self.lines[row], dict(zip(names, cells, strict=True))
+        names = [name for name in self.columns if not any(isinstance(cell, list) for cell in self.cells(name))]
+        for cells in zip(*(self.texts(name, name != "path") for name in names), strict=True):
+            yield dict(zip(names, cells, strict=True))
 
     def cells(self, column: str) -> list[Any]:
         """The cells of a column as they are; none if there is no such column."""
@@ -144,14 +150,15 @@ class Table:
             raise self.error(_row(words, odd), problem)
         return words if trimmed == list(words.names) else words.renamed(trimmed)
 
-    def distinct(self, column: str) -> list[str]:
-        """A column of identifiers, each of which has one row."""
-        names = self.names(column).cells()
-        first: dict[str, int] = {}
-        for row, name in enumerate(names):
-            if (before := first.setdefault(name, row)) != row:
-                raise self.error(row, f"{column} {name} is {self.place(before)} already, expected it once")
-        return names
+    def distinct(self, *columns: str) -> list[tuple[str, ...]]:
+        """The identifiers of each row, which no other row has."""
+        keys = list(zip(*(self.names(column).cells() for column in columns), strict=True))
+        first: dict[tuple[str, ...], int] = {}
+        for row, key in enumerate(keys):
+            if (before := first.setdefault(key, row)) != row:
+                named = ", ".join(f"{column} {name}" for column, name in zip(columns, key, strict=True))
+                raise self.error(row, f"{named} is {self.place(before)} already, expected it once")
+        return keys
 
     def _spelled(self, column: str) -> list[str]:
         found = []
@@ -189,7 +196,8 @@ class Table:
         if isinstance(cells, Words):
             cells = cells.cells()
         values = cells if isinstance(cells, np.ndarray) else _floats(cells)
-        if values is None or not np.isfinite(values).all() or (whole and (values % 1 != 0).any()):
+        known = None if values is None else values[~np.isnan(values)] if isinstance(cells, np.ndarray) else values
+        if values is None or known is None or not np.isfinite(known).all() or (whole and (known % 1 != 0).any()):
             values = np.array([self._number(row, column, cell, whole) for row, cell in enumerate(cells)], dtype=float)
         return np.asarray(values, dtype=np.float64)
 
@@ -201,10 +209,6 @@ class Table:
             kind = f"a whole number for the {column}" if whole else f"a finite number for {column}"
             raise self.error(row, f"expected {kind}, found {_shown(cell)}{decimal_comma(cell)}")
         return value
-
-
-def _are_lists(cells: Cells | Array) -> bool:
-    return any(isinstance(cell, list) for cell in cells)
 
 
 def is_missing(cell: object) -> bool:

@@ -72,7 +72,10 @@ def test_collection_toml_says_who_made_a_judge_and_where_its_table_lies(folder):
         ("query\tdocument\tgrade\nq1\td1\tgood\n", r"gpt.tsv:2: .*good"),
         ("query\tdocument\tgrade\nq1\td1\tnan\n", r"gpt.tsv:2: .*nan"),
         ("query\tdocument\tgrade\n\td1\t1\n", r"gpt.tsv:2: the query is empty"),
-        ("query\tdocument\tgrade\nq1\td1\t1\nq1\td1\t2\n", r"gpt.tsv:3: query q1, document d1 occurs twice"),
+        (
+            "query\tdocument\tgrade\nq1\td1\t1\nq1\td1\t2\n",
+            r"gpt.tsv:3: query q1, document d1 is on line 2 already, expected it once",
+        ),
         ("query\tdocument\tgrade\nq1\td1\t\n", r"gpt.tsv:1: no pair has a grade, expected some"),
         ("query\tdocument\tgrade\nQ1\td1\t1\n", r"judge gpt: no system retrieved any of its 1 pairs, such as query Q1"),
     ],
@@ -148,9 +151,9 @@ def test_a_judge_may_come_anew_and_must_have_grades_of_known_pairs(tiny):
     assert [(judge.grades.tolist(), judge.settings.maker) for judge in known.judges] == [([3.0], tiny.runs[0].system)]
     with pytest.raises(InputError, match="judge gpt: no system retrieved any of its 1 pairs"):
         tiny.with_judge("gpt", {("nowhere", "nothing"): 1.0})
-    with pytest.raises(InputError, match=r"judge gpt: query .* has the grade inf, expected a number"):
+    with pytest.raises(InputError, match=r"judge gpt: query .* has a number that is not finite"):
         MachineJudge("gpt", (pair,), np.array([np.inf]))
-    with pytest.raises(InputError, match=r"judge gpt: a pair occurs twice, expected it once"):
+    with pytest.raises(InputError, match=r"judge gpt: query .* occurs twice, expected it once"):
         MachineJudge("gpt", (pair, pair), np.ones(2))
     with pytest.raises(InputError, match=r"judge gpt: expected a grade for each of 1 pairs, got \(2,\)"):
         MachineJudge("gpt", (pair,), np.ones(2))

@@ -116,8 +116,8 @@ ERRORS = {
     "q 0 d 1\nq e 1\n": r":2: expected 4 columns as on the lines above, found 3$",
     "q d 1\nq 0 e 1\n": r":2: expected 3 columns as on the lines above, found 4; a name with a space counts as two "
     r"columns$",
-    "q 0 d 1\n\nq 0 d 2\n": r":3: query q and document d are on line 1 already, expected each pair once$",
-    "q d 1\nq d 1\n": r":2: query q and document d are on line 1 already, expected each pair once$",
+    "q 0 d 1\n\nq 0 d 2\n": r":3: query q, document d is on line 1 already, expected it once$",
+    "q d 1\nq d 1\n": r":2: query q, document d is on line 1 already, expected it once$",
     "q 0 d 3\n": r":1: grade 3 is not on the broad scale \(0 1 2\)$",
     "q 0 d -3\n": r":1: grade -3 is not on the broad scale \(0 1 2\)$",
     "q 0 d 0.5\n": r":1: grade 0.5 is not on the broad scale \(0 1 2\)$",

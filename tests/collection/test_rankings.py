@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.collection.values import Results, Retrieved, Run, coded, on_one_table
+from audiosim.collection.values import Results, Retrieved, Run, coded, on_one_table, retrieved_by
 from audiosim.errors import InputError
 
 NAMES = st.sampled_from([f"d{i}" for i in range(12)])
@@ -58,7 +58,9 @@ def test_results_are_those_of_all_runs_down_to_the_cutoff(runs, cutoff):
 def test_retrieved_pairs_are_those_of_any_run(largest, runs):
     found = Retrieved.of([coded(run) if place % 2 else run for place, run in enumerate(runs)], largest)
     expected = {query: {one for run in runs for one in run.get(query, ())} for run in runs for query in run}
-    assert found.by_query() == expected
+    named = {(found.queries[key // len(found.names)], found.names[key % len(found.names)]) for key in found.keys}
+    assert named == {(query, one) for query, some in expected.items() for one in some}
+    assert retrieved_by([Run(str(place), run) for place, run in enumerate(runs)]) == expected
     assert found.queries == tuple(dict.fromkeys(query for run in runs for query in run))
     assert found.documents == set().union(*expected.values())
     assert len(found.keys) == sum(map(len, expected.values()))

@@ -114,7 +114,7 @@ def test_what_is_wrong_in_a_run_is_said_by_line(tmp_path, run, message):
 @pytest.mark.parametrize(
     ("judgments", "message"),
     [
-        ("q1 0 a 1\nq1 0 a 1\n", "2: query q1 and document a are on line 1 already"),
+        ("q1 0 a 1\nq1 0 a 1\n", "2: query q1, document a is on line 1 already"),
         ("q1 0 a 1\nq1 0 b x\n", "2: expected a finite number for grade"),
         ("q1 0 a 1\nq1 0 b 1.55\n", "2: grade 1.55 fits no usual scale"),
     ],
