@@ -94,7 +94,7 @@ def read_prompts(folder: Path) -> dict[str, str]:
 def read_prompt_table(path: Path) -> dict[str, str]:
     r"""The prompts of a prompts.tsv by name: a header, `prompt` and `text`, in which `\n` is a line end."""
     table, found = read(path, PROMPTS_TABLE), dict[str, str]()
-    for row, (name, text) in enumerate(zip(table.distinct(PROMPT), table.texts("text"), strict=True)):
+    for row, ((name,), text) in enumerate(zip(table.distinct(PROMPT), table.texts("text"), strict=True)):
         try:
             found[name] = prompt_cell(prompt_text(text))
         except InputError as error:
