@@ -318,7 +318,7 @@ class Inspection:
 def inspect(collection: Collection) -> Inspection:
     """Inspect a collection down to its cutoff, using only its own files."""
     runs, cutoff = collection.runs, collection.cutoff
-    results = Results.of([run.rankings for run in runs], cutoff)
+    results = Results.of(runs, cutoff)
     facts, queries = run_facts(runs, cutoff, collection.judgments, results), len(common_queries(runs))
     genres = [one.genre for one in collection.documents.values()]
     artists = [collection.artist(name) for name in collection.documents]

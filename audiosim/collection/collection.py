@@ -48,6 +48,7 @@ from audiosim.collection.values import (
     JudgmentSequence,
     Pair,
     PairedComparison,
+    Retrieved,
     Run,
     Scale,
     as_scale,
@@ -223,14 +224,17 @@ class Collection(Result):
         given = None if isinstance(judgments, str | PathLike) else judgments
         tables = _tables_in(files, found, settings, given, notes.append)
         runs, (graded_on, judged) = tables.runs, tables.judged
-        lines = check_tables(files, tables, frozenset() if partial else common_queries(runs))
+        there, depth = Retrieved.of(runs), deepest(runs)
+        lines = check_tables(files, tables, there, frozenset() if partial else common_queries(runs))
         if given is not None:
             check_judgments(runs, judged, given)
+        cutoff, guesses = settled_cutoff(depth, settings.cutoff, settings.scale, judged)
         made = cls._of(
             files.folder.resolve().name,
             tables,
             settings,
-            notes,
+            cutoff,
+            (*notes, *guesses),
             readings=lines,
             # The path is made absolute: worker processes may open it from another folder.
             sounds=None if files.sounds is None else files.sounds.absolute(),
@@ -242,12 +246,10 @@ class Collection(Result):
 
     @classmethod
     def _of(
-        cls, identifier: str, tables: Tables, settings: Settings, notes: Sequence[str], **places: Any
+        cls, identifier: str, tables: Tables, settings: Settings, cutoff: int, notes: Sequence[str], **places: Any
     ) -> "Collection":
-        """A collection from its tables and its settings, with guesses for missing ones."""
+        """A collection from its tables and its settings; `cutoff` is that of the settings, or guessed."""
         runs, asked, (scale, judgments), task = tables.runs, tables.asked, tables.judged, tables.task
-        cutoff, guesses = settled_cutoff(deepest(runs), settings.cutoff, settings.scale, judgments)
-        notes = *notes, *guesses
         if judgments or task is not None:
             scale, judgments = parted(scale, judgments, () if task is None else task.aspects)
         if isinstance(judgments, Aspects):
@@ -258,7 +260,7 @@ class Collection(Result):
             scale,
             cutoff,
             runs,
-            asked.described(tables.documents, queries_of(runs)),
+            asked.described(tables.documents, queries_of(runs)) if asked.texts else tables.documents,
             asked.documents,
             tables.teams,
             judgments,
@@ -314,7 +316,8 @@ class Collection(Result):
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
         )
         check_judgments(tables.runs, tables.judged[1], judgments)
-        return _checked(cls._of(name, tables, settings, notes))
+        depth, guesses = settled_cutoff(deepest(tables.runs), cutoff, settings.scale, tables.judged[1])
+        return _checked(cls._of(name, tables, settings, depth, (*notes, *guesses)))
 
     @classmethod
     def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":

@@ -62,7 +62,7 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
         if any(one.document in run.rankings.get(one.query, ()) for run in runs):
             return
     named = source if isinstance(source, str | Path) else "judgments"
-    _judged_there(Path(named), Retrieved.of([run.rankings for run in runs]), judgments)
+    _judged_there(Path(named), Retrieved.of(runs), judgments)
 
 
 class Tables(NamedTuple):
@@ -83,14 +83,14 @@ class Tables(NamedTuple):
     task: AssessorTask | None = None
 
 
-def check_tables(files: FolderFiles, tables: Tables, wanted: RunNames[str]) -> tuple[Reading, ...]:
+def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: RunNames[str]) -> tuple[Reading, ...]:
     """A line on each file except the settings; an error if a file has nothing in common with the runs.
 
+    there   the pairs in the runs
     wanted  queries that every run should answer
     """
     runs, asked, where = tables.runs, tables.asked, str(files.runs[0].parent if len(files.runs) > 1 else files.runs[0])
     check_whole(runs, where, wanted)
-    there = Retrieved.of([run.rankings for run in runs])
     counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
     several = f": {len(files.runs)} files" if len(files.runs) > 1 else ""
     lines = [Reading(f"{where}{several}: {', '.join(counts)} retrieved")]
@@ -329,7 +329,7 @@ def run_facts(
     results  results of the runs down to the cutoff, if available
     """
     wanted = common_queries(runs)
-    results = Results.of([run.rankings for run in runs], cutoff) if results is None else results
+    results = Results.of(runs, cutoff) if results is None else results
     keys = results.keys
     shared = results.finders > 1
     seen = contained(keys, judged_keys(results, judgments), len(results.queries) * len(results.names))

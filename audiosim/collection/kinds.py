@@ -144,9 +144,8 @@ def read_documents(source: Any) -> dict[str, Document]:
     if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
         return read_documents([{**_fields(one), **one.more} for one in source])
     table = _read(source, DOCUMENTS)
-    return {
-        name: _document(name, cells) for (name,), cells in zip(table.distinct("document"), table.rows(), strict=True)
-    }
+    names, rows = table.distinct("document"), list(table.rows())
+    return {name: _document(name, cells) for (name,), cells in zip(names, rows, strict=True)}
 
 
 def _fields(one: Document) -> dict[str, str | None]:
@@ -167,12 +166,12 @@ class Asked(NamedTuple):
     def described(self, documents: Mapping[str, Document], queries: Iterable[str]) -> Mapping[str, Document]:
         """Documents of a collection, with the texts of some queries as prompts of theirs, unless they have one."""
         found = dict(documents)
-        for query in queries if self.texts else ():
+        for query in queries:
             document = self.documents.get(query, query)
             known = found.get(document, Document(document))
             if query in self.texts and PROMPT not in known.more:
                 found[document] = replace(known, more={**known.more, PROMPT: _cell(self.texts[query])})
-        return found if self.texts else documents
+        return found
 
 
 def read_asked(source: Any) -> Asked:

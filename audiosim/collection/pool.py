@@ -259,7 +259,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
 
 def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], sparse.csr_array]:
     """The place of each pair, in order of first appearance in the runs, and its rank in each run."""
-    results = Results.of([run.rankings for run in collection.runs], cutoff)
+    results = Results.of(collection.runs, cutoff)
     _, first, code = np.unique(results.keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty(len(order), dtype=np.int32)

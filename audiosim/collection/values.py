@@ -115,9 +115,9 @@ class Results:
     rank: Codes
 
     @classmethod
-    def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], cutoff: int | None = None) -> "Results":
-        """The results in several systems' rankings; all of them where no cutoff is given."""
-        runs = on_one_table(rankings)
+    def of(cls, systems: Iterable["Run"], cutoff: int | None = None) -> "Results":
+        """The results of several systems; all of them where no cutoff is given."""
+        runs = on_one_table(run.rankings for run in systems)
         codes: dict[str, int] = {}
         parts: list[tuple[Codes, Codes, Codes]] = []
         for run in runs:
@@ -207,9 +207,9 @@ class Retrieved:
     documents: frozenset[str]
 
     @classmethod
-    def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], largest: int = LARGEST_TABLE) -> "Retrieved":
-        """The pairs in several systems' rankings; `largest` bounds the bytes of a table of queries x documents."""
-        runs = on_one_table(rankings)
+    def of(cls, systems: Iterable["Run"], largest: int = LARGEST_TABLE) -> "Retrieved":
+        """The pairs in the runs of several systems; `largest` bounds the bytes of a table of queries x documents."""
+        runs = on_one_table(run.rankings for run in systems)
         codes: dict[str, int] = {}
         own = [np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int64) for run in runs]
         names = runs[0].names if runs else ()
@@ -427,7 +427,7 @@ def queries_of(runs: Iterable[Run]) -> dict[str, None]:
 
 def documents_in(runs: Iterable[Run]) -> set[str]:
     """The documents that any run retrieved."""
-    return {*Results.of([run.rankings for run in runs]).documents}
+    return {*Results.of(runs).documents}
 
 
 def deepest(runs: Iterable[Run]) -> int:
@@ -443,7 +443,7 @@ def common_queries(runs: Sequence[Run]) -> frozenset[str]:
 
 def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, set[str]]:
     """The documents that any system retrieved for each query, down to a cutoff if one is given."""
-    results = Results.of([run.rankings for run in runs], cutoff)
+    results = Results.of(runs, cutoff)
     found: dict[str, set[str]] = {query: set() for query in results.queries}
     for key in np.unique(results.keys).tolist():
         found[results.queries[key // len(results.names)]].add(results.names[key % len(results.names)])

@@ -345,7 +345,7 @@ def unused_judgments(collection: Collection, measure: Measure) -> int:
     """
     if has_judged_ideal(measure, collection.scale):
         return 0
-    there = Results.of([run.rankings for run in collection.runs], measure.cutoff)
+    there = Results.of(collection.runs, measure.cutoff)
     places = len(there.queries) * len(there.names)
     return len(collection.judgments) - int(
         contained(judged_keys(there, collection.judgments), there.keys, places).sum()

@@ -31,7 +31,7 @@ def test_coded_rankings_are_the_mapping(rankings):
 @pytest.mark.slow
 @given(st.lists(RANKINGS, min_size=1, max_size=4), st.integers(1, 9) | st.none())
 def test_results_are_those_of_all_runs_down_to_the_cutoff(runs, cutoff):
-    found = Results.of([coded(run) if place % 2 else run for place, run in enumerate(runs)], cutoff)
+    found = Results.of([Run(str(place), coded(run) if place % 2 else run) for place, run in enumerate(runs)], cutoff)
     expected = [
         (system, query, document, rank)
         for system, run in enumerate(runs)
@@ -56,7 +56,7 @@ def test_results_are_those_of_all_runs_down_to_the_cutoff(runs, cutoff):
 @pytest.mark.parametrize("largest", [0, 2**20], ids=["sorted", "marked"])
 @given(runs=st.lists(RANKINGS, min_size=1, max_size=4))
 def test_retrieved_pairs_are_those_of_any_run(largest, runs):
-    found = Retrieved.of([coded(run) if place % 2 else run for place, run in enumerate(runs)], largest)
+    found = Retrieved.of([Run(str(place), coded(run) if place % 2 else run) for place, run in enumerate(runs)], largest)
     expected = {query: {one for run in runs for one in run.get(query, ())} for run in runs for query in run}
     named = {(found.queries[key // len(found.names)], found.names[key % len(found.names)]) for key in found.keys}
     assert named == {(query, one) for query, some in expected.items() for one in some}
