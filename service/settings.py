@@ -12,7 +12,7 @@ from annotated_types import Ge, Le
 
 from audiosim.campaign.settings import CANNOT_LIMIT, LEASE_S, MOST_BESIDE, MOST_CHECKED
 from audiosim.collection.kinds import SystemFrom
-from audiosim.collection.mirex import SameArtist
+from audiosim.collection.values import SameArtist
 from audiosim.errors import ArgumentError, InputError
 from audiosim.ranking.about import About, DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule

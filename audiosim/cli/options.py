@@ -18,8 +18,7 @@ from audiosim.collection.check import deep_in_words, inspect
 from audiosim.collection.collection import Collection
 from audiosim.collection.grading import is_artificial, on_scale
 from audiosim.collection.kinds import SystemFrom
-from audiosim.collection.mirex import SameArtist
-from audiosim.collection.values import parse_scale
+from audiosim.collection.values import SameArtist, parse_scale
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal

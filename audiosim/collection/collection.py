@@ -40,16 +40,17 @@ from audiosim.collection.kinds import (
     runs_in_memory,
 )
 from audiosim.collection.layouts import COMPARISONS, FolderFiles, prepare_folder
-from audiosim.collection.mirex import Exclusions, SameArtist, without_same_artist
 from audiosim.collection.settings import Settings, read_settings, settings_lines
 from audiosim.collection.task import TASK_FILE, AssessorTask, check_task, read_task
 from audiosim.collection.values import (
     Document,
+    Exclusions,
     JudgmentSequence,
     Pair,
     PairedComparison,
     Retrieved,
     Run,
+    SameArtist,
     Scale,
     as_scale,
     common_queries,
@@ -61,6 +62,7 @@ from audiosim.collection.values import (
     mean_grades,
     queries_of,
     retrieved_by,
+    without_same_artist,
 )
 from audiosim.collection.written import (
     comparison_lines,

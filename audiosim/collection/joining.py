@@ -9,9 +9,8 @@ from audiosim.collection.arrivals import Arrivals, check_distinct, kept
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import check_whole
 from audiosim.collection.kinds import known_artists, read_runs
-from audiosim.collection.mirex import Exclusions, without_same_artist
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Run, common_queries, documents_in, queries_of
+from audiosim.collection.values import Exclusions, Run, common_queries, documents_in, queries_of, without_same_artist
 from audiosim.errors import InputError
 from audiosim.results.value import Result, shortened_to
 

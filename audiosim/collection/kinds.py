@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.collection.evidence import check_name, spelled, wrong_row
-from audiosim.collection.mirex import Exclusions, is_numbered, is_sparse, read_matrix, read_sparse
+from audiosim.collection.mirex import is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.collection.scales import OffScaleError, guess_scale
 from audiosim.collection.task import check_aspect
 from audiosim.collection.values import (
@@ -46,6 +46,7 @@ from audiosim.collection.values import (
     CodedJudgments,
     CodedRankings,
     Document,
+    Exclusions,
     Judgment,
     JudgmentSequence,
     Pair,

@@ -23,39 +23,17 @@ removes the query and everything else by its artist from the results before scor
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
 
-import numpy as np
-
-from audiosim.collection.values import CodedRankings, Run, on_one_table
-from audiosim.errors import FormatError, InputError
+from audiosim.collection.values import Exclusions, Run, without_same_artist
+from audiosim.errors import FormatError
 from audiosim.tables.text import Lines, finite
 from audiosim.text import repeated
 
 MirexResult = tuple[int, str, list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Exclusions:
-    """Valid queries, and documents that cannot be results of a query: the query itself and others by its artist.
-
-    query_documents  document of each query; if there are any, other rows of a file are not queries
-    artists          artist of each document, where known
-    """
-
-    query_documents: Mapping[str, str] = field(default_factory=dict)
-    artists: Mapping[str, str] = field(default_factory=dict)
-
-    def queries(self) -> dict[str, list[str]]:
-        """The queries of each document, by document."""
-        queries: dict[str, list[str]] = {}
-        for query, document in self.query_documents.items():
-            queries.setdefault(document, []).append(query)
-        return queries
 
 
 def is_sparse(line: str) -> bool:
@@ -182,54 +160,3 @@ def file_identifier(name: str) -> str:
     base = re.split(r"[/\\]", name.strip())[-1]
     stem, _, _ = base.rpartition(".")
     return (stem or base).strip()
-
-
-# Trivial results: the query's own recording, and others by its artist.
-
-
-SameArtist = Literal["keep", "drop"]
-
-
-def without_same_artist(
-    runs: Sequence[Run], exclusions: Exclusions, choice: SameArtist | None
-) -> tuple[tuple[Run, ...], str | None]:
-    """The runs to evaluate, and a sentence on such results in them, or None.
-
-    exclusions  document of each query, and the artists; an unlisted query is the document of the same name
-    choice      `drop` leaves such results out and moves up those below, as MIREX does; `keep` keeps them; None keeps
-                them with a note
-    """
-    if choice not in (None, *get_args(SameArtist)):
-        raise InputError(f"same_artist must be keep or drop, got {choice!r}")
-    rankings = on_one_table([run.rankings for run in runs])
-    names = rankings[0].names if rankings else ()
-    documents = {query: exclusions.query_documents.get(query, query) for one in rankings for query in one.queries}
-    if choice == "keep" or (not exclusions.artists and {*documents.values()}.isdisjoint(names)):
-        return tuple(runs), None
-    codes = {name: code for code, name in enumerate(names)}
-    artists = {name: code for code, name in enumerate(dict.fromkeys(exclusions.artists.values()))}
-    artist = {document: artists[name] for document, name in exclusions.artists.items()}
-    of_name = np.array([artist.get(name, -2) for name in names], dtype=np.int64)
-    own, alike, example, kept = 0, 0, "", []
-    for run, one in zip(runs, rankings, strict=True):
-        asked = [documents[query] for query in one.queries]
-        query = np.repeat(np.arange(len(asked)), one.lengths)
-        itself = one.documents == np.array([codes.get(name, -1) for name in asked], dtype=np.int64)[query]
-        by = of_name[one.documents] == np.array([artist.get(name, -1) for name in asked], dtype=np.int64)[query]
-        own, alike, left = own + int(itself.sum()), alike + int((by & ~itself).sum()), ~(itself | by)
-        if not example and not left.all():
-            row = int(np.argmin(left))
-            found = f"document {names[one.documents[row]]} for query {one.queries[query[row]]}"
-            example = f"such as {found} in system {run.system}"
-        starts = np.concatenate([[0], np.cumsum(np.bincount(query[left], minlength=len(asked)))])
-        kept.append(replace(run, rankings=CodedRankings(one.queries, starts, one.documents[left], names)))
-    if not example:
-        return tuple(runs), None
-    found = f"{_results(own)} the query's own recording, {_results(alike)} by its artist, {example}"
-    if choice == "drop":
-        return tuple(kept), f"{found}: left out"
-    return tuple(runs), f"{found}: kept; `same_artist=drop` leaves them out, keep omits this note"
-
-
-def _results(count: int) -> str:
-    return f"{count:,} {'result is' if count == 1 else 'results are'}"

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from audiosim.collection.kinds import JudgeSettings, MachineKind, SystemFrom
-from audiosim.collection.mirex import SameArtist
-from audiosim.collection.values import SCALES, JudgmentSequence, Scale, parse_scale
+from audiosim.collection.values import SCALES, JudgmentSequence, SameArtist, Scale, parse_scale
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.toml import line_of, read_table, written
 from audiosim.text import did_you_mean, shortened

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from audiosim.collection.kinds import read_runs
-from audiosim.collection.mirex import Exclusions, file_identifier
-from audiosim.collection.values import Run
+from audiosim.collection.mirex import file_identifier
+from audiosim.collection.values import Exclusions, Run
 from audiosim.errors import FormatError
 
 # The page's example of a sparse list: one result has no suffix, another has the comma at the end of the template.
