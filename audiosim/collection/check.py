@@ -4,6 +4,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import fmean
 from typing import NamedTuple
 
@@ -181,7 +182,7 @@ def shifted_problems(
     if len(queries) < FEWEST // 2:
         return
     found = {
-        shift: _of_genre(dict(zip(queries, _shifted(documents, shift), strict=True)), genres, runs, cutoff)
+        shift: _of_genre(dict(zip(queries, documents[-shift:] + documents[:-shift], strict=True)), genres, runs, cutoff)
         for shift in (0, 1, -1)
     }
     means = {shift: fmean(shares.values()) if shares else 0.0 for shift, shares in found.items()}
@@ -190,10 +191,6 @@ def shifted_problems(
         shares = f"{means[0]:.0%} of the results are of their query's genre, {means[best]:.0%}"
         way = "down" if best > 0 else "up"
         yield f"queries.tsv: the documents look shifted by a line: {shares} with the column document moved {way} by one"
-
-
-def _shifted(documents: list[str], shift: int) -> list[str]:
-    return documents[-shift:] + documents[:-shift] if shift else documents
 
 
 def _of_genre(
@@ -225,25 +222,19 @@ MANY_MORE, MOST_GENRES = 3, 20
 MISREAD_AS = ("cp1252", "latin-1", "cp437", "mac_roman")
 
 
-def value_problems(kind: str, values: Iterable[str | None]) -> Iterator[str]:
-    """Values in a column of documents.tsv with several spellings, each used by more than a SLIP of the documents.
+def respelt(kind: str, values: Iterable[str | None], slips: bool) -> Iterator[str]:
+    """Values in a column of documents.tsv with several spellings.
 
     kind    name of the column
     values  value of each document, None where unknown
+    slips   True for those that up to a SLIP of the documents spell differently, which hardly changes predictions; False
+            for the others
     """
-    yield from _respelt(kind, values, slips=False)
-
-
-def value_notes(kind: str, values: Iterable[str | None]) -> Iterator[str]:
-    """Values that only a few documents spell differently, which hardly changes predictions."""
-    yield from _respelt(kind, values, slips=True)
-
-
-def _respelt(kind: str, values: Iterable[str | None], slips: bool) -> Iterator[str]:
     counts = Counter(value for value in values if value is not None)
     spellings: dict[str, list[str]] = defaultdict(list)
     for value in counts:
-        spellings[_plain_value(value)].append(value)
+        folded = unicodedata.normalize("NFKC", value).casefold()
+        spellings["".join(filter(str.isalnum, folded)) or folded.strip()].append(value)
     several = [sorted(alike, key=lambda value: -counts[value]) for alike in spellings.values() if len(alike) > 1]
     most = SLIP * counts.total()
     several = [alike for alike in several if (sum(counts[value] for value in alike[1:]) <= most) == slips]
@@ -261,18 +252,13 @@ def swapped_problems(artists: Iterable[str | None], genres: Iterable[str | None]
         yield f"documents.tsv: {few} artists and {many} genres: the columns look swapped"
 
 
-def _plain_value(value: str) -> str:
-    folded = unicodedata.normalize("NFKC", value).casefold()
-    return "".join(letter for letter in folded if letter.isalnum()) or folded.strip()
-
-
-def encoding_problems(names: Mapping[str, Iterable[str]]) -> Iterator[str]:
+def encoding_problems(names: Mapping[str, Iterable[str | None]]) -> Iterator[str]:
     """Names that were read in a wrong encoding before they were written to a file.
 
     names   by kind, such as "artists"
     """
     for kind, some in names.items():
-        wrong = {name: meant for name in sorted(set(some)) if (meant := misread(name)) is not None}
+        wrong = {name: meant for name in sorted({*filter(None, some)}) if (meant := misread(name)) is not None}
         if wrong:
             name = next(iter(wrong))
             should = f", which should be {wrong[name]}" if wrong[name] else ", which has lost letters"
@@ -322,20 +308,33 @@ def inspect(collection: Collection) -> Inspection:
     facts, queries = run_facts(runs, cutoff, collection.judgments, results), len(common_queries(runs))
     genres = [one.genre for one in collection.documents.values()]
     artists = [collection.artist(name) for name in collection.documents]
+    said = [one.artist for one in collection.documents.values()]
+    names: dict[str, Iterable[str | None]] = {
+        "documents": chain(collection.documents, results.documents),
+        "artists": said,
+        "genres": genres,
+        "systems": (run.system for run in runs),
+        "assessors": assessors_in(collection.judgments),
+    }
     problems = (
         *run_problems(facts, queries, cutoff),
         *(one.line for one in collection.readings if one.doubtful),
         *spelling_problems(runs, results, collection.documents.keys()),
         *filled_problems(collection.judgments, collection.scale),
-        *shifted_problems(collection.query_documents, _genres(collection), runs, cutoff),
-        *value_problems("genre", genres),
-        *value_problems("artist", artists),
-        *swapped_problems((one.artist for one in collection.documents.values()), genres),
-        *encoding_problems(_names(collection, results)),
+        *shifted_problems(
+            collection.query_documents,
+            {name: one.genre for name, one in collection.documents.items() if one.genre is not None},
+            runs,
+            cutoff,
+        ),
+        *respelt("genre", genres, slips=False),
+        *respelt("artist", artists, slips=False),
+        *swapped_problems(said, genres),
+        *encoding_problems(names),
     )
     unanswered = unanswered_notes(collection.judgments, collection.query_documents, runs)
     named = [artist for artist in artists if artist and not is_nameless(artist)]
-    slips = (*value_notes("genre", genres), *value_notes("artist", named), *nameless_notes(artists))
+    slips = (*respelt("genre", genres, slips=True), *respelt("artist", named, slips=True), *nameless_notes(artists))
     return Inspection(facts, queries, problems, (*run_notes(facts, queries), *unanswered, *slips))
 
 
@@ -349,24 +348,3 @@ def nameless_notes(artists: Iterable[str | None]) -> list[str]:
         f"artist: {counted(found.total(), 'document has', 'documents have')} {written}, which models take for one "
         f"artist; write not_artists = [{written}] to collection.toml for unknown ones"
     ]
-
-
-def _genres(collection: Collection) -> dict[str, str]:
-    return {name: one.genre for name, one in collection.documents.items() if one.genre is not None}
-
-
-def _names(collection: Collection, results: Results) -> dict[str, Iterable[str]]:
-    """All names in a collection, by kind."""
-
-    def documents() -> Iterator[str]:
-        yield from collection.documents
-        yield from results.documents
-
-    values = collection.documents.values()
-    return {
-        "documents": documents(),
-        "artists": (one.artist for one in values if one.artist is not None),
-        "genres": (one.genre for one in values if one.genre is not None),
-        "systems": (run.system for run in collection.runs),
-        "assessors": assessors_in(collection.judgments),
-    }

@@ -26,7 +26,6 @@ from audiosim.collection.kinds import (
     JudgeSettings,
     MachineJudge,
     SystemFrom,
-    artist_of,
     known_artists,
     prompt_of,
     read_asked,
@@ -457,7 +456,8 @@ class Collection(Result):
 
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""
-        return artist_of(self.documents, document, self.not_artists)
+        artist = self.documents[document].artist if document in self.documents else None
+        return None if artist in self.not_artists else artist
 
     def genre(self, document: str) -> str | None:
         """The genre of a document, None where unknown."""

@@ -56,6 +56,7 @@ from audiosim.collection.values import (
     coded,
     contradicting,
     contradiction,
+    have_aspects,
     on_one_table,
 )
 from audiosim.errors import InputError
@@ -65,7 +66,7 @@ from audiosim.tables.reading import is_header, named_in, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Say, Table, Words, number_of
 from audiosim.tables.text import BYTE_ORDER_MARK, check_regular, is_xml, read_lines
-from audiosim.text import quoted
+from audiosim.text import counted, quoted
 
 # Names of the same thing in the words of most tools. The first that a table has is read: PyTerrier's results have the
 # topic in `qid` and its text in `query`, and the document in `docno` and a number in `docid`.
@@ -179,13 +180,15 @@ def read_asked(source: Any) -> Asked:
     """The queries of a table, with `document`, or `prompt`, their text, or both; empty ones are left out."""
     table = _read(source, QUERIES)
     names = [name for (name,) in table.distinct("query")]
-    columns = {name: table.texts(name) for name in ("document", PROMPT) if name in table.columns}
-    if not columns or (table.by_place and not any(" " in text for text in columns[PROMPT])):
-        found = f"{names[0]}, {columns[PROMPT][0]}" if table.by_place else ", ".join(table.columns)
+    documents, texts = table.texts("document"), table.texts(PROMPT)
+    if table.columns.keys().isdisjoint(("document", PROMPT)) or (
+        table.by_place and not any(" " in one for one in texts)
+    ):
+        found = f"{names[0]}, {texts[0]}" if table.by_place else ", ".join(table.columns)
         header = " in the header" if table.head is not None or table.by_place else ""
         raise table.error(None, f"expected a column document{header}, or texts of queries, found {found}")
-    filled = [{query: cell for query, cell in zip(names, some, strict=True) if cell} for some in columns.values()]
-    return Asked(**dict(zip(("documents" if name == "document" else "texts" for name in columns), filled, strict=True)))
+    asked, said = ({name: cell for name, cell in zip(names, some, strict=True) if cell} for some in (documents, texts))
+    return Asked(asked, said)
 
 
 def read_queries(source: Any) -> dict[str, str]:
@@ -208,15 +211,6 @@ NAMELESS = {"unknown artist", "various artists", "various artist", "unknown", "v
 NAMELESS |= {"[unknown]", "<unknown>", "[no artist]"}
 
 
-def artist_of(documents: Mapping[str, Document], document: str, not_artists: Collection[str] = ()) -> str | None:
-    """The artist of a document; None where unknown, or if the value says so.
-
-    not_artists  further values that do not name an artist
-    """
-    artist = documents[document].artist if document in documents else None
-    return None if artist in not_artists else artist
-
-
 def is_nameless(artist: str) -> bool:
     """True for words that taggers write where they know no artist, such as "Various Artists"."""
     return artist.casefold() in NAMELESS
@@ -228,8 +222,8 @@ def known_artists(documents: Mapping[str, Document], not_artists: Collection[str
     The published models, and the printed figures for MIREX, take such words for an artist; two recordings with them
     are still not by the same one.
     """
-    artists = {document: artist_of(documents, document, not_artists) for document in documents}
-    return {document: artist for document, artist in artists.items() if artist and not is_nameless(artist)}
+    named = {name: one.artist for name, one in documents.items() if one.artist and not is_nameless(one.artist)}
+    return {name: artist for name, artist in named.items() if artist not in not_artists}
 
 
 # Comparisons: which of two documents is more relevant to a query, or neither.
@@ -809,8 +803,10 @@ def judgments_of(table: Table, scale: Scale | None, say: Say) -> Judged:
     if grouped or (GROUP in values and not np.isnan(values[GROUP]).all()):
         scale, values = _levels(table, values, scale, say)
     else:
-        kinds = Counter[float]({odd: sum(int((one == odd).sum()) for one in values.values()) for odd in ODD})
-        _say_odd(kinds, lambda said: say(f"{table.source}: {said}" if isinstance(table.source, Path) else said))
+        for odd, what in ODD.items():
+            if count := sum(int((one == odd).sum()) for one in values.values()):
+                where = f"{table.source}: " if isinstance(table.source, Path) else ""
+                say(f"{where}{counted(count, 'grade', 'grades')} of {odd}: taken as {what}")
         known &= ~np.any([one == UNJUDGED for one in values.values()], axis=0) if values else known
     table, values = table.chosen(known), {name: one[known] for name, one in values.items()}
     column = "" if scale is None else scale.name
@@ -868,13 +864,6 @@ def _worded(table: Table) -> Table:
 
 def _word(cell: object) -> float | None:
     return WORDS.get(" ".join(cell.lower().split())) if isinstance(cell, str) and not cell[:1].isdecimal() else None
-
-
-def _say_odd(grades: Counter[float], say: Say) -> None:
-    """Report the treatment of grades of qrels outside the scale, one sentence for each kind."""
-    for grade, what in ODD.items():
-        if grades[grade]:
-            say(f"{grades[grade]:,} {'grade' if grades[grade] == 1 else 'grades'} of {grade}: taken as {what}")
 
 
 def named_groups(path: PurePath) -> bool:
@@ -957,28 +946,17 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
         return Judged(scale, coded_, lines)
     columns = (said.get(name, [""] * len(table)) for name in ("assessor", "time", ASPECT))
     found = tuple(map(Judgment, query.cells(), document.cells(), grades.tolist(), *columns))
-    _check_aspects(table, found)
-    _check_conflicts(table, found)
-    return Judged(scale, found, lines)
-
-
-def _check_aspects(table: Table, judgments: Sequence[Judgment]) -> None:
-    """Raise an error if only some rows have an aspect, or if the name of an aspect is not allowed."""
-    several = any(one.aspect for one in judgments)
-    for row, one in enumerate(judgments if several else ()):
+    if table.by_place:
+        table.distinct("query", "document")
+    if (both := contradiction(found)) is not None:
+        before, row = both
+        raise table.error(row, contradicting(found[before], found[row], f" {table.place(before)}"))
+    for row, one in enumerate(found if have_aspects(found) else ()):
         try:
             check_aspect(one.aspect)
         except InputError as error:
             raise table.error(row, str(error)) from None
-
-
-def _check_conflicts(table: Table, judgments: Sequence[Judgment]) -> None:
-    """Raise an error if two judgments contradict each other; in lists, if a pair has two lines."""
-    if table.by_place:
-        table.distinct("query", "document")
-    if (both := contradiction(judgments)) is not None:
-        before, row = both
-        raise table.error(row, contradicting(judgments[before], judgments[row], f" {table.place(before)}"))
+    return Judged(scale, found, lines)
 
 
 def nameless(name: str, body: bytes) -> bytes:
