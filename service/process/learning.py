@@ -214,12 +214,14 @@ class Errand(Generic[Found]):
 class Errands:
     """Long computations of campaigns, in separate processes while the service answers requests.
 
-    Until the service answers requests, they run in this process: nobody waits, and no process has to be started.
+    Each holds the state that it began from: one runs at a time, beside learning and what requests wait for. Until the
+    service answers requests, they run in this process: nobody waits, and no process has to be started.
     """
 
     def __init__(self) -> None:
         self._serving = self._ended = False
         self._under_way: set[Errand[Any]] = set()
+        self._turn = threading.RLock()
 
     def start(self) -> None:
         """Use separate processes from now on: the service answers requests."""
@@ -237,7 +239,7 @@ class Errands:
         if not takes_long(len(stretch.changes), people, stretch.first.pool) or not isinstance(stretch.base, Relearning):
             return stretch.counted()
         try:
-            return self.run(stretch.counted, stretch.shared)
+            return self.run_now(stretch.counted, stretch.shared)
         except ServiceError as error:
             if self._ended:
                 raise
@@ -245,9 +247,14 @@ class Errands:
             return stretch.counted()
 
     def run(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> Found:
-        """Result of work, as for `Errand`; done in this process if the service does not answer requests yet, or if the
-        value cannot be pickled.
+        """Result of work, as for `Errand`, when its turn comes; done in this process if the service does not answer
+        requests yet, or if the value cannot be pickled.
         """
+        with self._turn:
+            return self.run_now(work, shared)
+
+    def run_now(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> Found:
+        """The same, without waiting for a turn: requests wait for it, or the model does."""
         if not self._serving:
             return work()
         try:
