@@ -77,7 +77,7 @@ DOCUMENT = (
     *("candidate", "result", "item_id"),
 )
 SYSTEM = ("system", "run", "run_id", "tag", "name")
-GRADE = ("grade", "relevance", "rel", "label", "score")
+GRADE = ("grade", "relevance", "rel", "label", "rating", "score")
 ASSESSOR = ("assessor", "grader", "evaluator", "user")
 
 # Prompts: texts of queries, in the column `prompt` of documents.tsv, beside the query's sound or instead of it.
@@ -522,6 +522,9 @@ def runs_of(table: Table, say: Say) -> list[Found]:
     else:
         raise table.error(None, f"expected a column system, found {', '.join(table.columns)}")
     score, rank = _needed(table, "score"), _needed(table, "rank")
+    if score is None and rank is None and table.unread:
+        unread = f"not read: {', '.join(table.unread)}"
+        say(f"{table.source}: without a column score or rank, the rows are taken as best first; {unread}")
     line, first = _ranking_of(system, query)
     keys = list(first)
     codes, order = document.codes, None
@@ -557,26 +560,29 @@ def _needed(table: Table, column: str) -> Array | None:
 
 
 def _with_ranks(table: Table, say: Say) -> Table:
-    """The table, with MS MARCO's columns `query document rank` if those of a list without a header are these.
+    """The table, with the columns `query document rank` or `query document score` if those of a list are these.
 
-    That is so if the third column counts the distinct documents of each query from 1.
+    In a list without a header in which no pair of the first two columns is there twice, the third is a rank, as in MS
+    MARCO, if it counts the documents of each query from 1 or 0; it is a score if all are numbers, some with a point.
     """
     if not table.by_place or {*table.columns} != {*LIST}:
         return table
-    query, document, rank = (table.names(name) for name in LIST)
-    if not all(name.isdecimal() and len(name) < 10 for name in rank.names):
+    query, document, third = (table.names(name) for name in LIST)
+    numbers = [number_of(name) for name in third.names]
+    if None in numbers:
         return table
-    ranks = np.array([int(name) for name in rank.names])[rank.codes]
-    counts = np.bincount(query.codes)
     pairs = np.unique(query.codes.astype(np.int64) * len(document.names) + document.codes)
-    places = np.unique(query.codes.astype(np.int64) * (len(table) + 1) + np.minimum(ranks, len(table)))
-    counted = len(places) == len(table) == len(pairs) and ranks.min() == 1 and counts.max() > 1
-    if not counted or np.any(ranks > counts[query.codes]):
+    if len(pairs) < len(table):
         return table
-    say(f"{table.source}: taken as lines of query document rank, as in MS MARCO; its file names the system")
-    return table.with_columns(
-        dict(zip(("query", "document", "rank"), (query, document, ranks.astype(float)), strict=True))
-    )
+    values, counts = np.array(numbers, dtype=float)[third.codes], np.bincount(query.codes)
+    what = "score" if any("." in name for name in third.names) else "rank"
+    if what == "rank":
+        places = np.unique(query.codes + 1j * values)  # pairs of numbers
+        counted = len(places) == len(table) and values.min() in (0, 1) and counts.max() > 1
+        if not counted or np.any(values - values.min() >= counts[query.codes]):
+            return table
+    say(f"{table.source}: taken as lines of query document {what}; its file names the system")
+    return table.with_columns(dict(zip(("query", "document", what), (query, document, values), strict=True)))
 
 
 def _ranking_of(system: Words, query: Words) -> tuple[Integers, dict[tuple[int, int], int]]:
@@ -730,7 +736,7 @@ CARRIED = (
     "note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "doubt",
     "details",
 )  # fmt: skip
-PASSED = (*CARRIED, "iteration", "0")
+PASSED = (*CARRIED, "iteration", "iter", "0", "timestamp")
 JUDGMENTS = Schema(
     "judgments", "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines",
     {

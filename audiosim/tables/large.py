@@ -37,7 +37,9 @@ def large_table(
         return None
     rows = len(next(iter(columns.values())))
     start = 1 if head is None else 2
-    return Table(path, columns, range(start, start + rows), head, by_place=head is None) if rows else None
+    unread = () if head is None else tuple(name for name in names if name and name not in schema.known)
+    lines = range(start, start + rows)
+    return Table(path, columns, lines, head, by_place=head is None, unread=unread) if rows else None
 
 
 def _columns(

@@ -137,9 +137,9 @@ def is_header(schema: Schema, cells: Sequence[str]) -> bool:
 
 
 def _check_header(path: Path, number: int, header: Sequence[str]) -> None:
-    """Raise an error if a column has no name, or if two have the same."""
-    if "" in header:
-        raise FormatError(path, number, f"column {header.index('') + 1} of the header has no name, expected one")
+    """Raise an error if a column other than the first has no name, or if two have the same."""
+    if "" in header[1:]:
+        raise FormatError(path, number, f"column {header.index('', 1) + 1} of the header has no name, expected one")
     if len({*header}) < len(header):
         raise FormatError(path, number, f"the header names column {repeated(header)} twice, expected it once")
 

@@ -1,11 +1,13 @@
 """A schema says what the columns of a table mean: their names in every tool's words, and which of them are required."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audiosim.tables.table import Cells, Table
 from audiosim.text import did_you_mean, nearest_name, quoted
+
+INDEX = ("", "Unnamed: 0")  # names of the index of a frame of pandas, in its CSV and read from it
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Schema:
                 where = " in the header" if table.head is not None else ""
                 problem = f"expected a column {name}{where}, found {', '.join(given) or 'none'}{hint}"
                 raise table.error(None, problem)
-        others = [] if table.by_place else [name for name in given if name not in self.known]
+        others = [] if table.by_place else [name for name in given if name not in self.known and name not in INDEX]
         if self.open:
             self._check_misspelt(table, found, others)
         elif others:
@@ -72,7 +74,7 @@ class Schema:
         if isinstance(table.source, Path) and not len(table):
             where = "holds nothing" if table.head is None else "ends after its header"
             raise table.error(None, f"the file {where}, expected {self.what}{' below it' if table.head else ''}")
-        return table.with_columns(columns)
+        return replace(table, columns=columns, unread=(*table.unread, *([] if self.kept else others)))
 
     def _unknown(self, name: str) -> str:
         expected = f"expected {', '.join(self.columns)}{did_you_mean(name, self.columns)}"

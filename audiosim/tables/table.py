@@ -69,6 +69,7 @@ class Table:
     head     line of the header; None without a header
     keys     columns that lead to the value of each row, as in JSON: its place is $.q1.d3
     by_place True if columns have their names by their place in the line
+    unread   columns that its schema does not know, and does not keep
     start    number of the first row, in a portion of a file without lines
     """
 
@@ -78,6 +79,7 @@ class Table:
     head: int | None = None
     keys: tuple[str, ...] = ()
     by_place: bool = False
+    unread: tuple[str, ...] = ()
     start: int = 0
 
     def __len__(self) -> int:

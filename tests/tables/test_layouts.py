@@ -93,6 +93,23 @@ LAYOUTS = {
         **each(".tsv", lambda s: "".join(f"{q}\t{d}\t{n}\n" for q, d, n in ranked(s))),
         "qrels.dev.small.tsv": QRELS.replace(" ", "\t"),
     },
+    "MS MARCO, counted from 0": {
+        **each(".tsv", lambda s: "".join(f"{q}\t{d}\t{n - 1}\n" for q, d, n in ranked(s))),
+        "judgments.qrels": QRELS,
+    },
+    "Elliot": {
+        **each(".tsv", lambda s: "".join(f"{q}\t{d}\t{9.5 - n}\n" for q, d, n in reversed(ranked(s)))),
+        "judgments.tsv": table(("user_id", "item_id", "rating", "timestamp"), judged("q", "d", "g", "0"), "\t"),
+    },
+    "CSV of pandas, with its index": {
+        **each(".csv", lambda s: pd.DataFrame(ranked(s), columns=["q_id", "doc_id", "rank"]).to_csv()),
+        "judgments.csv": pd.DataFrame(GRADED, columns=list(OURS)).to_csv(),
+    },
+    "MTEB": {
+        "runs.trec": "qid Q0 docno rank score tag\n" + TREC,
+        "qrels/test.jsonl": "".join(json.dumps(dict(zip(BEIR, row, strict=True))) + "\n" for row in GRADED),
+    },
+    "qrels under a header": {"runs.trec": TREC, "judgments.qrels": f"query_id iter doc_id relevance\n{QRELS}"},
     "ranx": {
         **each(".json", lambda s: json.dumps(nested({(q, d): 9 - n for q, d, n in ranked(s)}), indent=2)),
         "qrels.json": json.dumps(nested(GRADES), indent=2),
@@ -159,6 +176,21 @@ def test_files_of_any_layout_that_a_page_sends_are_the_same_collection(tmp_path,
         draft.put(f"{file}.gz" if packed else file, gzip.compress(text.encode()) if packed else text.encode())
     with draft.assembled() as (found, _):
         assert_same(found)
+
+
+@pytest.mark.parametrize("column", ["distance", "prediction"])
+def test_rows_that_nothing_orders_are_said_to_be_taken_as_they_come(tmp_path, column):
+    rows = [(s, q, d, n) for s, q, d, n in ROWS]
+    found = written(tmp_path / "c", {"runs.csv": table(("system", "query", "document", column), rows)})
+    frame = Collection.from_frames(pd.DataFrame(rows, columns=["system", "query", "document", column]))
+    for one in (found, frame):
+        assert f"rows are taken as best first; not read: {column}" in one.guesses[0]
+
+
+def test_a_list_of_numbered_documents_stays_a_list(tmp_path):
+    rows = [(s, q, f"{ord(d)}.5") for s, q, d, _ in ROWS]
+    found = written(tmp_path / "c", {"runs.txt": "".join(" ".join(row) + "\n" for row in rows)})
+    assert [run.system for run in found.runs] == ["s", "t"]
 
 
 SAID = {"q1": 'like "this", but slower', "q2": "a\\n b"}
