@@ -68,8 +68,7 @@ class Organiser:
 
     def choose_model(self, collection: str, model: str, reason: str = "", *, key: str | None = None) -> RecordOut:
         """Choose another model for a running campaign; see `model_effect` first. Empty: the usual model."""
-        path, body = path_of(collection, "model"), msgspec.json.encode(ModelIn(model, reason))
-        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
+        return self._there.tell(path_of(collection, "model"), ModelIn(model, reason), key)
 
     def add_model(self, collection: str, content: str | bytes) -> KeptModelOut:
         """Send the content of a model file; the service keeps the model for all collections of its scale."""
@@ -94,9 +93,8 @@ class Organiser:
         progress  called repeatedly with the progress
         more      folds, eliminate, others, as in `TrainingIn`
         """
-        body = msgspec.json.encode(checked_body(TrainingIn, {"name": name, "features": features, **more}))
-        path = path_of(collection, "trainings")
-        now = self._there.ask("POST", path, ModelTrainingOut, {}, body)
+        path, asked = path_of(collection, "trainings"), {"name": name, "features": features, **more}
+        now = self._there.post(path, ModelTrainingOut, checked_body(TrainingIn, asked))
         while now.status == RUNNING:
             progress(now)
             time.sleep(POLL_S)
@@ -117,8 +115,7 @@ class Organiser:
 
         Judgments stay; a new consent text is put to everybody again.
         """
-        body = msgspec.json.encode(checked_body(TextsIn, {**texts, "reason": reason}))
-        return self._there.ask("POST", path_of(collection, "texts"), RecordOut, {}, body, key or new_key())
+        return self._there.tell(path_of(collection, "texts"), checked_body(TextsIn, {**texts, "reason": reason}), key)
 
     def prompts(self, collection: str) -> PromptsOut:
         """The queries of a collection, and their prompts."""
@@ -128,8 +125,7 @@ class Organiser:
         self, collection: str, query: str, prompt: str, reason: str = "", *, key: str | None = None
     ) -> RecordOut:
         """Change or add the prompt of a query during a campaign."""
-        body = msgspec.json.encode(PromptIn(query, prompt, reason))
-        return self._there.ask("POST", path_of(collection, "prompts"), RecordOut, {}, body, key or new_key())
+        return self._there.tell(path_of(collection, "prompts"), PromptIn(query, prompt, reason), key)
 
     def adjudications(self, collection: str) -> AdjudicationsOut:
         """Pairs that organisers gave to particular people: those still open, and the decisions."""
@@ -137,8 +133,9 @@ class Organiser:
 
     def ask_adjudication(self, collection: str, query: str, document: str, assessor: str) -> RecordOut:
         """Put a pair first in a person's queue, as "Ask..." on the organiser's page does; see `adjudications`."""
-        body = msgspec.json.encode(AdjudicationIn(query, document, assessor))
-        return self._there.ask("POST", path_of(collection, "adjudications"), RecordOut, {}, body)
+        return self._there.post(
+            path_of(collection, "adjudications"), RecordOut, AdjudicationIn(query, document, assessor)
+        )
 
 
 BATCH = 10_000
@@ -226,10 +223,7 @@ class Client:
         model, cutoff  default: the collection's
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities, covariance)
-        body = msgspec.json.encode(asked)
-        return self._there.ask(
-            "POST", path_of(collection, "predictions"), PredictionsOut, query_of(model, cutoff), body
-        )
+        return self._there.post(path_of(collection, "predictions"), PredictionsOut, asked, query_of(model, cutoff))
 
     def prior(
         self,
@@ -255,8 +249,8 @@ class Client:
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
         """Predictions of a model such as "mout-fine" from rows of features, in named columns; None is unknown."""
-        asked = msgspec.json.encode(FeaturesIn.from_domain(features, probabilities))
-        return self._there.ask("POST", f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, {}, asked)
+        asked = FeaturesIn.from_domain(features, probabilities)
+        return self._there.post(f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, asked)
 
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
         """Pairs to judge, leased to the assessor for a time.
@@ -264,8 +258,7 @@ class Client:
         assessor  not needed if the token identifies them
         by_query  True for pairs of as few queries as possible
         """
-        asked = msgspec.json.encode(NextIn(assessor, count, by_query))
-        return self._there.ask("POST", path_of(collection, "next"), NextOut, {}, asked)
+        return self._there.post(path_of(collection, "next"), NextOut, NextIn(assessor, count, by_query))
 
     def judge(
         self,
@@ -287,7 +280,8 @@ class Client:
         more   `played_s`, `seconds`, `note` and so on, as in `JudgmentIn`
         """
         said = {"fine": fine, "broad": broad, "grade": grade, "assessor": assessor} | more
-        return self._tell(collection, checked_body(JudgmentIn, {"query": query, "document": document} | said), key)
+        answer = checked_body(JudgmentIn, {"query": query, "document": document} | said)
+        return self._there.tell(path_of(collection, "judgments"), answer, key)
 
     def cannot(
         self,
@@ -301,12 +295,12 @@ class Client:
     ) -> RecordOut:
         """Record that a pair cannot be judged, and why."""
         said = {"query": query, "document": document, "cannot": reason, "assessor": assessor}
-        return self._tell(collection, checked_body(JudgmentIn, said), key)
+        return self._there.tell(path_of(collection, "judgments"), checked_body(JudgmentIn, said), key)
 
     def next_comparisons(self, collection: str, count: int = 1, *, assessor: str | None = None) -> NextComparisonsOut:
         """The comparisons to answer next, if they give more information per minute than grades."""
-        body = msgspec.json.encode(checked_body(NextComparisonsIn, {"assessor": assessor, "count": count}))
-        return self._there.ask("POST", path_of(collection, "comparisons", "next"), NextComparisonsOut, {}, body)
+        asked = checked_body(NextComparisonsIn, {"assessor": assessor, "count": count})
+        return self._there.post(path_of(collection, "comparisons", "next"), NextComparisonsOut, asked)
 
     def compare(
         self,
@@ -326,8 +320,7 @@ class Client:
         """
         named = {"query": query, "document_a": document_a, "document_b": document_b, "answer": answer}
         said = checked_body(ComparisonIn, {**named, "assessor": assessor, **more})
-        path, body = path_of(collection, "comparisons"), msgspec.json.encode(said)
-        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
+        return self._there.tell(path_of(collection, "comparisons"), said, key)
 
     def comparisons(self, collection: str) -> Iterator[str]:
         """The lines of a comparisons.tsv with the comparisons in force, as they arrive."""
@@ -337,20 +330,15 @@ class Client:
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
     ) -> RecordOut:
         """Withdraw an answer: by its number, or the assessor's last."""
-        body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
-        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
+        return self._there.tell(path_of(collection, "undo"), UndoIn(assessor, number), key)
 
     def set_aside(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
         """Ignore a person's past and future answers, until `take_back`."""
-        return self._turn(collection, "set-aside", NamedJudgeIn(judge, reason), key)
+        return self._there.tell(path_of(collection, "set-aside"), NamedJudgeIn(judge, reason), key)
 
     def take_back(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
         """Count the answers of a person again, after `set_aside`."""
-        return self._turn(collection, "take-back", NamedJudgeIn(judge, reason), key)
-
-    def _turn(self, collection: str, what: str, said: NamedJudgeIn, key: str | None) -> RecordOut:
-        path, body = path_of(collection, what), msgspec.json.encode(said)
-        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
+        return self._there.tell(path_of(collection, "take-back"), NamedJudgeIn(judge, reason), key)
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
         """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; None: the campaign's."""
@@ -457,13 +445,8 @@ class Client:
         known = {"document": document, "artist": artist, "genre": genre}
         path = path_of(collection, "documents")
         if sound is None:
-            content = msgspec.json.encode(checked_body(DocumentIn, {**known, "more": more}))
-            return self._there.ask("POST", path, DocumentOut, {}, content)
+            return self._there.post(path, DocumentOut, checked_body(DocumentIn, {**known, "more": more}))
         if more:
             raise InputError(f"further columns are sent without sound, got {', '.join(more)}")
         query = {name: value for name, value in known.items() if value is not None}
         return self._there.ask("POST", path, DocumentOut, query, sound, None, media_type)
-
-    def _tell(self, collection: str, said: JudgmentIn, key: str | None) -> RecordOut:
-        path, body = path_of(collection, "judgments"), msgspec.json.encode(said)
-        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())

@@ -1,6 +1,5 @@
 """Requests to a service, retried if a connection fails or the service is busy, with decoded answers."""
 
-import ipaddress
 import os
 import secrets
 import time
@@ -12,7 +11,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 import msgspec
 
 from audiosim.errors import InputError, ServiceError
+from audiosim.service.access.access import is_loopback
 from audiosim.service.types.answer_checks import Deadline, pause_of, read_answer, refused_body
+from audiosim.service.types.judging import RecordOut
 
 # Addresses of a service and of its collections.
 
@@ -97,6 +98,14 @@ class Transport:
         """The decoded answer to a GET request."""
         return self.ask("GET", path, kind, query or {}, None)
 
+    def post(self, path: str, kind: type[Answer], said: object, query: Mapping[str, str] | None = None) -> Answer:
+        """What the service answers to a body."""
+        return self.ask("POST", path, kind, query or {}, msgspec.json.encode(said))
+
+    def tell(self, path: str, said: object, key: str | None) -> RecordOut:
+        """The line that the service writes for a body, once for each key; by default a new one."""
+        return self.ask("POST", path, RecordOut, {}, msgspec.json.encode(said), key or new_key())
+
     def ask(
         self,
         method: str,
@@ -167,14 +176,9 @@ class Transport:
 
 
 def _is_for(url: str) -> bool:
-    """True if the environment's token may be sent to an address: this machine, or the host named for the token."""
+    """Whether the token of the environment is meant for this service."""
     host = urlsplit(url).hostname or ""
-    if host in os.environ.get(HOSTS, "").replace(",", " ").split() or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host in os.environ.get(HOSTS, "").replace(",", " ").split() or is_loopback(host)
 
 
 def new_key() -> str:

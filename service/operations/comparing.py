@@ -11,16 +11,13 @@ from audiosim.service.http.exchange import CollectionDep, attachment, bodies, ch
 from audiosim.service.operations.exports import STATE
 from audiosim.service.operations.judging import (
     WRITES,
-    KeyHeader,
     OpenLinksDep,
     SharesDep,
+    WritingDep,
     check_admitted,
     fair_share,
     named_assessor,
-    unnamed,
-    with_names,
     within_quota,
-    written,
 )
 from audiosim.service.types.judging import (
     ComparisonIn,
@@ -58,22 +55,16 @@ def lease_comparisons(
 
 
 @router.post("/collections/{collection}/comparisons", dependencies=[ASSESSOR], **WRITES)
-def add_comparison(
-    caller: CallerDep,
-    response: Response,
-    one: CollectionDep,
-    said: Annotated[ComparisonIn, Body()],
-    key: KeyHeader = "",
-) -> RecordOut:
+def add_comparison(writing: WritingDep, said: Annotated[ComparisonIn, Body()]) -> RecordOut:
     """Record a comparison; the assessor's earlier one of these documents stays in the log but no longer counts."""
+    one = writing.one
     one.campaign.comparisons.check_taken()
-    assessor = named_assessor(caller, one, said.assessor)
-    said = with_names(caller, one, said, "query", "document_a", "document_b")
+    assessor = writing.assessor(said.assessor)
+    said = writing.with_names(said, "query", "document_a", "document_b")
     silent = one.sounds.reads(said.query)
-    event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s, silent)
-    called = one.called(caller.role)
-    with unnamed(called, said.query, said.document_a, said.document_b):
-        return written(one.campaign.tell(event), response, called)
+    event = said.to_domain(assessor, writing.key, one.judging.clock_of(one.store), one.listen_s, silent)
+    with writing.unnamed(said.query, said.document_a, said.document_b):
+        return writing.written(one.campaign.tell(event))
 
 
 @router.get(

@@ -18,13 +18,12 @@ from audiosim.people.effects import PlacedGrade, judge_effect
 from audiosim.people.judges import Judges, all_order_effects, reports_on_people
 from audiosim.ranking import Selection
 from audiosim.ranking.about import About
-from audiosim.service.access.callers import CallerDep
 from audiosim.service.access.tokens import TokenStore
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.http.exchange import CollectionDep, answer, chapter
 from audiosim.service.http.limits import Shared
 from audiosim.service.operations.campaign import AboutQuery
-from audiosim.service.operations.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
+from audiosim.service.operations.judging import MOST_SHOWN, WRITES, CountQuery, WritingDep, written
 from audiosim.service.operations.sessions import AccessDep
 from audiosim.service.process.learning import takes_long
 from audiosim.service.process.loops import kept_beside
@@ -180,29 +179,17 @@ def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, a
 
 
 @router.post("/collections/{collection}/set-aside", **WRITES)
-def set_aside(
-    caller: CallerDep,
-    response: Response,
-    one: CollectionDep,
-    said: Annotated[NamedJudgeIn, Body()],
-    key: KeyHeader = "",
-) -> RecordOut:
+def set_aside(writing: WritingDep, said: Annotated[NamedJudgeIn, Body()]) -> RecordOut:
     """Set a judge aside: their judgments stay in the log but no longer count, until they are taken back.
 
     They are offered no more pairs; any judgments they still send are only logged. `judge-effect` shows the change.
     """
-    name = _named(one, said.judge)
-    return written(one.campaign.set_aside(name, caller.name, said.reason, key), response)
+    name, campaign = _named(writing.one, said.judge), writing.one.campaign
+    return writing.written(campaign.set_aside(name, writing.caller.name, said.reason, writing.key))
 
 
 @router.post("/collections/{collection}/take-back", **WRITES)
-def take_back(
-    caller: CallerDep,
-    response: Response,
-    one: CollectionDep,
-    said: Annotated[NamedJudgeIn, Body()],
-    key: KeyHeader = "",
-) -> RecordOut:
+def take_back(writing: WritingDep, said: Annotated[NamedJudgeIn, Body()]) -> RecordOut:
     """Take back a judge who was set aside: their judgments count again."""
-    name = _named(one, said.judge)
-    return written(one.campaign.take_back(name, caller.name, said.reason, key), response)
+    name, campaign = _named(writing.one, said.judge), writing.one.campaign
+    return writing.written(campaign.take_back(name, writing.caller.name, said.reason, writing.key))

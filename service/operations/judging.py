@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from fastapi import Body, Header, HTTPException, Query, Request, Response
+from fastapi import Body, Depends, Header, HTTPException, Query, Request, Response
 
 from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event
@@ -76,25 +76,6 @@ def written(record: Record, response: Response, called: Called = by_name) -> Rec
     return RecordOut.from_domain(record, called)
 
 
-def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> S:
-    """Body of a request with its aliases replaced by names; an assessor's other words are never looked up."""
-    names = {field: one.meant(caller.role, getattr(said, field)) for field in fields}
-    for field, name in names.items():
-        if name is None:
-            raise InputError(f"{field}: expected an identifier handed out here, got {getattr(said, field)!r:.200}")
-    return msgspec.structs.replace(said, **names)
-
-
-@contextmanager
-def unnamed(called: Called, *names: str) -> Iterator[None]:
-    """Replace the names of queries and documents in errors by those that the caller may know."""
-    try:
-        yield
-    except InputError as error:
-        error.args = (renamed(str(error), names, called),)
-        raise
-
-
 def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
     """Name of the judging assessor; an error if nobody is named.
 
@@ -105,6 +86,53 @@ def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> s
     if not assessor.strip():
         raise InputError("expected the name of an assessor")
     return assessor if caller.role == "assessor" else one.campaign.known_as(assessor)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A request that adds a line to the log of a collection, and its key."""
+
+    caller: Caller
+    response: Response
+    one: ServedCollection
+    key: str
+
+    @property
+    def called(self) -> Called:
+        """The names of queries and documents that the caller may know."""
+        return self.one.called(self.caller.role)
+
+    def assessor(self, said: str | None) -> str:
+        """Name of the judging assessor, as `named_assessor` finds it."""
+        return named_assessor(self.caller, self.one, said)
+
+    def with_names(self, said: S, *fields: str) -> S:
+        """Body of the request with its aliases replaced by names; an assessor's other words are never looked up."""
+        names = {field: self.one.meant(self.caller.role, getattr(said, field)) for field in fields}
+        for field, name in names.items():
+            if name is None:
+                raise InputError(f"{field}: expected an identifier handed out here, got {getattr(said, field)!r:.200}")
+        return msgspec.structs.replace(said, **names)
+
+    @contextmanager
+    def unnamed(self, *names: str) -> Iterator[None]:
+        """Replace the names of queries and documents in errors by those that the caller may know."""
+        try:
+            yield
+        except InputError as error:
+            error.args = (renamed(str(error), names, self.called),)
+            raise
+
+    def written(self, record: Record) -> RecordOut:
+        """A stored record, as `written` answers it."""
+        return written(record, self.response, self.called)
+
+
+async def _writing(caller: CallerDep, response: Response, one: CollectionDep, key: KeyHeader = "") -> Writing:
+    return Writing(caller, response, one, key)
+
+
+WritingDep = Annotated[Writing, Depends(_writing)]
 
 
 @router.get("/collections/{collection}/questions", dependencies=[ANYONE])
@@ -200,26 +228,20 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
 
 
 @router.post("/collections/{collection}/judgments", dependencies=[ASSESSOR], **WRITES)
-def add_judgment(
-    caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
-) -> RecordOut:
+def add_judgment(writing: WritingDep, said: Annotated[JudgmentIn, Body()]) -> RecordOut:
     """Record an assessor's judgment of a pair; an earlier one stays in the log but no longer counts."""
-    said = with_names(caller, one, said, "query", "document")
-    event = said.to_domain(
-        named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
-    )
-    called = one.called(caller.role)
-    with unnamed(called, said.query, said.document):
-        return written(one.campaign.tell(_rushed(one, event)), response, called)
+    said, one = writing.with_names(said, "query", "document"), writing.one
+    assessor, clock = writing.assessor(said.assessor), one.judging.clock_of(one.store)
+    event = said.to_domain(assessor, writing.key, clock, one.questions)
+    with writing.unnamed(said.query, said.document):
+        return writing.written(one.campaign.tell(_rushed(one, event)))
 
 
 @router.post("/collections/{collection}/undo", dependencies=[ASSESSOR], **WRITES)
-def undo_answer(
-    caller: CallerDep, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
-) -> RecordOut:
+def undo_answer(writing: WritingDep, asked: Annotated[UndoIn, Body()]) -> RecordOut:
     """Withdraw an answer by its number, or the assessor's last; an answer it replaced counts again."""
-    record = one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key)
-    return written(record, response, one.called(caller.role))
+    assessor = writing.assessor(asked.assessor)
+    return writing.written(writing.one.campaign.undo(assessor, asked.number, writing.key))
 
 
 @router.get("/collections/{collection}/answers", dependencies=[ASSESSOR])
@@ -250,27 +272,21 @@ def show_answers(
 
 
 @router.post("/collections/{collection}/questionnaire", dependencies=[ASSESSOR], **WRITES)
-def add_questionnaire(
-    caller: CallerDep,
-    response: Response,
-    one: CollectionDep,
-    said: Annotated[QuestionnaireIn, Body()],
-    key: KeyHeader = "",
-) -> RecordOut:
+def add_questionnaire(writing: WritingDep, said: Annotated[QuestionnaireIn, Body()]) -> RecordOut:
     """Record a person's answers about themselves, before or after judging; later answers replace earlier ones.
 
     After judging has ended, people who judged may still answer the closing questions once. A headphone check may be
     repeated once.
     """
-    name = named_assessor(caller, one, said.assessor)
+    one, name = writing.one, writing.assessor(said.assessor)
     one.campaign.refresh()
     if said.moment == HEADPHONES:
-        return written(_checked(one, name, said, key), response, one.called(caller.role))
-    event = said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)
+        return writing.written(_checked(one, name, said, writing.key))
+    event = said.to_domain(name, writing.key, one.judging.clock_of(one.store), one.questions)
     number = _questionnaires(one, name).get(said.moment)
     if number is not None and (there := one.campaign.record(number)).event.details == event.details:
-        return written(there._replace(replayed=True), response, one.called(caller.role))
-    return written(one.campaign.tell(event), response, one.called(caller.role))
+        return writing.written(there._replace(replayed=True))
+    return writing.written(one.campaign.tell(event))
 
 
 def _checked(one: ServedCollection, name: str, said: QuestionnaireIn, key: str) -> Record:

@@ -16,7 +16,7 @@ from audiosim.service.collections.trainings import TrainingJob, Trainings
 from audiosim.service.http.exchange import JSON, BodyDep, CollectionDep, ServedDep, answer, attachment, chapter
 from audiosim.service.operations.campaign import RankingsDep
 from audiosim.service.operations.catalogue import CardsDep
-from audiosim.service.operations.judging import WRITES, KeyHeader, written
+from audiosim.service.operations.judging import WRITES, WritingDep
 from audiosim.service.tasks.cards import Cards
 from audiosim.service.tasks.state import part
 from audiosim.service.types.judging import RecordOut
@@ -65,21 +65,14 @@ async def show_model_effect(
 
 
 @router.post("/collections/{collection}/model", **WRITES)
-def choose_model(
-    caller: CallerDep,
-    served: ServedDep,
-    response: Response,
-    one: CollectionDep,
-    said: Annotated[ModelIn, Body()],
-    key: KeyHeader = "",
-) -> RecordOut:
+def choose_model(writing: WritingDep, served: ServedDep, said: Annotated[ModelIn, Body()]) -> RecordOut:
     """Choose another model for a running campaign; `model-effect` shows the change.
 
     All judgments stay and count as before. The log says who chose it, so that every server of the campaign has the
     same model, also after a restart.
     """
-    record = served.choose_model(one.collection.identifier, said.model, caller.name, said.reason, key)
-    return written(record, response)
+    name, by = writing.one.collection.identifier, writing.caller.name
+    return writing.written(served.choose_model(name, said.model, by, said.reason, writing.key))
 
 
 @router.post(

@@ -1,14 +1,15 @@
 """The basis of a row of the ranking: a system's queries, its results for one of them, and two systems compared."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Query
+from fastapi import Depends, Query
 
 from audiosim.ranking.about import About
 from audiosim.service.collections.ranking import GroundedRanking
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.http.exchange import CollectionDep, chapter
+from audiosim.service.http.limits import Shared
 from audiosim.service.operations.campaign import AboutQuery, AspectQuery, MeasureQuery, RankingsDep
 from audiosim.service.types.base import Wire
 from audiosim.service.types.campaign import ResultListOut, SystemQueriesOut, TwoSystemsOut
@@ -23,58 +24,66 @@ OtherSystemQuery = Annotated[str, Query(max_length=1000, description="name of th
 MostQuery = Annotated[int, Query(ge=1, le=1000, description="how many queries and pairs of each kind")]
 
 
-@router.get("/collections/{collection}/system-queries")
-async def show_system_queries(
+class Seen:
+    """The ranking of a request: by a measure, about queries and people, and of one aspect."""
+
+    def __init__(
+        self, one: ServedCollection, rankings: Shared, measure: str | None, about: list[str] | None, aspect: str
+    ) -> None:
+        self.one, self.aspect, self._rankings, self._measure = one, aspect, rankings, measure
+        self.about = one.campaign.selection.about if about is None else About.parse(about)
+        self._key = (one.measure(measure), self.about, aspect)
+
+    async def through(self, find: Callable[[int, GroundedRanking], Made], *what: Hashable) -> Made:
+        """What is found in the ranking, once for all requests that ask for the same at the same time."""
+
+        def work() -> Made:
+            return find(*self.one.grounded(self._measure, self.aspect))
+
+        return await self._rankings.do((self.one, *what, *self._key), work)
+
+
+async def _seen(
     one: CollectionDep,
     rankings: RankingsDep,
-    system: SystemQuery,
     measure: MeasureQuery = None,
     about: AboutQuery = None,
     aspect: AspectQuery = "",
-) -> SystemQueriesOut:
+) -> Seen:
+    return Seen(one, rankings, measure, about, aspect)
+
+
+SeenDep = Annotated[Seen, Depends(_seen)]
+
+
+@router.get("/collections/{collection}/system-queries")
+async def show_system_queries(seen: SeenDep, system: SystemQuery) -> SystemQueriesOut:
     """Show a system's expected score for each query, with its 95 % interval, and how many of its results are judged."""
-    seen = _Seen(one, measure, about, aspect)
 
     def find(number: int, grounded: GroundedRanking) -> SystemQueriesOut:
-        found = grounded.of_queries(system, seen.about)
-        return SystemQueriesOut.from_domain(one, number, aspect, grounded.stated(seen.about), system, found)
+        found, ranking = grounded.of_queries(system, seen.about), grounded.stated(seen.about)
+        return SystemQueriesOut.from_domain(seen.one, number, seen.aspect, ranking, system, found)
 
-    return await rankings.do((one, "queries", system, *seen.key), lambda: seen.through(find))
+    return await seen.through(find, "queries", system)
 
 
 @router.get("/collections/{collection}/result-list")
-async def show_result_list(
-    one: CollectionDep,
-    rankings: RankingsDep,
-    system: SystemQuery,
-    query: QueryNameQuery,
-    measure: MeasureQuery = None,
-    about: AboutQuery = None,
-    aspect: AspectQuery = "",
-) -> ResultListOut:
+async def show_result_list(seen: SeenDep, system: SystemQuery, query: QueryNameQuery) -> ResultListOut:
     """Show a system's results for a query in the order of their ranks: grades, expected grades, and who judged."""
-    seen = _Seen(one, measure, about, aspect)
 
     def find(number: int, grounded: GroundedRanking) -> ResultListOut:
         clips = grounded.clips(system, query, seen.about)
         score = next((row for row in grounded.of_queries(system, seen.about) if row.query == query), None)
-        said: dict[str, Any] = {"state": number, "measure": str(grounded.expected.measure), "aspect": aspect}
+        said: dict[str, Any] = {"state": number, "measure": str(grounded.expected.measure), "aspect": seen.aspect}
         highest = grounded.pool.scale.maximum
-        return ResultListOut.from_domain(one, query, score, clips, system=system, highest=highest, **said)
+        return ResultListOut.from_domain(seen.one, query, score, clips, system=system, highest=highest, **said)
 
-    return await rankings.do((one, "results", system, query, *seen.key), lambda: seen.through(find))
+    return await seen.through(find, "results", system, query)
 
 
 @router.get("/collections/{collection}/two-systems")
 async def compare_systems(
-    one: CollectionDep,
-    rankings: RankingsDep,
-    a: OneSystemQuery,
-    b: OtherSystemQuery,
-    measure: MeasureQuery = None,
-    about: AboutQuery = None,
-    aspect: AspectQuery = "",
-    count: MostQuery = 10,
+    seen: SeenDep, a: OneSystemQuery, b: OtherSystemQuery, count: MostQuery = 10
 ) -> TwoSystemsOut:
     """Compare two systems: the probability that the first is better, the difference, and what decides between them.
 
@@ -82,23 +91,10 @@ async def compare_systems(
     queries that contribute most to the difference, those on which it is least certain, and the pairs whose judgment
     would give most information about it.
     """
-    seen = _Seen(one, measure, about, aspect)
 
     def find(number: int, grounded: GroundedRanking) -> TwoSystemsOut:
         found = grounded.of_two(a, b, seen.about)
         queries, telling = grounded.differences(a, b, seen.about), grounded.telling(a, b, count)
-        return TwoSystemsOut.from_domain(one, found, queries, telling, count, state=number, aspect=aspect)
+        return TwoSystemsOut.from_domain(seen.one, found, queries, telling, count, state=number, aspect=seen.aspect)
 
-    return await rankings.do((one, "two", a, b, count, *seen.key), lambda: seen.through(find))
-
-
-class _Seen:
-    """The ranking of a request."""
-
-    def __init__(self, one: ServedCollection, measure: str | None, about: list[str] | None, aspect: str) -> None:
-        self._one, self._measure, self._aspect = one, measure, aspect
-        self.about = one.campaign.selection.about if about is None else About.parse(about)
-        self.key = (one.measure(measure), self.about, aspect)
-
-    def through(self, find: Callable[[int, GroundedRanking], Made]) -> Made:
-        return find(*self._one.grounded(self._measure, self._aspect))
+    return await seen.through(find, "two", a, b, count)

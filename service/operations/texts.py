@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import Body, Response
+from fastapi import Body
 
-from audiosim.service.access.callers import CallerDep
 from audiosim.service.http.exchange import CollectionDep, ServedDep, chapter
-from audiosim.service.operations.judging import WRITES, KeyHeader, written
+from audiosim.service.operations.judging import WRITES, WritingDep
 from audiosim.service.types.collections import PromptIn, PromptsOut, TextsIn, TextsOut
 from audiosim.service.types.judging import RecordOut
 
@@ -21,22 +20,15 @@ def show_texts(one: CollectionDep) -> TextsOut:
 
 
 @router.post("/collections/{collection}/texts", **WRITES)
-def change_texts(
-    caller: CallerDep,
-    served: ServedDep,
-    response: Response,
-    one: CollectionDep,
-    said: Annotated[TextsIn, Body()],
-    key: KeyHeader = "",
-) -> RecordOut:
+def change_texts(writing: WritingDep, served: ServedDep, said: Annotated[TextsIn, Body()]) -> RecordOut:
     """Change texts of a running campaign: title, question, instructions, consent, language, languages.
 
     Judgments stay and count as before. The scale and its words cannot be changed. If the consent text changes, people
     are asked again. The log records who changed what, so that every server, a restart and the exports have the same
     texts.
     """
-    record = served.change_texts(one.collection.identifier, said.texts, caller.name, said.reason, key)
-    return written(record, response)
+    name, by = writing.one.collection.identifier, writing.caller.name
+    return writing.written(served.change_texts(name, said.texts, by, said.reason, writing.key))
 
 
 @router.get("/collections/{collection}/prompts")
@@ -47,17 +39,10 @@ def show_prompts(one: CollectionDep) -> PromptsOut:
 
 
 @router.post("/collections/{collection}/prompts", **WRITES)
-def change_prompt(
-    caller: CallerDep,
-    served: ServedDep,
-    response: Response,
-    one: CollectionDep,
-    said: Annotated[PromptIn, Body()],
-    key: KeyHeader = "",
-) -> RecordOut:
+def change_prompt(writing: WritingDep, served: ServedDep, said: Annotated[PromptIn, Body()]) -> RecordOut:
     """Change or add the prompt of a query; judgments stay, and people read the new text from now on.
 
     To add queries, add runs that answer them.
     """
-    record = served.change_texts(one.collection.identifier, said.texts, caller.name, said.reason, key)
-    return written(record, response)
+    name, by = writing.one.collection.identifier, writing.caller.name
+    return writing.written(served.change_texts(name, said.texts, by, said.reason, writing.key))

@@ -41,26 +41,13 @@ class Card:
     def parse(cls, text: str) -> "Card | None":
         """The card in a text; None if the text is of another version."""
         with suppress(msgspec.DecodeError, InputError):
-            kept = msgspec.json.decode(text, type=KeptCard)
-            return cls(kept.said, Scale(kept.scale, kept.levels), kept.line, kept.basis)
+            return msgspec.json.decode(text, type=cls)
         return None
 
     @property
     def text(self) -> str:
         """The card as JSON."""
-        return msgspec.json.encode(
-            KeptCard(self.said, self.scale.name, self.scale.levels, self.line, self.basis)
-        ).decode()
-
-
-class KeptCard(msgspec.Struct, frozen=True):
-    """Card as stored."""
-
-    said: CollectionOut
-    scale: str
-    levels: tuple[float, ...]
-    line: int
-    basis: str
+        return msgspec.json.encode(self).decode()
 
 
 class Cards:
