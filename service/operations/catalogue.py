@@ -43,10 +43,7 @@ def list_collections(caller: CallerDep, cards: CardsDep) -> list[CollectionOut]:
 @router.get("/scales", dependencies=[ANYONE])
 def list_scales(cards: CardsDep) -> list[ScaleOut]:
     """Every scale used for grading, with its levels."""
-    scales = {card.scale for card in cards.all()}
-    return [
-        ScaleOut(scale.name, list(scale.levels)) for scale in sorted(scales, key=lambda one: (one.name, one.levels))
-    ]
+    return [ScaleOut(name, list(levels)) for name, levels in sorted({card.scale for card in cards.all()})]
 
 
 @router.get("/collections/{collection}", dependencies=[ANYONE])

@@ -4,30 +4,27 @@ They are kept in the database of the logs, so that listing collections after a r
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import msgspec
 
 from audiosim.campaign import DatabaseStore
-from audiosim.collection.values import Scale
-from audiosim.errors import AudiosimError, InputError
+from audiosim.errors import AudiosimError
 from audiosim.service.collections.open import OpenCollections, UnopenedError
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.types.predictions import CollectionOut
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(msgspec.Struct, frozen=True):
     """Summary of a collection when it was last open.
 
-    said   its entry in a list
-    scale  scale of its judgments
-    line   last line of its log
-    basis  digest of everything it was opened from, except its log; empty if that has changed since
+    said    its entry in a list
+    levels  the grades of its scale, which the entry leaves out
+    line    last line of its log
+    basis   digest of everything it was opened from, except its log; empty if that has changed since
     """
 
     said: CollectionOut
-    scale: Scale
+    levels: tuple[float, ...]
     line: int
     basis: str
 
@@ -35,14 +32,19 @@ class Card:
     def of(cls, one: ServedCollection) -> "Card":
         """The current card of an open collection."""
         said = CollectionOut.from_domain(one, one.predictor(), levels=False)
-        return cls(said, one.collection.scale, one.campaign.number, one.basis)
+        return cls(said, one.collection.scale.levels, one.campaign.number, one.basis)
 
     @classmethod
     def parse(cls, text: str) -> "Card | None":
         """The card in a text; None if the text is of another version."""
-        with suppress(msgspec.DecodeError, InputError):
+        with suppress(msgspec.DecodeError):
             return msgspec.json.decode(text, type=cls)
         return None
+
+    @property
+    def scale(self) -> tuple[str, tuple[float, ...]]:
+        """Name and levels of its scale."""
+        return self.said.scale.name, self.levels
 
     @property
     def text(self) -> str:

@@ -286,7 +286,8 @@ def test_a_list_after_a_restart_opens_only_collections_whose_files_or_logs_are_o
     cards = Cards(after.collections)
     assert [card.said for card in cards.all()[1:]] == written[1:]
     assert cards.all()[0].said.judgments == written[0].judgments + 1
-    assert [card.scale for card in cards.all()] == [after.collection("one").collection.scale] * 5
+    scale = after.collection("one").collection.scale
+    assert [card.scale for card in cards.all()] == [(scale.name, scale.levels)] * 5
     assert not cards.look_at_next()
     assert loaded == ["one"]  # a service opens its first collection at once
 
