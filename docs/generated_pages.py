@@ -24,6 +24,7 @@ import audiosim
 from audiosim import cli
 from audiosim.cli.verbs import COMMANDS, Group, Verb
 from audiosim.service.client import Client, Organiser
+from audiosim.service.transport import Transport
 from audiosim.service.settings import Settings
 from audiosim.text import field_list, sentence
 
@@ -245,23 +246,17 @@ class AskedError(Exception):
     """Raised instead of a request of the client: its method and its path."""
 
 
-class Recorder:
+class Recorder(Transport):
     """A connection of the client that sends nothing; every request is an AskedError."""
 
-    url = "http://localhost"
+    def __init__(self) -> None:
+        self.url = "http://localhost"
 
-    def ask(self, method: str, path: str, *_: object, **__: object) -> None:
+    def send(self, method: str, path: str, **_: object) -> None:
         raise AskedError(method, path)
 
-    send = ask
-
-    def get(self, path: str, *_: object) -> None:
+    def lines(self, path: str, _: object) -> None:
         raise AskedError("GET", path)
-
-    lines = get
-
-    def delete(self, path: str, *_: object) -> None:
-        raise AskedError("DELETE", path)
 
 
 @cache

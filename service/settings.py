@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le
@@ -20,7 +19,6 @@ from audiosim.text import NOTES, did_you_mean, nearest_name, quoted
 
 PREFIX = "AUDIOSIM_"
 BEYOND = {"TOKEN", "TOKEN_HOST", "CACHE"}  # variables of the client and of the index, not of the service
-TRUTHS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,55 +235,35 @@ def _placed(place: str, name: str, kind: Any, said: Any) -> Any:
 
 def _value(name: str, kind: Any, said: Any) -> Any:
     """The value of a setting, of text or of a value of TOML."""
-    if get_origin(kind) is tuple:
-        if not isinstance(said, list | tuple):
-            raise InputError(f"expected a list, got {_shown(said)}")
-        value: Any = tuple(_single(get_args(kind)[0], one) for one in said)
-    else:
-        value = _single(kind, said)
+    from pydantic import TypeAdapter, ValidationError  # takes .1 s, and only `serve` needs it
+
+    adapter = TypeAdapter(kind)
+    try:
+        is_text, is_list = isinstance(said, str), isinstance(said, list)
+        value = adapter.validate_strings(said) if is_text else adapter.validate_python(said, strict=not is_list)
+    except ValidationError:
+        raise InputError(f"expected {_expected(adapter.json_schema())}, got {_shown(said)}") from None
     if name in CHECKS:
         CHECKS[name](value)
     return value
 
 
-def _single(kind: Any, said: Any) -> Any:
-    bounds: list[Any] = []
-    if get_origin(kind) is Annotated:
-        kind, *bounds = get_args(kind)
-    if isinstance(kind, UnionType) or type(None) in get_args(kind):
-        kind = get_args(kind)[0]
-    if get_origin(kind) is Literal:
-        if said not in get_args(kind):
-            raise InputError(f"expected one of {', '.join(get_args(kind))}, got {_shown(said)}")
-        return said
-    value = _plain(kind, said)
-    low = next((one.ge for one in bounds if isinstance(one, Ge)), None)
-    high = next((one.le for one in bounds if isinstance(one, Le)), None)
-    if value is None or (low is not None and not value >= low) or (high is not None and not value <= high):
-        within = f"in [{low}, {high}]" if high is not None else "" if low is None else f"of at least {low}"
-        raise InputError(f"expected {EXPECTED[kind]} {within}".rstrip() + f", got {_shown(said)}")
-    return value
-
-
-def _plain(kind: Any, said: Any) -> Any:
-    """A value of one kind; None if what was said is none."""
-    if kind is bool:
-        return TRUTHS.get(said.strip().lower()) if isinstance(said, str) else said if isinstance(said, bool) else None
-    if kind in (int, float):
-        if isinstance(said, bool) or not isinstance(said, str | int | kind):
-            return None
-        try:
-            return kind(said)
-        except ValueError:
-            return None
-    return kind(said) if isinstance(said, str | kind) else None
+def _expected(schema: Mapping[str, Any]) -> str:
+    """What a value must be, by its JSON schema."""
+    schema = schema.get("anyOf", [schema])[0]  # the other may be null
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    within = f" in [{low}, {high}]" if high is not None else "" if low is None else f" of at least {low}"
+    return EXPECTED[schema.get("format", schema["type"])] + within
 
 
 def _shown(said: Any) -> str:
     return quoted(said) if isinstance(said, str) else str(said).lower() if isinstance(said, bool) else repr(said)
 
 
-EXPECTED = {str: "a text", Path: "a path", bool: "true or false", int: "a whole number", float: "a number"}
+EXPECTED = {"string": "a text", "path": "a path", "boolean": "true or false", "array": "a list"}
+EXPECTED |= {"integer": "a whole number", "number": "a number"}
 
 
 def _check_folders(paths: tuple[Path, ...]) -> None:

@@ -18,6 +18,7 @@ from audiosim.collection.pool import UNKNOWN, Pool
 from audiosim.ordinal.feature import Feature, once_per_pool
 from audiosim.ordinal.judgment import ratio_or_nan
 from audiosim.sound.closeness import REFERENCES, SHAPE, Neighbourhood
+from audiosim.sound.kullback_leibler import kullback_leibler_divergence
 from audiosim.sound.proximity import mutual_proximity, references_among
 from audiosim.stats.arrays import Array, Booleans, Integers
 
@@ -112,11 +113,10 @@ class PoolSounds:
     document: Integers
     query: Integers
 
-    def divergence(self, rows: Integers, columns: Integers | None = None) -> Array:
-        """(r, c) divergences of some places in the index from others; None: from all."""
-        ids = self.index.ids
-        names = None if columns is None else [ids[column] for column in columns]
-        return self.index.divergence([ids[row] for row in rows], names, "double").astype(float, copy=False)
+    def divergences(self, places: Integers) -> Array:
+        """(n, n) divergences between some places in the index."""
+        chosen = self.index.packed_places(places)
+        return kullback_leibler_divergence(self.index.packed, chosen, chosen, "double").astype(float, copy=False)
 
 
 @once_per_pool
@@ -292,7 +292,7 @@ def _distances_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[Inte
         heard = np.flatnonzero((pool.query == code) & has_sound)
         if len(heard) < 2:
             continue
-        found = [] if sounds is None else [_known(sounds.document[heard], lambda some: sounds.divergence(some, some))]
+        found = [] if sounds is None else [_known(sounds.document[heard], sounds.divergences)]
         found += [_known(one.document[heard], one.distances) for one in vectors]
         distances = _mean_distances(found) if len(found) > 1 else found[0]
         distances[np.isnan(distances)] = np.inf
