@@ -24,8 +24,8 @@ import audiosim
 from audiosim import cli
 from audiosim.cli.verbs import COMMANDS, Group, Verb
 from audiosim.service.client import Client, Organiser
-from audiosim.service.transport import Transport
 from audiosim.service.settings import Settings
+from audiosim.service.transport import Transport
 from audiosim.text import field_list, sentence
 
 ROOT = Path(__file__).resolve().parents[1]
