@@ -249,7 +249,7 @@ def _value(name: str, kind: Any, said: Any) -> Any:
 
 
 def _expected(schema: Mapping[str, Any]) -> str:
-    """What a value must be, by its JSON schema."""
+    """Words for what a value must be, by its JSON schema."""
     schema = schema.get("anyOf", [schema])[0]  # the other may be null
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"

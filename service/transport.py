@@ -99,7 +99,7 @@ class Transport:
         return self.ask("GET", path, kind, query or {}, None)
 
     def post(self, path: str, kind: type[Answer], said: object, query: Mapping[str, str] | None = None) -> Answer:
-        """What the service answers to a body."""
+        """The decoded answer to a body."""
         return self.ask("POST", path, kind, query or {}, msgspec.json.encode(said))
 
     def tell(self, path: str, said: object, key: str | None) -> RecordOut:
@@ -176,7 +176,7 @@ class Transport:
 
 
 def _is_for(url: str) -> bool:
-    """Whether the token of the environment is meant for this service."""
+    """True if the environment's token may be sent to an address: this machine, or the host named for the token."""
     host = urlsplit(url).hostname or ""
     return host in os.environ.get(HOSTS, "").replace(",", " ").split() or is_loopback(host)
 

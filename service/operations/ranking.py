@@ -35,7 +35,7 @@ class Seen:
         self._key = (one.measure(measure), self.about, aspect)
 
     async def through(self, find: Callable[[int, GroundedRanking], Made], *what: Hashable) -> Made:
-        """What is found in the ranking, once for all requests that ask for the same at the same time."""
+        """Find something in the ranking, once for all requests that ask for the same at one time."""
 
         def work() -> Made:
             return find(*self.one.grounded(self._measure, self.aspect))
