@@ -53,7 +53,7 @@ ORGANISED = (
     "assessors",
     "progress",
     "judges?machines=false",
-    "history",
+    "course",
     "remaining",
     "plan",
 )  # what the organiser's page requests

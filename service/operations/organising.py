@@ -22,7 +22,7 @@ from audiosim.service.tasks.state import part
 from audiosim.service.types.campaign import (
     AssessorsOut,
     ChangesOut,
-    HistoryOut,
+    CourseOut,
     InvitationIn,
     InvitationOut,
     InvitationsOut,
@@ -48,11 +48,11 @@ router = chapter("organising")
 HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
 
 
-@router.get("/collections/{collection}/history")
-async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> HistoryOut:
+@router.get("/collections/{collection}/course")
+async def show_course(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> CourseOut:
     """Show the growth of confidence with the judgments, at some 200 moments, and the moment when the rule was met."""
     course = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).course())
-    return HistoryOut.from_domain(one, course)
+    return CourseOut.from_domain(one, course)
 
 
 @router.get("/collections/{collection}/changes")

@@ -529,7 +529,7 @@ class TwoSystemsOut(Wire):
         )
 
 
-class HistoryOut(Wire):
+class CourseOut(Wire):
     """Growth of the confidence in the ranking, and of the scores of the systems.
 
     complete  false while moments are missing: ask again
@@ -547,7 +547,7 @@ class HistoryOut(Wire):
     met: Moment | None
 
     @classmethod
-    def from_domain(cls, one: ServedCollection, course: Course) -> "HistoryOut":
+    def from_domain(cls, one: ServedCollection, course: Course) -> "CourseOut":
         goal, systems = str(one.judging.stopping_rule), list(one.campaign.selection.pool.systems)
         moments = list(course.moments)
         return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, course.met)

@@ -182,7 +182,7 @@ def test_a_judgment_made_elsewhere_changes_the_page_without_a_reload(browse, cam
 def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     campaign.judge("ann", 3, 0)
     page = shown(browse(campaign.page))
-    history = campaign.get("history")
+    history = campaign.get("course")
     open_tab(page, "Progress")
     page.click("#part-judged summary")
     rows = cells(page, "#course-table")
@@ -209,7 +209,7 @@ def test_what_only_a_tab_shows_is_not_asked_for_while_another_is_open(browse, ca
         "campaign",
         "ranking",
         "assessors",
-        "history",
+        "course",
         "remaining",
         "judges",
     }
@@ -608,7 +608,7 @@ def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo, w
     expect(page.locator("#met")).to_have_text("Met")
 
     def as_told():
-        said, met = campaign.get("ranking")["sentence"], campaign.get("history")["met"]
+        said, met = campaign.get("ranking")["sentence"], campaign.get("course")["met"]
         return (
             met
             and page.inner_text("#verdict-about").startswith(said)
@@ -711,7 +711,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     places = [float(x) for x in re.findall(r"[ML]([\d.]+) ", page.get_attribute("#course path", "d"))]
     assert places == sorted(places)
     # The true course: up, then down again. Moments are computed between requests.
-    wait_until(page, lambda: [m["judged"] for m in campaign.get("history")["moments"]][-4:] == [12, 11, 10, 9])
+    wait_until(page, lambda: [m["judged"] for m in campaign.get("course")["moments"]][-4:] == [12, 11, 10, 9])
     assert page.eval_on_selector_all("#course text", OVERPRINTED) == []
     open_tab(page, "Progress")
     assert page.eval_on_selector_all("#scores text", OVERPRINTED) == []

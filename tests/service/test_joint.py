@@ -94,12 +94,12 @@ def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_res
             now = here.selection
             said = with_next(Verdicts(now.ranking), now.expected, now.belief).to_dict()
             check_close({name: there[name] for name in said}, said)
-        wait_until(lambda: get(server, "history")["complete"])
-        first = {what: get(server, what) for what in ("ranking", "campaign", "history", "assessors")}
+        wait_until(lambda: get(server, "course")["complete"])
+        first = {what: get(server, what) for what in ("ranking", "campaign", "course", "assessors")}
         predicted = predictions(server, build_pool(coarse).pairs)
     assert first["ranking"]["model"] == "joint-broad"
     with commanded(folders[1:], tmp_path / "second", "--db", database) as server:
-        wait_until(lambda: get(server, "history")["complete"])
+        wait_until(lambda: get(server, "course")["complete"])
         for what, said in first.items():
             check_close(get(server, what), said)
         check_close(predictions(server, build_pool(coarse).pairs), predicted)
@@ -137,8 +137,8 @@ def test_two_servers_on_one_database_agree_but_for_rounding(
         judged += [judge(two, grade, f"b{place}") for place, grade in enumerate(EIGHT[:4])]
         assert len(set(judged)) == 12
         for server in (one, two):
-            wait_until(lambda server=server: get(server, "history")["complete"])
-        for what in ("ranking", "campaign", "history", "assessors"):
+            wait_until(lambda server=server: get(server, "course")["complete"])
+        for what in ("ranking", "campaign", "course", "assessors"):
             check_close(get(one, what), get(two, what))
         check_close(predictions(one, pairs), predictions(two, pairs))
         check_close(get(one, "ranking", measure="nDCG@3"), get(two, "ranking", measure="nDCG@3"))

@@ -55,7 +55,7 @@ def test_all_faces_of_a_campaign_with_several_judges_say_the_same(coarse, in_pro
         made = client.post(f"{place}/publications", json={"named": False}).json()
         published = record_in(client.get(made["bundle"]).content)
         qrels = client.get(f"{place}/judgments", params={"format": "qrels"})
-        while not (course := client.get(f"{place}/history").json())["complete"]:
+        while not (course := client.get(f"{place}/course").json())["complete"]:
             pass
     judged = with_log(url, coarse)
     stated = estimate(judged, measure="CG@3")

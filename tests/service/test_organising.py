@@ -352,7 +352,7 @@ def judged(http, assessor, grades, path=COARSE, scale="broad"):
 def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     judged(http, "ann", [2, 2, 2, 2])
     judged(http, "bob", [0, 0, 0])
-    history = settled(http, f"{COARSE}/history")
+    history = settled(http, f"{COARSE}/course")
     assert (history["complete"], history["goal"]) == (True, "judgments=6")
     assert [moment["judged"] for moment in history["moments"]] == list(range(8))
     assert (history["met"]["judged"], history["moments"][0]["time"]) == (6, None)
@@ -393,7 +393,7 @@ def test_an_estimate_of_the_state_before_is_told_at_once_and_the_next_appears(ht
     wait_until(lambda: http.get(f"{path}/{what}").json()["state"] == now)
 
 
-@pytest.mark.parametrize("what", ["history", "remaining", "plan", "assessors", "invitations"])
+@pytest.mark.parametrize("what", ["course", "remaining", "plan", "assessors", "invitations"])
 def test_a_collection_that_there_is_not_has_nothing_to_show(http, what):
     answer = http.get(f"/v1/collections/other/{what}")
     assert answer.status_code == 404
@@ -442,7 +442,7 @@ def test_an_invitation_lets_its_holder_judge_at_once_and_nothing_else(locked):
     assert locked("POST", f"{COARSE}/next", token, json={}).json()["assessor"] == "ivy"
     for method, path in [
         ("GET", f"{COARSE}/ranking"),
-        ("GET", f"{COARSE}/history"),
+        ("GET", f"{COARSE}/course"),
         ("GET", f"{COARSE}/remaining"),
         ("GET", f"{COARSE}/plan"),
         ("GET", f"{COARSE}/assessors"),

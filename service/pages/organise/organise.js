@@ -153,7 +153,7 @@ async function refreshTab(tab = shownTab()) {
 }
 
 const recall = rounds(async () => {
-  known.history = await get(`${PATH}/history`);
+  known.history = await get(`${PATH}/course`);
   showCourse();
   if (known.history.complete) return HISTORY_MS;
   recall();
