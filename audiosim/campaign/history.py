@@ -310,6 +310,7 @@ def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[tuple
 
 def _places(count: int, looks: int) -> list[int]:
     """Numbers of judgments after which to look, evenly spaced; a single look is at the last."""
+    looks = min(looks, count + 1)
     return [count] if looks == 1 else sorted({round(step * count / (looks - 1)) for step in range(looks)})
 
 

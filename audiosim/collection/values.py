@@ -122,7 +122,7 @@ class Results:
         parts: list[tuple[Codes, Codes, Codes]] = []
         for run in runs:
             own = np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int32)
-            lengths = run.lengths if cutoff is None else np.minimum(run.lengths, cutoff)
+            lengths = run.lengths if cutoff is None else np.minimum(run.lengths, min(cutoff, DEEPEST))
             ends = np.cumsum(lengths)
             place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
             kept = place + np.repeat(run.starts[:-1], lengths)  # only the top, which is a small part of a deep ranking
@@ -229,6 +229,7 @@ class Retrieved:
 # The values of an evaluation, each with its rules.
 
 
+DEEPEST = 2**31 - 1  # rank of a result
 HIGHEST_LEVEL = 1e9
 
 SHOWN_LEVELS = 8

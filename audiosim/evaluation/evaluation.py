@@ -323,7 +323,7 @@ def _of_users(measure: Measure, scale: str, values: Array, users: int) -> Array:
     Urbano (2013), equation 4.2.
     """
     mapping = published_mapping(user_form(measure), scale)
-    return np.asarray(number_satisfied(mapping.probability(values), users).mean(axis=1))
+    return np.asarray(sum(number_satisfied(one, users) for one in mapping.probability(values).T) / values.shape[1])
 
 
 def _bounds(collection: Collection, measure: Measure, order: Integers) -> tuple[Array, Array]:

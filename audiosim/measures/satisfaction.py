@@ -17,6 +17,7 @@ from audiosim.results.value import Value
 from audiosim.stats.arrays import Array, Booleans
 from audiosim.stats.distributions import Distribution
 
+MOST_USERS = 10_000
 ROUNDING = 1e-9  # distance outside [0, 1] within which a score counts as a rounded 0 or 1
 
 
@@ -193,6 +194,6 @@ def _checked(what: str, values: Array) -> Array:
 
 
 def _people(users: int) -> int:
-    if users < 1:
-        raise InputError(f"expected at least 1 user, got {users}")
+    if not 1 <= users <= MOST_USERS:
+        raise InputError(f"expected 1 to {MOST_USERS:,} users, got {users}")
     return users

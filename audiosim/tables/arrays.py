@@ -98,8 +98,14 @@ def _opened(path: Path) -> Iterator[Any]:
     from pyarrow import parquet
 
     try:
-        # A row group may hold all rows; a buffer avoids reading it into memory as a whole.
-        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+        known = parquet.read_metadata(path)
+        leaves = map(known.schema.column, range(len(known.schema)))
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        # A row group may hold all rows; a buffer avoids reading it into memory as a whole. Text is read coded: a file
+        # holds a long one once, for any number of rows.
+        with parquet.ParquetFile(
+            path, metadata=known, buffer_size=BUFFER, pre_buffer=False, read_dictionary=texts
+        ) as file:
             yield file
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -113,7 +119,8 @@ def parquet_table(path: Path) -> Table:
     with _opened(path) as file:
         names = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
         groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
-        count = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+        widths = [max(1, file.schema.column(place).length // NUMBER) for place in range(len(file.schema))]
+        count = sum(width * group.column(place).num_values for group in groups for place, width in enumerate(widths))
         if NUMBER * count > most_bytes(path):
             raise InputError(f"it holds {count:,} numbers, expected up to {most_bytes(path) // NUMBER:,}")
         found = file.read(columns=names)
@@ -122,22 +129,37 @@ def parquet_table(path: Path) -> Table:
 
 def parquet_portions(path: Path, names: Names[str], size: int) -> Iterator[Table]:
     """Some columns of a Parquet file, in portions of so many rows; at least one, which may be empty."""
-    import pyarrow as arrow
-
     with _opened(path) as file:
         there, start = [name for name in file.schema_arrow.names if name in names], 0
-        for rows in file.iter_batches(size, columns=there):
-            cells = {name: _cells(arrow.chunked_array([column])) for name, column in zip(there, rows, strict=True)}
+        for rows in _portions(file.iter_batches(size, columns=there), size):
+            cells = {name: _cells(column) for name, column in zip(there, rows.columns, strict=True)}
             yield Table(path, cells, start=start)
             start += len(rows)
         if not start:
             yield Table(path, {name: [] for name in there})
 
 
+def _portions(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """Tables of so many rows, and a last one; a batch of coded text ends with each row group of its file."""
+    from pyarrow import Table as Columns
+
+    kept: list[Any] = []
+    for batch in batches:
+        kept.append(batch)
+        if sum(map(len, kept)) >= size:
+            whole = Columns.from_batches(kept)
+            yield whole.slice(0, size)
+            kept = whole.slice(size).to_batches()
+    if kept:
+        yield Columns.from_batches(kept)
+
+
 def _cells(column: Any) -> Words | Array | list[Any]:
     from pyarrow import DictionaryArray, types
 
     kind = column.type
+    if types.is_nested(kind) and "dictionary<" in str(kind):  # text within lists: nothing reads it, and it may be long
+        return [[str(kind)]] * len(column)
     numeric = any(of(kind) for of in (types.is_integer, types.is_floating, types.is_boolean, types.is_null))
     if types.is_null(kind) or types.is_floating(kind) or (numeric and not column.null_count):
         return np.asarray(column.cast("float64" if types.is_null(kind) else kind).to_numpy())

@@ -11,6 +11,7 @@ from msgspec import Meta, field
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.satisfaction import MOST_USERS
 from audiosim.service.collections.served import DEEPEST_CUTOFF
 from audiosim.service.process.time_limit import reading_s, within
 from audiosim.service.types.base import Wire
@@ -95,7 +96,7 @@ class EvaluateIn(MeasuredIn, forbid_unknown_fields=True, omit_defaults=True):
 
     unjudged: Literal["error", "zero", "skip"] = "error"
     test: Annotated[str, Meta(max_length=100)] = "t"
-    users: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    users: Annotated[int, Meta(ge=1, le=MOST_USERS)] | None = None
     success: Annotated[float, Meta(ge=0, le=1)] = 0.5
     seed: Annotated[int, Meta(ge=0, le=2**32)] = 0
     complete: bool = False

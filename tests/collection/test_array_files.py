@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -13,10 +14,11 @@ import pytest
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.evidence import read_evidence
+from audiosim.collection.kinds import read_documents
 from audiosim.errors import InputError
 from audiosim.measures.scores import judged_files
 from audiosim.tables import text as lines
-from audiosim.tables.arrays import UNPACKED, parquet_table, read_npy, read_npz, write_parquet
+from audiosim.tables.arrays import UNPACKED, parquet_portions, parquet_table, read_npy, read_npz, write_parquet
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "q Q0 a 1 2 S\nq Q0 b 2 1 S\n"
@@ -104,6 +106,43 @@ def test_a_small_parquet_file_of_a_hundred_million_numbers_is_refused_before_it_
     assert (tmp_path / "a.parquet").stat().st_size < 2**20
     with pytest.raises(InputError, match=r"a.parquet: it holds 41,943,040 numbers, expected up to 33,554,432$"):
         parquet_table(tmp_path / "a.parquet")
+
+
+@contextmanager
+def room(size):
+    """Room for so many more bytes in this process."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="room is limited by Linux")
+def test_a_long_text_that_a_parquet_file_holds_once_is_in_memory_once(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    count, text = 50_000, "x" * 100_000
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([text]))
+    listed = pa.ListArray.from_arrays(pa.array(range(count + 1), pa.int32()), long)
+    columns = {"document": pa.array(map(str, range(count))), "query": long, "genre": long, "x": [1.0] * count}
+    path = tmp_path / "a.parquet"
+    for stored in (True, False):  # whether the file notes the coding
+        table = pa.table(columns | {"tags": listed})
+        parquet.write_table(table, path, store_schema=stored, dictionary_pagesize_limit=2**20)
+        assert path.stat().st_size < 2**21
+        with room(2**29):
+            assert set(parquet_table(path).cells("genre")) == {text}
+            assert read_documents(path)["7"].genre == text
+            portions = list(parquet_portions(path, ("x",), ("query", "genre"), 30_000))
+        assert [len(one["x"]) for one in portions] == [30_000, 20_000]
+        assert {*portions[0]["query"], *portions[1]["genre"]} == {text}
+    wide = pa.table({"document": pa.array([b"x" * 10_000] * count, pa.binary(10_000))})
+    parquet.write_table(wide, path, use_dictionary=["document"])
+    with pytest.raises(InputError, match=r"a.parquet: it holds 62,500,000 numbers, expected up to"):
+        parquet_table(path)
 
 
 def test_an_index_that_pandas_wrote_is_no_column(tmp_path):

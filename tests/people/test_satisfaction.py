@@ -170,7 +170,7 @@ def test_the_least_share_there_is_satisfies_nobody():
 
 
 def test_numbers_of_users_that_make_no_sense_are_refused():
-    with pytest.raises(InputError, match="expected at least 1 user, got 0"):
+    with pytest.raises(InputError, match="expected 1 to 10,000 users, got 0"):
         number_satisfied(np.array(0.5), 0)
     with pytest.raises(InputError, match=r"probabilities must lie in \[0, 1\], got 1.5"):
         number_satisfied(np.array(1.5), 3)
