@@ -63,7 +63,7 @@ def each_in_turn(
     if scheduler is not None:
         results = _numbers_on_cluster(scheduler, work, count)
     elif own is not None or min(jobs, count) > 1:
-        results = _by_joblib(alone, count, jobs, own)
+        results = _by_joblib(alone, count, min(jobs, count), own)
     else:
         results = (alone(number) for number in range(count))
     with closing(results):

@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 
 import audiosim
+from audiosim.collection.values import Results
 from audiosim.errors import InputError
+from audiosim.measures.satisfaction import number_satisfied
+from audiosim.training.examples import deal
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 RUNS = {"A": {"q1": ["d3", "d1"]}, "B": {"q1": {"d1": 0.9, "d2": 0.4}}}
@@ -48,6 +51,15 @@ def demo():
             lambda c: audiosim.estimate(c, measure="ERR@5", draws="9"),
             r"^the number of draws must be a whole number of at least 2, got '9'$",
         ),
+        (lambda _: number_satisfied(np.array(0.5), 10**12), r"^expected 1 to 10,000 users, got 1000000000000$"),
+        (
+            lambda c: audiosim.calibration(c, parts=10**12),
+            r"^the number of repeats must be 1 to 10,000, got 1000000000",
+        ),
+        (
+            r"^the number of repeats must be 1 to 10,000, got 1",
+        ),
+        (lambda _: deal(np.arange(9), 10**12), r"^9 queries with judgments are too few for 1000000000000 folds$"),
         (
             lambda c: audiosim.predict(c, pairs=[("q01", "gone")]),
             r"^nothing is known of document gone: no run, metadata",
@@ -120,3 +132,8 @@ def test_the_order_of_categories_is_not_lost_by_sorting():
     assert fitted.coef_[0] > 0
     numbers = pd.Series(pd.Categorical([0, 1, 2, 1, 0], [0, 1, 2], ordered=True))
     assert audiosim.OrdinalRegression(ridge=1).fit(features, numbers).coef_ == pytest.approx(fitted.coef_)
+
+
+def test_a_cutoff_beyond_all_ranks_is_the_last_one(demo):
+    rankings = [run.rankings for run in demo.runs]
+    assert Results.of(rankings, 2**80).rank.tolist() == Results.of(rankings).rank.tolist()

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import sqlalchemy as sql
 from sqlalchemy import exc
@@ -80,8 +81,11 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
             # writer.
             engine = sql.create_engine(address, connect_args={"timeout": timeout_s, "isolation_level": "IMMEDIATE"})
             sql.event.listen(engine, "connect", _set_sqlite_to_read if reading else partial(_set_sqlite, timeout_s))
-            if (path := database_path(address)) is not None:
+            path, by_uri = database_path(address), (address.database or "").startswith("file:")
+            if path is not None and not by_uri:
                 sql.event.listen(engine, "do_connect", OneFile(path).connect)
+            elif path is not None and address.query.get("mode", "rwc") == "rwc":
+                sql.event.listen(engine, "do_connect", lambda *_: make_private(path))
             return engine
     except ImportError as error:
         missing = f"{error}; install audiosim[postgres] for PostgreSQL"
@@ -97,10 +101,11 @@ def without_transactions(engine: sql.Engine) -> sql.Engine:
 
 
 def database_path(address: sql.URL) -> Path | None:
-    """The file of an SQLite database by its URL; None for others, in memory, or with a URI."""
+    """The file of an SQLite database by its URL, which may contain a URI; None for others, or in memory."""
     path = address.database or ""
-    named = address.get_backend_name() == "sqlite" and path not in ("", ":memory:") and not path.startswith("file:")
-    return Path(path) if named else None
+    if address.get_backend_name() != "sqlite" or in_memory(str(address)):
+        return None
+    return Path(unquote(urlsplit(path).path) if path.startswith("file:") else path)
 
 
 def in_memory(url: str) -> bool:

@@ -102,8 +102,8 @@ def teams_of(collection: Collection) -> list[str]:
 
 
 def _check_sizes(times: int, queries: int, every: int, teams: int, named: int) -> None:
-    if times < 1:
-        raise InputError(f"the number of repeats must be at least 1, got {times}")
+    if not 1 <= times <= MOST_PARTS:
+        raise InputError(f"the number of repeats must be 1 to {MOST_PARTS:,}, got {times}")
     if not 1 <= queries <= every:
         raise InputError(f"a part must have 1 to {every} queries, got {queries}")
     if not 1 <= teams <= named:
@@ -133,6 +133,7 @@ def part_of(collection: Collection, queries: Set[str], teams: Set[str]) -> Colle
     return replace(collection.judged_by(judgments), runs=runs, edition_of=series)
 
 
+MOST_PARTS = 10_000
 NEAR = 0.02  # difference between systems below which it may not matter
 
 

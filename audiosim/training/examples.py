@@ -314,8 +314,8 @@ def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Wa
     """
     if not folds:
         return []
-    names = tuple(f"fold {fold}" for fold in range(1, folds + 1))
-    ways = [Way(f"{folds} folds by query", deal(examples.group, folds), names)]
+    dealt = deal(examples.group, folds)
+    ways = [Way(f"{folds} folds by query", dealt, tuple(f"fold {fold}" for fold in range(1, folds + 1)))]
     if len(np.unique(examples.collection[known])) > 1:
         ways.append(Way(LEFT_OUT, examples.collection, examples.collections))
     return ways

@@ -12,8 +12,10 @@ from contextlib import closing, contextmanager
 import numpy as np
 import pytest
 import soundfile
+from sqlalchemy import make_url
 
 from audiosim.campaign import DatabaseStore, Event
+from audiosim.campaign.engine import database_path
 from audiosim.campaign.schema import keep_copy
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
@@ -146,11 +148,11 @@ def test_databases_their_copies_and_backups_are_their_owner_s_alone_whatever_the
             path.rename(tmp_path / "away")
             assert store.rescue()
         assert run("restore", tmp_path / "a.db.jsonl", "--db", f"sqlite:///{tmp_path / 'restored.db'}")[0] == 0
-        assert (
-            run("token", "create", "--role", "client", "--name", "c", "--db", f"sqlite:///{tmp_path / 't.db'}")[0] == 0
-        )
+        for url in (f"sqlite:///{tmp_path / 't.db'}", f"sqlite:///file:{tmp_path / 'u.db'}?uri=true"):
+            assert run("token", "create", "--role", "client", "--name", "c", "--db", url)[0] == 0
+            assert database_path(make_url(url)).exists()
     names = {path.name for path in tmp_path.iterdir()}
-    assert names >= {"away", "a.db.layout-0", "a.db.rescued", "a.db.jsonl", "restored.db", "t.db"}
+    assert names >= {"away", "a.db.layout-0", "a.db.rescued", "a.db.jsonl", "restored.db", "t.db", "u.db"}
     assert opened_to_others(tmp_path.iterdir()) == {}
 
 

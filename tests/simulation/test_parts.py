@@ -119,7 +119,7 @@ def test_a_part_keeps_what_it_should_and_nothing_more(tiny, tiny_truth):
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
-        ({"times": 0}, "the number of repeats must be at least 1, got 0"),
+        ({"times": 0}, "the number of repeats must be 1 to 10,000, got 0"),
         ({"queries": 10}, "a part must have 1 to 9 queries, got 10"),
         ({"queries": 0}, "a part must have 1 to 9 queries, got 0"),
         ({"teams": 5}, "a part must have 1 to 4 teams, got 5"),
