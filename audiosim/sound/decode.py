@@ -33,8 +33,12 @@ soxr = lazy_loader.load("soxr")
 
 RATE_HZ = 22_050
 HEAD_BYTES = 4096  # enough to tell text from sound
-# How SQLite's files begin: a database, its write-ahead log in either byte order, its rollback journal.
-DATABASES = b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+# How files that are no sound begin: SQLite's database, its write-ahead log in either byte order, its rollback journal;
+# ZIP, and so xlsx and npz; Parquet.
+OTHERS = (
+    b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7",
+    b"PK\x03\x04", b"PAR1",
+)  # fmt: skip
 FORMATS = "WAV, FLAC, Ogg, MP3 or AIFF"
 SHORTEST_S = 1.0
 ENOUGH = 0.9  # share of a truncated recording that must be there: the missing part may differ from the rest
@@ -223,6 +227,8 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
     def by_pyav(known: bool) -> Conveyed[S] | str:
         return more_formats.decode_other(path, check, start, known) if more_formats.installed() else ""
 
+    if _is_other_content(path):
+        raise SoundError(f"{path}: cannot be decoded (it is text, a table or a database), expected {FORMATS}")
     try:
         with soundfile.SoundFile(path) as file:
             if file.format == "RAW":  # libsndfile reads any file named .au as a telephone call
@@ -235,7 +241,7 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
             heard = _by_libsndfile(file, start, lambda frames: check(frames, file.channels, file.samplerate))
             heard = replace(heard, known=_completeness(known, file, heard))
     except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: a name that ends in .raw
-        other = "" if _is_text_or_database(path) else by_pyav(False)
+        other = by_pyav(False)
         # FFmpeg finds frames of sound in noise: a file that libsndfile should know must be worth describing.
         if isinstance(other, Conveyed) and not (path.name.lower().endswith(SUFFIXES) and _problem(other)):
             return other
@@ -273,11 +279,11 @@ def _better(other: Conveyed[S], heard: Conveyed[S]) -> bool:
     return other.frames / other.rate_hz > (1 + SLACK) * heard.frames / heard.rate_hz
 
 
-def _is_text_or_database(path: Path) -> bool:
-    """True for files in which other decoders may still find a frame of sound, such as one kept in a database."""
+def _is_other_content(path: Path) -> bool:
+    """True for text, databases, archives and tables: decoders may still find sound in them, such as one kept there."""
     with path.open("rb") as file:
         start = file.read(HEAD_BYTES)
-    if start.startswith(DATABASES):
+    if start.startswith(OTHERS):
         return True
     try:
         words = getincrementaldecoder("utf-8")().decode(start)

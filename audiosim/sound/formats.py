@@ -128,16 +128,20 @@ def _blocks(stream: "AudioStream", packets: _Packets) -> Iterator[Samples]:
     """The frames, (n, channels), at the rate they have."""
     # Reading PyAV's properties of a frame takes as long as decoding it. They are read once; a new array shape shows a
     # change.
-    rate_hz, channels, planar = stream.rate, len(stream.layout.channels), stream.format.is_planar
+    rate_hz, layout, planar = stream.rate, stream.layout, stream.format.is_planar  # the stream's follow the frames'
+    channels = len(layout.channels)
     waiting: list[Samples] = []
-    resampler, held = None, 0
+    resamplers: dict[tuple[str, str, int], Any] = {}  # one takes frames of one form alone
+    held = 0
     for frame in packets.frames():
         array, n = frame.to_ndarray(), frame.samples
         if frame.sample_rate == rate_hz and array.shape == ((channels, n) if planar else (1, n * channels)):
             pieces = [_planes(array, channels)]
         else:  # a change within the stream, which damage may also imitate
-            resampler = resampler or av.AudioResampler(format="fltp", layout=stream.layout, rate=stream.rate)
-            pieces = [_planes(one.to_ndarray(), channels) for one in resampler.resample(frame)]
+            form = frame.format.name, frame.layout.name, frame.sample_rate
+            if form not in resamplers:
+                resamplers[form] = av.AudioResampler(format="fltp", layout=layout, rate=rate_hz)
+            pieces = [_planes(one.to_ndarray(), channels) for one in resamplers[form].resample(frame)]
         waiting += pieces
         held += sum(piece.shape[1] for piece in pieces)
         if held >= TOGETHER:

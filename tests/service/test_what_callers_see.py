@@ -188,6 +188,15 @@ def kinds_of_file(folder, outside):
     with closing(sqlite3.connect(folder / "other.db")) as other, other:
         other.execute("CREATE TABLE kept (sound BLOB)")
         other.execute("INSERT INTO kept VALUES (?)", (coded.read_bytes() if coded.exists() else b"",))
+        other.execute("INSERT INTO kept VALUES (?)", ((folder / "whole.mp3").read_bytes(),))
+    before = {
+        "db": (folder / "other.db").read_bytes(),
+        "toml": b'token = "x"\n' * 999,
+        "zip": (folder / "sounds.zip").read_bytes(),
+    }
+    for other, start in before.items():  # libsndfile looks for a frame of sound in whatever is named .mp3
+        (folder / f"{other} before.mp3").write_bytes(start + (folder / "whole.mp3").read_bytes())
+    shutil.copy(folder / "other.db", folder / "database.mp3")
     for name in ("campaign.db", "campaign.db-wal", "campaign.db-shm"):
         (folder / f"hard {name}").hardlink_to(folder / name)
         (folder / f"soft {name}").symlink_to(name)
@@ -237,6 +246,7 @@ def test_a_path_serves_what_extract_takes_within_the_folder_and_nothing_else(com
             answers = {one.path: http.get(f"/v1/documents/{name}/sound") for name, one in documents.items()}
     played = {name for name, answer in answers.items() if answer.status_code == 200}
     assert played == taken
+    assert not [name for name in played if "before" in name or "database" in name]
     assert played >= {"whole.wav", "whole.mp3", "named.tsv", "nearly.wav", "hard within.wav", "soft within.wav"}
     assert {answers[name].status_code for name in names - played} <= {404, 422}
     assert not [name for name in names - played if str(folder) in answers[name].text]

@@ -88,7 +88,7 @@ def test_bad_files_are_listed_and_the_rest_is_done(mixed):
     assert result.failed == (
         Failure(
             str(mixed / "a/one.wav"),
-            "cannot be decoded (Format not recognised), expected WAV, FLAC, Ogg, MP3 or AIFF",
+            "cannot be decoded (it is text, a table or a database), expected WAV, FLAC, Ogg, MP3 or AIFF",
         ),
         Failure(str(mixed / "zero.wav"), "is empty, expected a sound file"),
     )

@@ -14,7 +14,7 @@ import soundfile
 from audiosim.errors import SoundError
 from audiosim.sound import formats as more_formats
 from audiosim.sound.channel import SoundLimits
-from audiosim.sound.decode import read
+from audiosim.sound.decode import Whole, read
 from audiosim.sound.index import extract
 
 av = pytest.importorskip("av")
@@ -152,6 +152,17 @@ def test_noise_is_refused_whatever_its_name(tmp_path, name):
         read(tmp_path / name)
     expected = f"{tmp_path / name}: cannot be decoded ({said}), expected WAV, FLAC, Ogg, MP3 or AIFF{known}"
     assert str(raised.value) == expected
+
+
+def test_a_stream_whose_sound_changes_form_more_than_once_is_read(tmp_path, music):
+    whole = b""
+    for rate_hz, channels in ((44_100, 2), (32_000, 1), (48_000, 1), (44_100, 2)):
+        samples = music(3, rate_hz=rate_hz)
+        soundfile.write(tmp_path / "piece.mp3", np.stack([samples] * channels, axis=1), rate_hz)
+        whole += (tmp_path / "piece.mp3").read_bytes()
+    (tmp_path / "x.mp3").write_bytes(whole)
+    found = more_formats.decode_other(tmp_path / "x.mp3", lambda *_: None, lambda rate_hz: Whole())
+    assert found.frames / found.rate_hz == pytest.approx(12, abs=0.5)
 
 
 def test_playlists_open_nothing(tmp_path, album):

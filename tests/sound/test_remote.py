@@ -82,7 +82,7 @@ def test_what_is_not_there_or_not_sound_fails_alone(bucket):
     gone, bad, unknown = describe_all(files, STANDARD_FRAMES)
     assert re.fullmatch(r"cannot be read \(.*bucket/gone\.wav.*\), expected a sound file", gone.error)
     assert bad == ("memory://bucket/bad.wav", bad.error)
-    assert bad.error == "cannot be decoded (Format not recognised), expected WAV, FLAC, Ogg, MP3 or AIFF"
+    assert bad.error == "cannot be decoded (it is text, a table or a database), expected WAV, FLAC, Ogg, MP3 or AIFF"
     assert unknown.error == "cannot be read (Protocol not known: nothing), expected a sound file"
 
 
