@@ -132,5 +132,4 @@ def test_the_order_of_categories_is_not_lost_by_sorting():
 
 
 def test_a_cutoff_beyond_all_ranks_is_the_last_one(demo):
-    rankings = [run.rankings for run in demo.runs]
-    assert Results.of(rankings, 2**80).rank.tolist() == Results.of(rankings).rank.tolist()
+    assert Results.of(demo.runs, 2**80).rank.tolist() == Results.of(demo.runs).rank.tolist()
