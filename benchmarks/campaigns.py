@@ -150,11 +150,11 @@ def play(start: Selection, grades: np.ndarray, most: int) -> Played:
 
 def confidences(ranking: Ranking) -> np.ndarray:
     """(f,) mean confidence with deviations multiplied by each of WIDER."""
-    expectation, variance = ranking.differences
+    expectation, variance = ranking.scores.differences
     known = variance <= 0
     standard = np.where(known, np.sign(expectation) * np.inf, expectation / np.sqrt(np.where(known, 1, variance)))
     standard = np.where(known & (expectation == 0), 0, standard)
-    return np.asarray(stdtr(ranking.freedom, standard / np.array(WIDER)[:, None]).mean(axis=1))
+    return np.asarray(stdtr(ranking.scores.freedom, standard / np.array(WIDER)[:, None]).mean(axis=1))
 
 
 def begin(part: Collection, model: Model, seed: int) -> tuple[Selection, np.ndarray]:

@@ -122,7 +122,7 @@ def played(collection: Collection, seed: int) -> list[list[float]]:
         belief = estimator.predict(np.full(len(pool.pairs), np.nan))
         expected = expected_scores(parse_measure("CG@1"), pool)
         ranking = rank_belief(expected, estimator, belief, about=as_about("listeners"))
-        first, second = ranking.pairs
+        first, second = ranking.scores.pairs
         true = np.sign(truth[first] - truth[second])
 
         def right(scores: Array, first: Array = first, second: Array = second, true: Array = true) -> float:

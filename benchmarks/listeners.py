@@ -81,11 +81,11 @@ def opinion(pool: Pool, panel: Panel, weights: Array) -> Array:
 
 def held(ranking: Ranking, truth: Array) -> Array:
     """(4,) stated confidence, share in the right order, shares of intervals of scores and differences that hold."""
-    low, high = ranking.interval()
-    first, second = ranking.pairs
-    difference, (mean, variance) = truth[first] - truth[second], ranking.differences
+    low, high = ranking.scores.interval()
+    first, second = ranking.scores.pairs
+    difference, (mean, variance) = truth[first] - truth[second], ranking.scores.differences
     right = np.where(difference == 0, 0.5, difference > 0).mean()
-    inside = np.abs(difference - mean) <= ranking.quantile(0.95) * np.sqrt(variance)
+    inside = np.abs(difference - mean) <= ranking.scores.quantile(0.95) * np.sqrt(variance)
     return np.array([ranking.confidence or 1.0, right, np.mean((low <= truth) & (truth <= high)), inside.mean()])
 
 

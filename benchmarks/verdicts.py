@@ -25,10 +25,10 @@ from threadpoolctl import threadpool_limits
 from audiosim.joint.check import ALARM
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.scores import SystemScores
 from audiosim.ranking.stopping import CAUTION, CHECKED
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.simulation.replay import right
-from audiosim.stats.normal.multivariate import Moments
 
 TARGETS = (0.9, 0.95, 0.975)
 OFF = 0.005  # by which accuracy at a stop may be below the target
@@ -249,17 +249,18 @@ def _held(one: Played, judged: int) -> list[float]:
 
 
 def _covered(ranking: Ranking, one: Played) -> float:
-    better, worse = ranking.pairs
-    expectation, variance = ranking.differences
-    reach = ranking.quantile(0.95) * np.sqrt(variance) + ROUNDING
+    better, worse = ranking.scores.pairs
+    expectation, variance = ranking.scores.differences
+    reach = ranking.scores.quantile(0.95) * np.sqrt(variance) + ROUNDING
     return 100 * float(np.mean(np.abs(expectation - (one.truth[better] - one.truth[worse])) <= reach))
 
 
 def ranking_of(one: Played, mean: np.ndarray, covariance: np.ndarray, judged: int) -> Ranking:
     """The ranking from recorded moments of a campaign."""
     systems = tuple(map(str, range(len(one.truth))))
-    moments = Moments(mean.astype(np.float64), covariance.astype(np.float64))
-    return Ranking(parse_measure("CG@5"), "joint", systems, moments, int(one.queries), judged, int(one.pairs))
+    shape = int(one.queries), int(one.pairs)
+    scores = SystemScores(mean.astype(np.float64), covariance.astype(np.float64), *shape)
+    return Ranking(parse_measure("CG@5"), "joint", systems, scores, judged, int(one.pairs))
 
 
 def _looks(found: Kinds) -> Iterator[tuple[str, int, Played, Verdicts]]:

@@ -21,7 +21,7 @@ from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
 from audiosim.ranking.expected import estimate_after, expected_scores
-from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.ranking import Ranking, score_rows
 from audiosim.results.plots import draw_looks
 from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row, listed, plain
@@ -75,7 +75,7 @@ class Look:
     @classmethod
     def of(cls, ranking: Ranking, source: str, time: str | None = None) -> "Look":
         """The look at a ranking."""
-        ranked = _ranked(ranking.score_rows())
+        ranked = _ranked(score_rows(ranking))
         confidence, about = ranking.confidence, ranking.about.words
         return cls(source, time, str(ranking.measure), about, ranking.judged, ranking.pool, confidence, ranked)
 

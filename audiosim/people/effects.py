@@ -132,7 +132,8 @@ def judge_effects(
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         found = estimate_after(expected, by, some, distribution, about)
         # Without what refers to the belief: of ten people, with thousands of judgments, it takes a gigabyte.
-        return replace(found, others=None, reach=None if found.reach is None else partial(_known, found.reach()))
+        reach = None if found.scores.reach is None else partial(_known, found.scores.reach())
+        return replace(found, scores=replace(found.scores, reach=reach), _others=None)
 
     having = ranked(estimator, inside)
     near = estimator.kept_model(Panel.of(pool, inside)) if isinstance(estimator, JointEstimator) else None

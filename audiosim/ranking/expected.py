@@ -19,10 +19,11 @@ from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, unu
 from audiosim.measures.satisfaction import SatisfactionMapping
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about, check_ideal
 from audiosim.ranking.linear import LinearScores
-from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.ranking import Ranking, checked, of_these, of_this_kind
 from audiosim.ranking.ratio import RatioScores
 from audiosim.ranking.reach import mean_reach, reach_by_query
 from audiosim.ranking.sampled import DRAWS, SampledScores
+from audiosim.ranking.scores import SystemScores
 from audiosim.ranking.verdicts import rows_with_verdicts
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
@@ -114,9 +115,10 @@ def rank(
     correlated  True if the gains were modelled as correlated
     """
     pool = expected.pool
-    shape = (len(pool.queries), judged, len(pool.pairs))
-    said = expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, correlated
-    return Ranking(*said, statements=rows_with_verdicts)
+    measure, pairs = expected.measure, len(pool.pairs)
+    shape = len(pool.queries), pairs, measure.bounded, distribution, correlated, expected.draws
+    found = SystemScores(scores.mean, scores.covariance, *shape)
+    return Ranking(measure, model, pool.systems, found, judged, pairs, _statements=rows_with_verdicts)
 
 
 @judgments_second
@@ -215,7 +217,8 @@ def unchecked_ranking(
     """
     found = rank(expected, model, scores, int(belief.judged.sum()), distribution, belief.prior.correlated)
     what = expected.measure, expected.pool, belief
-    found = replace(found, reach=partial(mean_reach, *what), notes=notes_of(*what))
+    reaching = replace(found.scores, reach=partial(mean_reach, *what))
+    found = replace(found, scores=reaching, notes=notes_of(*what))
     return found if belief.answers is None else replace(found, comparisons=len(belief.answers.model.compared))
 
 
@@ -252,16 +255,16 @@ class Grounds:
             return found
         beside = about.listeners == "panel" and self.belief.judges > 1
         others = partial(self.about, replace(about, listeners="listeners"), expected) if beside else None
-        return replace(found, judges=self.belief.judges, others=others)
+        return replace(found, judges=self.belief.judges, _others=others)
 
     def _of_queries(self, about: About, expected: ExpectedScores) -> Ranking:
         if about.queries == "these":
             return self.ranking
-        if self.ranking.queries < FEWEST_QUERIES:
+        if self.ranking.scores.queries < FEWEST_QUERIES:
             raise InputError(
                 "a single query does not show how queries of this kind vary: expected a statement about these"
             )
-        return self.ranking.of_this_kind(expected.between_queries(self.belief, self.believed))
+        return of_this_kind(self.ranking, expected.between_queries(self.belief, self.believed))
 
     def _of_people(self, about: About, expected: ExpectedScores) -> "Grounds":
         """Basis of the ranking by the opinion of other people; a failed check widens it in the same way."""
@@ -269,8 +272,8 @@ class Grounds:
         scores = expected.scores(belief)
         subject = replace(self.ranking.about, listeners=about.listeners)
         reach = partial(mean_reach, expected.measure, expected.pool, belief)
-        ranking = replace(self.ranking, scores=scores, about=subject, reach=reach).wider(self.ranking.check.factor)
-        return Grounds(ranking, belief, scores)
+        theirs = replace(self.ranking.scores.moved(scores), reach=reach).wider(self.ranking.check.factor)
+        return Grounds(replace(self.ranking, scores=theirs, about=subject), belief, scores)
 
 
 def check_ranking(
@@ -293,14 +296,14 @@ def check_ranking(
     If every pair is judged, nothing depends on the model, and it is not checked.
     """
     if ranking.judged == ranking.pool:
-        return Grounds(ranking.with_check(NOT_NEEDED), belief, ranking.scores)
+        return Grounds(checked(ranking, NOT_NEEDED), belief, ranking.scores)
     check = kept or check_model(estimator, belief, order, expected.pool)
     if check.verdict == "FAIL" and isinstance(estimator, Reserved) and (reserve := estimator.in_reserve()) is not None:
         belief = reserve.predict(belief.grades)
-        ranking = replace(ranking, scores=expected.scores(belief))
+        ranking = replace(ranking, scores=ranking.scores.moved(expected.scores(belief)))
         if kept is None:
             check = replace(check, instead=check_model(reserve, belief, order, expected.pool))
-    return Grounds(ranking.with_check(check), belief, ranking.scores)
+    return Grounds(checked(ranking, check), belief, ranking.scores)
 
 
 # Scores of systems query by query, whose means are the scores of a ranking.
@@ -317,14 +320,13 @@ def rankings_by_query(
     The mean of the scores over the queries is that of the ranking. A query without any retrieved document has no
     ranking. An interval is about a single query, so it does not include the variation between queries.
     """
-    whole, pool = ranking.of_these, expected.pool
+    whole, pool = of_these(ranking), expected.pool
     own = [pool.systems.index(system) for system in systems]
     low, high = reach_by_query(expected.measure, pool, belief)
     for code, moments in expected.by_query(belief):
-        scores = Moments(moments.mean[own], moments.covariance[np.ix_(own, own)])
-        reach = partial(_ends, low[own, code], high[own, code])
-        alone = replace(whole, systems=tuple(systems), scores=scores, reach=reach, others=None)
-        yield pool.queries[code], alone.wider(ranking.check.factor)
+        scores = whole.scores.moved(Moments(moments.mean[own], moments.covariance[np.ix_(own, own)]))
+        scores = replace(scores, reach=partial(_ends, low[own, code], high[own, code])).wider(ranking.check.factor)
+        yield pool.queries[code], replace(whole, systems=tuple(systems), scores=scores, _others=None)
 
 
 def _ends(low: Array, high: Array) -> tuple[Array, Array]:

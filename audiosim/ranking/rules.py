@@ -156,11 +156,11 @@ class UnsettledDifferences:
         self._expected = expected
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        confidences = ranking.confidences
+        confidences = ranking.scores.confidences
         shares = np.where(confidences < SETTLED, confidences, 0)
         systems = len(ranking.systems)
         weights = np.zeros((systems, systems))
-        weights[ranking.pairs] = shares if shares.any() else 1
+        weights[ranking.scores.pairs] = shares if shares.any() else 1
         return squared_differences(self._expected.discounted(belief), weights + weights.T)
 
 
@@ -215,14 +215,14 @@ class DoubtAboutDifferences(_ByInformation):
 
     def of(self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking) -> Array:
         """(n,) the weights, from the covariances of the scores with the gains (s, n) and the gains' variances (n,)."""
-        difference, uncertain = ranking.differences
+        difference, uncertain = ranking.scores.differences
         # The difference of systems known to be equal has variance 0, and a judgment cannot remove any doubt.
         open_ = uncertain > 0
         spread = np.where(open_, uncertain, 1)
         doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
         systems = len(ranking.systems)
         weights = np.zeros((systems, systems))
-        weights[ranking.pairs] = doubt
+        weights[ranking.scores.pairs] = doubt
         return _over(squared_differences(across, weights + weights.T), variance)
 
 

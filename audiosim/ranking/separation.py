@@ -16,7 +16,7 @@ from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal, as_about
 from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, expected_scores, rank_belief
-from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.ranking import Ranking, of_these
 from audiosim.ranking.sampled import DRAWS
 from audiosim.ranking.two_systems import TwoSystems
 from audiosim.ranking.verdicts import TOP, Separation, Verdicts
@@ -133,13 +133,13 @@ def two_systems_ranked(
 
     ranking  about queries of this kind, or about a single query
     """
-    several = ranking.sampling is not None
-    own, other = (ranking, ranking.of_these) if about.queries == "queries" else (ranking.of_these, ranking)
+    several = ranking.scores.sampling is not None
+    own, other = (ranking, of_these(ranking)) if about.queries == "queries" else (of_these(ranking), ranking)
     beside = TwoSystems(other, *names, level) if several else None
     found = TwoSystems(own, *names, level, beside=beside)
     if found.verdict != "not told apart" or not looks_ahead(expected, belief):
         return found
-    pair = found.ranking.place_of(*names)
+    pair = found.ranking.scores.place_of(*map(ranking.systems.index, names))
     return replace(found, more=judgments_to_separate(expected, belief, found.ranking, pair, found.critical))
 
 
@@ -166,12 +166,12 @@ def next_separation(expected: ExpectedScores, belief: Belief, verdicts: Verdicts
     ranking = verdicts.ranking
     if not looks_ahead(expected, belief):
         return None
-    difference, variance = ranking.differences
-    open_ = np.flatnonzero(~verdicts.better[ranking.pairs] & (variance > 0))
+    difference, variance = ranking.scores.differences
+    open_ = np.flatnonzero(~verdicts.better[ranking.scores.pairs] & (variance > 0))
     if not len(open_):
         return None
     nearest = int(open_[np.argmax(difference[open_] / np.sqrt(variance[open_]))])
-    a, b = (ranking.systems[of[nearest]] for of in ranking.pairs)
+    a, b = (ranking.systems[of[nearest]] for of in ranking.scores.pairs)
     count = judgments_to_separate(expected, belief, ranking, nearest, verdicts.critical)
     return None if count is None else Separation(a, b, count)
 
@@ -194,9 +194,9 @@ def judgments_to_separate(
     ranking's deviations are wider than the belief's, they remain wider; judgments do not reduce the variation between
     queries of this kind. None if more than MOST judgments would be needed.
     """
-    better, worse = (int(of[pair]) for of in ranking.pairs)
-    difference, variance = (float(of[pair]) for of in ranking.differences)
-    sampled = 0.0 if ranking.sampling is None else _of_difference(ranking.sampling, better, worse)
+    better, worse = (int(of[pair]) for of in ranking.scores.pairs)
+    difference, variance = (float(of[pair]) for of in ranking.scores.differences)
+    sampled = 0.0 if ranking.scores.sampling is None else _of_difference(ranking.scores.sampling, better, worse)
     telling = telling_pairs(expected, belief, better, worse)
     gains, order, covariance, whole = telling.gains, telling.order, telling.covariance, telling.whole
     if not len(order) or whole <= 0:
@@ -207,7 +207,7 @@ def judgments_to_separate(
         left = sampled + (variance - sampled) * np.maximum(0, 1 - removed)
         spread, reach = np.sqrt(np.maximum(variance - left, np.finfo(float).tiny)), critical * np.sqrt(left)
         ends = np.stack([difference - reach, -difference - reach]) / spread
-        enough = np.flatnonzero([sum(map(ranking.cumulated, pair)) >= PROBABLY for pair in ends.T.tolist()])
+        enough = np.flatnonzero([sum(map(ranking.scores.cumulated, pair)) >= PROBABLY for pair in ends.T.tolist()])
         if len(enough):
             return int(enough[0]) + 1
         if most >= len(order):

@@ -41,7 +41,7 @@ from audiosim.measures.satisfaction import published_mapping
 from audiosim.plugins import ExtensionPoint, an_instance
 from audiosim.ranking.about import About
 from audiosim.ranking.expected import ExpectedScores
-from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.ranking import Ranking, of_these, of_this_kind, widened
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import nearness
 
@@ -320,7 +320,9 @@ class Assurance:
         ranking = stated_to(state, self.about)
         if self.claim.parameter == "share":
             ranking = satisfied_users(state, ranking)
-        return self.claim.sure(ranking.wider(caution(ranking.judged) if ranking.correlated else 1.0), self.size)
+        return self.claim.sure(
+            widened(ranking, caution(ranking.judged) if ranking.scores.correlated else 1.0), self.size
+        )
 
     def reached(self, state: LoopState) -> bool:
         return checked(state, self.floor) and self.level(state) >= self.target
@@ -352,7 +354,7 @@ def _order(ranking: Ranking, _: float) -> float:
 
 def _every_order(ranking: Ranking, _: float) -> float:
     """Smallest confidence in the better of two systems; systems known to be equal are settled."""
-    return float(ranking.confidences.min(initial=1.0))
+    return float(ranking.scores.confidences.min(initial=1.0))
 
 
 def _verdicts(ranking: Ranking, size: float) -> float:
@@ -362,7 +364,7 @@ def _verdicts(ranking: Ranking, size: float) -> float:
     It also applies to shares of satisfied users: the mean over the queries of the mapping of the query's score, for
     measures with a published mapping (Urbano 2013, Table 4.3). Sections 4.1.1 and 8.5.
     """
-    settled = ranking.mean_of_open(ranking.settled(size))
+    settled = ranking.scores.mean_of_open(ranking.scores.settled(size))
     return 1.0 if settled is None else settled
 
 
@@ -409,7 +411,7 @@ class Error:
         return checked(state, self.floor) and level <= self.size
 
     def _deviation(self, ranking: Ranking) -> float:
-        if self.corrected and ranking.correlated:
+        if self.corrected and ranking.scores.correlated:
             return float(self.size * np.sqrt(np.pi / 2))
         if self.corrected:
             measure = ranking.measure
@@ -420,7 +422,7 @@ class Error:
                     "CG or DCG, or a joint model"
                 )
             return corrected_deviation(measure, self.size)
-        return self.size / ranking.quantile(LEVEL)
+        return self.size / ranking.scores.quantile(LEVEL)
 
     def __str__(self) -> str:
         written = spelled_parameters({}, self.floor, self.corrected, self.about)
@@ -486,11 +488,12 @@ def satisfied_users(state: LoopState, ranking: Ranking | None = None) -> Ranking
     mapping = published_mapping(expected.measure, expected.pool.scale.name)
     shares = expected.satisfied(belief, mapping)
     doubt = float(expected.scores(belief).variance.sum())
-    wider = np.sqrt(float(ranking.of_these.scores.variance.sum()) / doubt) if doubt > 0 else 1.0
-    found = replace(ranking.of_these, scores=shares, reach=None).wider(float(wider))
-    if ranking.sampling is None:
+    wider = np.sqrt(float(ranking.scores.of_these.variance.sum()) / doubt) if doubt > 0 else 1.0
+    scores = replace(ranking.scores.of_these.moved(shares), reach=None).wider(float(wider))
+    found = replace(of_these(ranking), scores=scores)
+    if ranking.scores.sampling is None:
         return found
-    return found.of_this_kind(expected.between_queries(belief, shares, mapping))
+    return of_this_kind(found, expected.between_queries(belief, shares, mapping))
 
 
 def caution(judged: int) -> float:
@@ -534,7 +537,7 @@ def success_chances(satisfied: Ranking, share: float) -> Array:
     means, variances = satisfied.scores.mean.tolist(), satisfied.scores.variance.tolist()
     return np.array(
         [
-            satisfied.cumulative(mean - share, variance)
+            satisfied.scores.cumulative(mean - share, variance)
             if variance > 0
             else float(mean - share > nearness(satisfied.scores.mean))
             for mean, variance in zip(means, variances, strict=True)

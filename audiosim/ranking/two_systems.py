@@ -37,19 +37,19 @@ def on_another_sample(ranking: Ranking) -> Array:
 
     ranking  about queries of this kind
     """
-    if ranking.sampling is None:
+    if ranking.scores.sampling is None:
         raise InputError(
             f"another sample is one of queries of this kind, and this ranking is about {ranking.about.words}"
         )
-    expectation, known = ranking.of_these.differences
-    better, worse = ranking.pairs
-    chance = np.diagonal(ranking.sampling)[better] + np.diagonal(ranking.sampling)[worse]
-    chance = np.maximum(0, chance - 2 * ranking.sampling[better, worse])
+    expectation, known = ranking.scores.of_these.differences
+    better, worse = ranking.scores.pairs
+    chance = np.diagonal(ranking.scores.sampling)[better] + np.diagonal(ranking.scores.sampling)[worse]
+    chance = np.maximum(0, chance - 2 * ranking.scores.sampling[better, worse])
     shrunken = _carried(ranking, expectation, known, chance)
     variance = shrunken**2 * known + shrunken * chance + chance
     deviation = np.sqrt(np.where(variance > 0, variance, 1))
     standard = shrunken * expectation / deviation
-    below = ndtr(standard) if ranking.distribution == "normal" else stdtr(ranking.freedom, standard)
+    below = ndtr(standard) if ranking.scores.distribution == "normal" else stdtr(ranking.scores.freedom, standard)
     return np.where(variance > 0, below, np.where(expectation == 0, 0.5, expectation > 0))
 
 
@@ -60,7 +60,7 @@ def _carried(ranking: Ranking, expectation: Array, known: Array, chance: Array) 
         return 1.0
     ratios = (expectation[open_] ** 2 + known[open_]) / chance[open_]
     # The sample variance is in the denominator, and the mean of an inverse chi-square is too large by this factor.
-    bias = (ranking.freedom - 2) / ranking.freedom if ranking.freedom > 2 else 1.0
+    bias = (ranking.scores.freedom - 2) / ranking.scores.freedom if ranking.scores.freedom > 2 else 1.0
     g = max(0.0, float(ratios.mean()) * bias - 1)
     return g / (1 + g)
 
@@ -154,12 +154,17 @@ class TwoSystems(Result):
         check_two(self.ranking.systems, self.a, self.b)
         check_level(self.level)
 
+    @property
+    def _place(self) -> int:
+        """Place of the two among the pairs of the ranking."""
+        return self.ranking.scores.place_of(*map(self.ranking.systems.index, (self.a, self.b)))
+
     @cached_property
     def _moments(self) -> tuple[float, float]:
         """Expectation and variance of the score of `a` less that of `b`."""
-        expectation, variance = self.ranking.differences
-        place = self.ranking.place_of(self.a, self.b)
-        sign = 1.0 if self.ranking.systems[self.ranking.pairs[0][place]] == self.a else -1.0
+        expectation, variance = self.ranking.scores.differences
+        place = self._place
+        sign = 1.0 if self.ranking.systems[self.ranking.scores.pairs[0][place]] == self.a else -1.0
         return sign * float(expectation[place]), float(variance[place])
 
     @property
@@ -170,8 +175,8 @@ class TwoSystems(Result):
     @property
     def interval(self) -> tuple[float, float]:
         """Central interval of the difference at the level, cut to the differences that the systems can have."""
-        half = self.ranking.quantile(self.level) * math.sqrt(self._moments[1])
-        (low, high), a, b = self.ranking.bounds, *map(self.ranking.systems.index, (self.a, self.b))
+        half = self.ranking.scores.quantile(self.level) * math.sqrt(self._moments[1])
+        (low, high), a, b = self.ranking.scores.bounds, *map(self.ranking.systems.index, (self.a, self.b))
         least, most = float(low[a] - high[b]), float(high[a] - low[b])
         return (
             min(self.expectation, max(least, self.expectation - half)),
@@ -180,12 +185,12 @@ class TwoSystems(Result):
 
     def above(self, size: float) -> float:
         """P(`a` is better than `b` by more than `size`), in [0, 1]; 1/2 if the difference is known to equal it."""
-        return self.ranking.cumulative(self.expectation - size, self._moments[1])
+        return self.ranking.scores.cumulative(self.expectation - size, self._moments[1])
 
     @property
     def equal(self) -> bool:
         """True if the two are known to be equal."""
-        return bool(self.ranking.tied[self.ranking.place_of(self.a, self.b)])
+        return bool(self.ranking.scores.tied[self._place])
 
     @property
     def confidence(self) -> float:
@@ -201,9 +206,9 @@ class TwoSystems(Result):
 
         None for a verdict about these queries, and for systems known to be equal.
         """
-        if self.ranking.sampling is None or self.equal:
+        if self.ranking.scores.sampling is None or self.equal:
             return None
-        return float(on_another_sample(self.ranking)[self.ranking.place_of(self.a, self.b)])
+        return float(on_another_sample(self.ranking)[self._place])
 
     @property
     def verdict(self) -> str:
@@ -218,12 +223,16 @@ class TwoSystems(Result):
     def critical(self) -> float:
         """Standard deviations that a difference must exceed for a verdict at the level."""
         ranking = self.ranking
-        return float(ndtri(self.level) if ranking.distribution == "normal" else stdtrit(ranking.freedom, self.level))
+        return float(
+            ndtri(self.level)
+            if ranking.scores.distribution == "normal"
+            else stdtrit(ranking.scores.freedom, self.level)
+        )
 
     def probability(self, condition: Condition) -> float:
         """Probability that a condition holds, in [0, 1]."""
         sign = -1.0 if condition.second else 1.0
-        return self.ranking.cumulative(sign * self.expectation - condition.size, self._moments[1])
+        return self.ranking.scores.cumulative(sign * self.expectation - condition.size, self._moments[1])
 
     def holds(self, condition: Condition) -> bool:
         """True if a condition is shown at the level."""
@@ -256,7 +265,9 @@ class TwoSystems(Result):
         if self.again is None:
             return ""
         ahead = self.a if self.expectation > 0 else self.b
-        return f"On another {self.ranking.queries:,} queries, {ahead} is ahead with probability {self.again:.3f}."
+        return (
+            f"On another {self.ranking.scores.queries:,} queries, {ahead} is ahead with probability {self.again:.3f}."
+        )
 
     def __repr__(self) -> str:
         return self.sentence

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from audiosim.errors import InputError
-from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.ranking import Ranking, score_rows
 from audiosim.ranking.two_systems import more_judgments
 from audiosim.results.value import Result, Row, Value, cached_property, listed
 from audiosim.stats.arrays import Array, Booleans, Integers
@@ -133,11 +133,11 @@ class Verdicts(Result):
         rng, root = np.random.default_rng(self.seed), symmetric_root(self.ranking.scores.covariance)
         kind: type[np.float64 | np.float32] = np.float64 if len(root) <= FEW_NUMBERS else np.float32
         drawn: Array = np.matmul(root.astype(kind), rng.standard_normal((DRAWS, len(root)), kind).T)
-        if self.ranking.distribution == "t":
-            freedom = self.ranking.freedom
+        if self.ranking.scores.distribution == "t":
+            freedom = self.ranking.scores.freedom
             drawn /= np.sqrt(rng.chisquare(freedom, DRAWS) / freedom).astype(kind)
         # Systems known to be equal have equal scores in every draw.
-        return drawn[self.ranking.firsts] if self.ranking.tied.any() else drawn
+        return drawn[self.ranking.scores.firsts] if self.ranking.scores.tied.any() else drawn
 
     @cached_property
     def critical(self) -> float:
@@ -147,8 +147,8 @@ class Verdicts(Result):
 
         The single-step max-t of Hothorn, Bretz & Westfall (2008), doi:10.1002/bimj.200810425, by simulation.
         """
-        (better, worse), systems = self.ranking.pairs, len(self.ranking.systems)
-        spread, per_deviation = np.sqrt(self.ranking.differences[1]), np.zeros((systems, systems))
+        (better, worse), systems = self.ranking.scores.pairs, len(self.ranking.systems)
+        spread, per_deviation = np.sqrt(self.ranking.scores.differences[1]), np.zeros((systems, systems))
         per_deviation[better, worse] = np.divide(1, spread, out=np.zeros(len(spread)), where=spread > 0)
         per_deviation += per_deviation.T
         return largest_difference_quantile(self._deviations, per_deviation.astype(self._deviations.dtype), self.level)
@@ -156,9 +156,9 @@ class Verdicts(Result):
     @cached_property
     def better(self) -> Booleans:
         """(s, s) True if the first system is shown to be better than the second; jointly valid at the level."""
-        first, second = self.ranking.pairs
-        expectation, variance = self.ranking.differences
-        shown = (expectation > self.critical * np.sqrt(variance)) & ~self.ranking.tied
+        first, second = self.ranking.scores.pairs
+        expectation, variance = self.ranking.scores.differences
+        shown = (expectation > self.critical * np.sqrt(variance)) & ~self.ranking.scores.tied
         found = np.zeros((len(self.ranking.systems),) * 2, dtype=np.bool_)
         found[first[shown], second[shown]] = True
         return found
@@ -180,7 +180,7 @@ class Verdicts(Result):
         A compact letter display, Piepho (2004), doi:10.1198/1061860043515. Empty if there would be more groups than
         letters: such a display is unreadable, and the ranks carry the same information.
         """
-        order = self.ranking.order
+        order = self.ranking.scores.order
         alike = ~(self.better | self.better.T)[np.ix_(order, order)]
         found = largest_sets(alike, len(ascii_lowercase))
         return () if found is None else tuple(tuple(order[list(one)].tolist()) for one in found)
@@ -200,7 +200,7 @@ class Verdicts(Result):
     @cached_property
     def _tied(self) -> tuple[tuple[int, ...], ...]:
         """Groups; without any, the longest stretches of the order in which no two systems can be told apart."""
-        order = self.ranking.order
+        order = self.ranking.scores.order
         separated = (self.better | self.better.T)[np.ix_(order, order)]
         return self.groups or tuple(tuple(order[start:stop].tolist()) for start, stop in stretches(separated))
 
@@ -222,7 +222,7 @@ class Verdicts(Result):
         above, level = scores > edge, scores == edge
         share = (k - above.sum(axis=0)) / level.sum(axis=0)
         # A product sums the rows of equal systems in different ways: these have the number of the first.
-        return np.asarray(above.mean(axis=1) + (level @ share) / len(share))[self.ranking.firsts]
+        return np.asarray(above.mean(axis=1) + (level @ share) / len(share))[self.ranking.scores.firsts]
 
     @property
     def sentence(self) -> str:
@@ -231,7 +231,7 @@ class Verdicts(Result):
         if len(names) == 1:
             return f"{names[0]} is the only system."
         at = f"on {self.ranking.about.words}, at {100 * self.level:g} % for all pairs together"
-        pairs, separated = len(self.ranking.pairs[0]), self.better.sum()
+        pairs, separated = len(self.ranking.scores.pairs[0]), self.better.sum()
         end = f"{self._equals}." if self.nearest is None else f"{self._equals}. {self.nearest}"
         if not separated:
             return f"No two of the {len(names)} systems can be told apart {at}{end}"
@@ -245,10 +245,10 @@ class Verdicts(Result):
     @property
     def _equals(self) -> str:
         """Systems known to be equal, in words; empty without any."""
-        tied, names = np.flatnonzero(self.ranking.tied), self.ranking.systems
+        tied, names = np.flatnonzero(self.ranking.scores.tied), self.ranking.systems
         if not len(tied):
             return ""
-        first, second = (names[int(of[tied[0]])] for of in self.ranking.pairs)
+        first, second = (names[int(of[tied[0]])] for of in self.ranking.scores.pairs)
         more = f", as are {len(tied) - 1} more pairs" if len(tied) > 1 else ""
         return f"; {first} and {second} are equal{more}"
 
@@ -273,7 +273,7 @@ class Verdicts(Result):
                 "best": float(self.best[i]),
                 "top": float(top[i]),
             }
-            for i, row in zip(self.ranking.order.tolist(), self.ranking.score_rows(), strict=True)
+            for i, row in zip(self.ranking.scores.order.tolist(), score_rows(self.ranking), strict=True)
         ]
 
     def to_dict(self) -> dict[str, Any]:

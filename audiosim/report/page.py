@@ -124,7 +124,7 @@ def _by_aspect(record: Record) -> list[dict[str, Any]]:
     if not record.aspects:
         return []
     rows = {(row["aspect"], row["system"]): row for row in record.aspect_rows()}
-    systems = [record.ranking.systems[place] for place in record.ranking.order]
+    systems = [record.ranking.systems[place] for place in record.ranking.scores.order]
     return [{"system": name, "by": [rows[aspect, name] for aspect in record.aspects]} for name in systems]
 
 
@@ -163,7 +163,9 @@ def _confidences(ranking: Ranking) -> dict[str, Any] | None:
     """Confidence in the order of each pair of systems."""
     cells = {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= SURE) for row in ranking.pair_rows()}
     meaning = "Confidence that the system of the row is better than that of the column; filled at .95 or more. About "
-    return _triangle([ranking.systems[place] for place in ranking.order], cells, f"{meaning}{ranking.about.words}.")
+    return _triangle(
+        [ranking.systems[place] for place in ranking.scores.order], cells, f"{meaning}{ranking.about.words}."
+    )
 
 
 # Parts of a page about collections that are judged in full.

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts
 from audiosim.ranking.about import QUERIES_IN_WORDS, About
-from audiosim.ranking.ranking import Ranking, spelled_confidence
+from audiosim.ranking.ranking import Ranking, basis_in_words, score_rows, spelled_confidence
 from audiosim.ranking.two_systems import TwoSystems
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.screen import PlainTable, Setting, table_of
@@ -133,7 +133,7 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
     verdicts  verdicts on the ranking: possible ranks of each system, and letters shared by systems that cannot be told
               apart
     """
-    rows = ranking.score_rows() if verdicts is None else verdicts.rows()
+    rows = score_rows(ranking) if verdicts is None else verdicts.rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     beside = _verdict_columns(verdicts)
     table = PlainTable(
@@ -156,9 +156,9 @@ def _confident(ranking: Ranking) -> str:
     """Confidence in the order and its subject, with the number of settled pairs of systems, as a sentence."""
     if ranking.confidence is None:
         return "Nothing to order: no two systems differ."
-    open_ = ranking.confidences[~ranking.tied]
+    open_ = ranking.scores.confidences[~ranking.scores.tied]
     pairs = f"{int((open_ >= 0.95).sum())} of {len(open_)} pairs of systems at .95 or more"
-    equal = int(ranking.tied.sum())
+    equal = int(ranking.scores.tied.sum())
     more = f"; {equal} {'pair is' if equal == 1 else 'pairs are'} equal and not counted" if equal else ""
     beside = "" if ranking.at_large is None else f" ({beside_in_words(ranking)})"
     return f"Confidence in the ranking {ranking.confidence:.3f}, on {ranking.about.words}{beside}; {pairs}{more}."
@@ -269,14 +269,16 @@ def _rests_on(ranking: Ranking) -> str:
     """Number of judgments behind a ranking, or their absence, as a sentence."""
     alone = ranking.judges == 1 and ranking.about.listeners != "panel"
     usual = " Only one person judged: the differences between people are taken from other collections." if alone else ""
-    return f"{ranking.resting[0].upper()}{ranking.resting[1:]}.{usual}"
+    resting = basis_in_words(ranking)
+    return f"{resting[0].upper()}{resting[1:]}.{usual}"
 
 
 def _drawn(ranking: Ranking) -> str:
     """Precision of scores that come from drawing grades; empty for others."""
-    if ranking.errors is None:
+    draws, errors = ranking.scores.draws, ranking.scores.errors
+    if errors is None:
         return ""
-    return f"Scores by simulation: {ranking.draws:,} draws, standard error at most {ranking.errors.max():.4f}."
+    return f"Scores by simulation: {draws:,} draws, standard error at most {errors.max():.4f}."
 
 
 def interval_bar(low: float, middle: float, high: float, start: float, end: float) -> Text:

@@ -144,7 +144,7 @@ class Record:
     @property
     def several(self) -> bool:
         """True if there are enough queries for statements about others of their kind."""
-        return self.ranking.queries >= FEWEST_QUERIES
+        return self.ranking.scores.queries >= FEWEST_QUERIES
 
     @property
     def ranking(self) -> Ranking:
@@ -199,7 +199,7 @@ class Record:
         p is of the difference of scores.
         """
         rows, most = [], 1.0 if self.ranking.measure.bounded else math.inf
-        for better, worse, known in zip(*self.ranking.pairs, self.ranking.pair_rows(), strict=True):
+        for better, worse, known in zip(*self.ranking.scores.pairs, self.ranking.pair_rows(), strict=True):
             row = {"a": known["a"], "b": known["b"], "confidence": known["confidence"]}
             rows.append(row)
             if not self.several:
@@ -220,7 +220,7 @@ class Record:
             "collection": collection.identifier,
             "name": collection.name,
             "measure": str(ranking.measure),
-            "queries": ranking.queries,
+            "queries": ranking.scores.queries,
             "judged": ranking.judged,
             "pool": ranking.pool,
             "headline": self._of(self.headline),

@@ -183,19 +183,19 @@ class Truth:
                        queries are for the mean gain of their pairs.
         """
         ranking, gains = selection.ranking, selection.belief.gains.project(self.shares)
-        (better, worse), reach = ranking.pairs, ranking.quantile(LEVEL)
+        (better, worse), reach = ranking.scores.pairs, ranking.scores.quantile(LEVEL)
         difference = self.scores[better] - self.scores[worse]
-        scores, open_ = ranking.scores, ~ranking.tied | ranking.tied.all()
+        scores, open_ = ranking.scores, ~ranking.scores.tied | ranking.scores.tied.all()
         return Observation(
             judged=selection.judged,
-            stated=ranking.confidences[open_],
+            stated=ranking.scores.confidences[open_],
             right=right(ranking, self.scores)[open_],
             gap=np.abs(difference)[open_],
             error=float(np.abs(scores.mean - self.scores).mean()),
             bias=float((scores.mean - self.scores).mean()),
             inside={
                 "systems": _inside(scores.mean, scores.variance, reach, self.scores),
-                "differences": _inside(*ranking.differences, reach, difference),
+                "differences": _inside(*ranking.scores.differences, reach, difference),
                 "queries": _inside(gains.mean, gains.variance, reach, self.queries),
             },
             tau=agreement_with_truth(ranking, self.scores)[1],

@@ -141,8 +141,7 @@ def _ranked(
         selection.distribution,
         correlated=True,
     )
-    ranking = replace(ranking, reach=partial(mean_reach, expected.measure, expected.pool))
-    low, high = ranking.interval()
+    low, high = replace(ranking.scores, reach=partial(mean_reach, expected.measure, expected.pool)).interval()
     return expected_confidence(ranking, now - then, rng), float(np.mean(high - low))
 
 
@@ -158,7 +157,7 @@ def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator
     sure = []
     for _ in range(DRAWN_SCORES):
         mean = ranking.scores.mean + root @ rng.standard_normal(len(root))
-        sure.append(replace(ranking, scores=Moments(mean, ranking.scores.covariance)).confidence or 1.0)
+        sure.append(replace(ranking, scores=replace(ranking.scores, mean=mean)).confidence or 1.0)
     return float(np.mean(sure))
 
 

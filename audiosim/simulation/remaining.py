@@ -171,8 +171,8 @@ def _confidences(selection: Selection) -> Array:
     """(p,) confidence in the order of each pair of systems, in the order of `combinations`."""
     ranking = selection.ranking
     square = np.ones((len(ranking.systems),) * 2)
-    better, worse = ranking.pairs
-    square[better, worse] = square[worse, better] = ranking.confidences
+    better, worse = ranking.scores.pairs
+    square[better, worse] = square[worse, better] = ranking.scores.confidences
     return square[np.triu_indices(len(square), 1)]
 
 

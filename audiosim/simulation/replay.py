@@ -203,8 +203,8 @@ def error_of_differences(ranking: Ranking, scores: Array) -> float:
 
     RMSE of delta lambda in Urbano (2013), Table 8.1.
     """
-    better, worse = ranking.pairs
-    off = ranking.differences[0] - (scores[better] - scores[worse])
+    better, worse = ranking.scores.pairs
+    off = ranking.scores.differences[0] - (scores[better] - scores[worse])
     return float(np.sqrt((off**2).mean())) if len(off) else 0.0
 
 
@@ -218,11 +218,11 @@ def agreement_with_truth(ranking: Ranking, scores: Array) -> tuple[float, float]
     A tie on only one side counts half; a tie on both sides is correct. Pairs known to be equal are left out of the
     accuracy and of the confidence. If there is nothing to order, both are 1.
     """
-    better, worse = ranking.pairs
+    better, worse = ranking.scores.pairs
     if len(better) == 0:
         return 1.0, 1.0
-    expected, true = np.sign(ranking.differences[0]), np.sign(scores[better] - scores[worse])
-    accuracy = ranking.mean_of_open(right(ranking, scores))
+    expected, true = np.sign(ranking.scores.differences[0]), np.sign(scores[better] - scores[worse])
+    accuracy = ranking.scores.mean_of_open(right(ranking, scores))
     return 1.0 if accuracy is None else accuracy, float((expected * true).mean())
 
 
@@ -231,8 +231,8 @@ def right(ranking: Ranking, scores: Array) -> Array:
 
     scores  (s,) true scores
     """
-    better, worse = ranking.pairs
-    expected, true = np.sign(ranking.differences[0]), np.sign(scores[better] - scores[worse])
+    better, worse = ranking.scores.pairs
+    expected, true = np.sign(ranking.scores.differences[0]), np.sign(scores[better] - scores[worse])
     return np.where((expected == 0) & (true == 0), 1.0, (1 + expected * true) / 2)
 
 

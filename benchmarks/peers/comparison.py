@@ -225,11 +225,13 @@ def statement_of(ranking: Ranking) -> StatedRanking:
     """Statement of audiosim, with the pairs of systems in the order of a StatedRanking."""
     first, second = pairs_of(len(ranking.systems))
     place = np.empty((len(ranking.systems),) * 2, dtype=np.int64)
-    better, worse = ranking.pairs
+    better, worse = ranking.scores.pairs
     place[better, worse] = place[worse, better] = np.arange(len(better))
-    of, reach, mean = place[first, second], ranking.quantile(LEVEL), ranking.scores.mean
-    half, between = (reach * np.sqrt(variance) for variance in (ranking.scores.variance, ranking.differences[1]))
-    return StatedRanking(mean, half, mean[first] - mean[second], between[of], np.clip(ranking.confidences[of], 0.5, 1))
+    of, reach, mean = place[first, second], ranking.scores.quantile(LEVEL), ranking.scores.mean
+    half, between = (reach * np.sqrt(variance) for variance in (ranking.scores.variance, ranking.scores.differences[1]))
+    return StatedRanking(
+        mean, half, mean[first] - mean[second], between[of], np.clip(ranking.scores.confidences[of], 0.5, 1)
+    )
 
 
 @dataclass(frozen=True, slots=True)

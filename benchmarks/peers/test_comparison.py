@@ -63,7 +63,7 @@ def test_pairs_of_systems_keep_their_intervals_when_they_are_put_in_order(collec
     place = 0
     for a in range(7):
         for b in range(a + 1, 7):
-            half = ranking.quantile(0.95) * np.sqrt(covariance[a, a] + covariance[b, b] - 2 * covariance[a, b])
+            half = ranking.scores.quantile(0.95) * np.sqrt(covariance[a, a] + covariance[b, b] - 2 * covariance[a, b])
             assert said.differences[place] == pytest.approx(mean[a] - mean[b])
             assert said.half_differences[place] == pytest.approx(half)
             place += 1

@@ -329,18 +329,18 @@ def _given(one: ServedCollection, name: str, before: int, number: int) -> int:
 
 
 def _moved(then: Verdicts, now: Verdicts) -> tuple[Moved, ...]:
-    places = [verdicts.ranking.ranks for verdicts in (then, now)]
+    places = [verdicts.ranking.scores.ranks for verdicts in (then, now)]
     scores = [verdicts.ranking.scores.mean for verdicts in (then, now)]
     return tuple(
         Moved(now.ranking.systems[i], *(int(of[i]) for of in places), *(float(of[i]) for of in scores))
-        for i in now.ranking.order.tolist()
+        for i in now.ranking.scores.order.tolist()
         if places[0][i] != places[1][i]
     )
 
 
 def _settled(then: Verdicts, now: Verdicts) -> tuple[tuple[Settled, ...], tuple[Settled, ...]]:
     """Pairs told apart now but not then, and pairs told apart then but not now."""
-    names, order = now.ranking.systems, now.ranking.order.tolist()
+    names, order = now.ranking.systems, now.ranking.scores.order.tolist()
     gained, lost = now.better & ~then.better, then.better & ~now.better
     found = [tuple(Settled(names[a], names[b]) for a in order for b in order if of[a, b]) for of in (gained, lost)]
     return found[0], found[1]

@@ -159,7 +159,7 @@ class GroundedRanking:
         known = {query: (pairs[code], judged[code]) for code, query in enumerate(self.pool.queries)}
         found = []
         for query, ranking in self._by_query((system,), about):
-            (low,), (high,) = ranking.interval(LEVEL)
+            (low,), (high,) = ranking.scores.interval(LEVEL)
             mean, variance = float(ranking.scores.mean[0]), float(ranking.scores.variance[0])
             found.append(QueryScore(query, mean, variance, float(low), float(high), known[query][1], known[query][0]))
         return found
@@ -177,7 +177,7 @@ class GroundedRanking:
         found = []
         for query, ranking in self._by_query((a, b), about):
             two = TwoSystems(ranking, a, b, LEVEL)
-            (low, high), variance = two.interval, float(ranking.differences[1][0])
+            (low, high), variance = two.interval, float(ranking.scores.differences[1][0])
             found.append(QueryDifference(query, two.expectation, variance, low, high, two.above(0.0), two.equal))
         return found
 

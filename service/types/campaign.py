@@ -17,7 +17,7 @@ from audiosim.people.agreement import Leaning
 from audiosim.ranking import Selection
 from audiosim.ranking.about import OF_THIS_KIND
 from audiosim.ranking.expected import FEWEST_QUERIES
-from audiosim.ranking.ranking import PREDICTED, Ranking
+from audiosim.ranking.ranking import PREDICTED, Ranking, score_rows
 from audiosim.ranking.two_systems import TwoSystems
 from audiosim.ranking.verdicts import Separation
 from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, Token
@@ -345,7 +345,7 @@ class SystemQueriesOut(Wire):
     def from_domain(
         cls, one: ServedCollection, number: int, aspect: str, ranking: Ranking, system: str, queries: list[QueryScore]
     ) -> "SystemQueriesOut":
-        rows = enumerate(ranking.score_rows(), start=1)
+        rows = enumerate(score_rows(ranking), start=1)
         rank, row = next((place, row) for place, row in rows if row["system"] == system)
         return cls(
             collection=one.collection.identifier,

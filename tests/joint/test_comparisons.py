@@ -207,10 +207,10 @@ def test_scores_hold_what_was_drawn():
     for seed in range(6):
         made, truth = drawn(np.random.default_rng(seed), 150)
         ranking = estimate(collection(made), measure="CG@1", about="listeners")
-        first, second = ranking.pairs
-        difference, variance = ranking.differences
+        first, second = ranking.scores.pairs
+        difference, variance = ranking.scores.differences
         true = truth[first] - truth[second]
-        held += (np.abs(difference - true) < ranking.quantile(0.95) * np.sqrt(variance)).tolist()
+        held += (np.abs(difference - true) < ranking.scores.quantile(0.95) * np.sqrt(variance)).tolist()
         stated.append(ranking.confidence)
         right.append(np.mean(true > 0))
     assert np.mean(held) > 0.85
@@ -254,7 +254,7 @@ def test_translations_are_ranked_as_most_comparisons_have_them():
         "fewer", "fewer", whole.scale, 1, whole.runs, comparisons=whole.comparisons[::16], teams=whole.teams
     )
     ranking = estimate(fewer, measure="CG@1")
-    found = [ranking.systems[place] for place in ranking.order]
+    found = [ranking.systems[place] for place in ranking.scores.order]
     inversions = sum(
         by_share.index(first) > by_share.index(second) for i, first in enumerate(found) for second in found[i + 1 :]
     )

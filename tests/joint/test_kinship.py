@@ -200,7 +200,7 @@ def test_intervals_of_a_few_systems_hold_what_all_judgments_say(mirex2011, count
     some = tuple(mirex2011.runs[place] for place in np.random.default_rng(0).permutation(18)[:count])
     true = estimate(replace(mirex2011, runs=some)).scores.mean
     found = estimate(replace(mirex2011, runs=some, judgments=()))
-    low, high = found.interval()
+    low, high = found.scores.interval()
     assert np.all((low <= true) & (true <= high))
     whole = estimate(replace(mirex2011, judgments=()))
     assert found.scores.variance.mean() > 2 * whole.scores.variance.mean()

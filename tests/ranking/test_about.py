@@ -19,6 +19,7 @@ from audiosim.ranking import Selection
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, as_about
 from audiosim.ranking.expected import estimate, expected_scores
 from audiosim.ranking.linear import LinearScores
+from audiosim.ranking.ranking import of_these
 from audiosim.ranking.sampled import SampledScores
 from audiosim.ranking.separation import two_systems_of_pool
 from audiosim.ranking.stopping import parse_stopping_rule
@@ -37,14 +38,14 @@ def test_with_everything_judged_a_statement_about_queries_of_this_kind_is_the_pa
     ranking = estimate(demo, model, measure, about="queries")
     pool = build_pool(demo, measure.cutoff)
     scores = scores_of(pool, measure, pool.spread(demo.grades()))
-    for place, (a, b) in enumerate(zip(*ranking.pairs, strict=True)):
+    for place, (a, b) in enumerate(zip(*ranking.scores.pairs, strict=True)):
         test = stats.ttest_rel(scores[a], scores[b])
-        assert ranking.confidences[place] == pytest.approx(1 - test.pvalue / 2, abs=1e-9)
+        assert ranking.scores.confidences[place] == pytest.approx(1 - test.pvalue / 2, abs=1e-9)
         low, high = test.confidence_interval()
-        mean, variance = (of[place] for of in ranking.differences)
-        reach = ranking.quantile(0.95) * np.sqrt(variance)
+        mean, variance = (of[place] for of in ranking.scores.differences)
+        reach = ranking.scores.quantile(0.95) * np.sqrt(variance)
         assert (mean - reach, mean + reach) == pytest.approx((low, high), abs=1e-9)
-    assert ranking.of_these.confidence == 1
+    assert of_these(ranking).confidence == 1
     assert ranking.about == OF_THIS_KIND
     assert ranking.to_dict()["about"] == {"queries": "queries", "listeners": "panel"}
 
@@ -124,12 +125,12 @@ def test_shares_of_users_vary_over_queries_as_drawn_ones_do(demo, model):
 @pytest.mark.slow
 def test_widening_leaves_what_queries_vary_and_these_queries_come_back(demo):
     ranking = estimate(replace(demo, judgments=demo.judgments[:100]), about="queries")
-    wider = ranking.wider(2.0)
-    np.testing.assert_allclose(wider.sampling, ranking.sampling)
-    np.testing.assert_allclose(wider.of_these.scores.variance, 4 * ranking.of_these.scores.variance)
+    wider, here = ranking.scores.wider(2.0), ranking.scores.of_these
+    np.testing.assert_allclose(wider.sampling, ranking.scores.sampling)
+    np.testing.assert_allclose(wider.of_these.variance, 4 * here.variance)
     these = estimate(replace(demo, judgments=demo.judgments[:100]))
-    np.testing.assert_allclose(ranking.of_these.scores.covariance, these.scores.covariance, atol=1e-15)
-    assert these.of_these is these
+    np.testing.assert_allclose(here.covariance, these.scores.covariance, atol=1e-15)
+    assert these.scores.of_these is these.scores
     assert ranking.confidence < these.confidence
 
 
@@ -173,7 +174,7 @@ def test_a_verdict_says_what_it_is_about_with_the_other_beside_it(demo):
     assert (other.confidence, other.beside.confidence) == (1, found.confidence)
     assert found.to_dict()["beside"]["about"] == {"queries": "these", "listeners": "panel"}
     assert found.to_frame().loc[0, "about_queries"] == "queries"
-    place = found.ranking.place_of(a, b)
+    place = found.ranking.scores.place_of(a, b)
     assert found.to_dict()["again"] == on_another_sample(found.ranking)[place] < found.confidence
     ahead = a if found.expectation > 0 else b
     assert found.sentence_again == f"On another 24 queries, {ahead} is ahead with probability {found.again:.3f}."
@@ -256,7 +257,7 @@ def test_a_statement_about_more_people_than_judged_is_less_sure(demo):
     found = judged_by(demo, "ann", "bob")
     panel, six, listeners = (estimate(found, about=about) for about in ("panel", "6", "listeners"))
     for less, more in ((panel, six), (six, listeners)):
-        assert np.all(np.diff(less.interval(), axis=0) < np.diff(more.interval(), axis=0))
+        assert np.all(np.diff(less.scores.interval(), axis=0) < np.diff(more.scores.interval(), axis=0))
     assert (panel.judges, listeners.about.words) == (2, "these queries, listeners at large")
     beside = panel.at_large
     np.testing.assert_allclose(beside.scores.covariance, listeners.scores.covariance, rtol=1e-12)

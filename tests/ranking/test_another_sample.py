@@ -6,9 +6,9 @@ from scipy import stats
 
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.ranking import Ranking, of_these, of_this_kind
+from audiosim.ranking.scores import SystemScores
 from audiosim.ranking.two_systems import on_another_sample
-from audiosim.stats.normal.multivariate import Moments
 
 
 def judged_in_full(scores, missing=None):
@@ -16,8 +16,8 @@ def judged_in_full(scores, missing=None):
     s, queries = scores.shape
     missing = np.zeros((s, s)) if missing is None else missing
     names = tuple(f"s{i}" for i in range(s))
-    moments = Moments(scores.mean(axis=1), missing)
-    return Ranking(parse_measure("CG@5"), "made", names, moments, queries, 9, 9).of_this_kind(np.cov(scores))
+    moments = SystemScores(scores.mean(axis=1), missing, queries, 9)
+    return of_this_kind(Ranking(parse_measure("CG@5"), "made", names, moments, 9, 9), np.cov(scores))
 
 
 def test_large_differences_do_not_regress_and_have_the_predictive_distribution_of_a_mean():
@@ -27,7 +27,7 @@ def test_large_differences_do_not_regress_and_have_the_predictive_distribution_o
     scores[1] += 0.4 - (scores[1] - scores[0]).mean()  # one pair with an open order
     ranking = judged_in_full(scores)
     found = on_another_sample(ranking)
-    for place, (a, b) in enumerate(zip(*ranking.pairs, strict=True)):
+    for place, (a, b) in enumerate(zip(*ranking.scores.pairs, strict=True)):
         d = scores[a] - scores[b]
         expected = stats.t.cdf(d.mean() / np.sqrt(2 * d.var(ddof=1) / 12), 11)
         assert found[place] == pytest.approx(expected, abs=1e-6)
@@ -51,7 +51,7 @@ def test_the_chance_is_right_in_the_mean_over_drawn_systems(spread):
         truth = rng.normal(0, spread / np.sqrt(queries), s)
         first, second = truth[:, None] + rng.normal(size=(2, s, queries))
         ranking = judged_in_full(first)
-        better, worse = ranking.pairs
+        better, worse = ranking.scores.pairs
         d = first[better] - first[worse]
         stated.append(on_another_sample(ranking).mean())
         flat.append(stats.t.cdf(d.mean(axis=1) / np.sqrt(2 * d.var(axis=1, ddof=1) / queries), queries - 1).mean())
@@ -75,9 +75,9 @@ def test_what_judging_leaves_open_counts_as_far_as_it_carries_over():
 def test_equal_systems_have_no_order_there_either_and_these_queries_no_other_sample():
     scores = np.random.default_rng(3).normal(size=(2, 8))
     twins = judged_in_full(np.vstack([scores, scores[:1]]))
-    assert on_another_sample(twins)[twins.tied].tolist() == [0.5]
+    assert on_another_sample(twins)[twins.scores.tied].tolist() == [0.5]
     assert on_another_sample(judged_in_full(np.vstack([scores[:1]] * 2))).tolist() == [0.5]
     with pytest.raises(
         InputError, match=r"^another sample is one of queries of this kind, and this ranking is about these"
     ):
-        on_another_sample(twins.of_these)
+        on_another_sample(of_these(twins))

@@ -154,5 +154,5 @@ def test_listeners_at_large_are_surer_by_a_second_opinion_of_the_value_that_is_h
         near = min(pool.scale.levels, key=lambda level: abs(level - grade))
         after = selection.tell(Judgment(*pool.pairs[place], near, "bob"))
         ranking = after.stated(About("these", "listeners"))
-        left.append(float(ranking.differences[1].sum()))
+        left.append(float(ranking.scores.differences[1].sum()))
     assert left[1] < left[0]

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from audiosim.ranking.reach import reach_by_query
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
@@ -13,7 +14,6 @@ from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.scores import scores
 from audiosim.ranking.expected import estimate, expected_scores, rank_belief, rankings_by_query
-from audiosim.ranking.reach import reach_by_query
 from audiosim.ranking.two_systems import TwoSystems
 
 WITHOUT_IDEAL = ("CG@3", "DCG(gain=exponential)@3", "P(min=2)@3", "RR(min=1)@3", "RBP(ideal=user)@3")
@@ -59,7 +59,7 @@ def test_intervals_of_scores_and_differences_stay_where_grades_can_bring_them(me
         np.testing.assert_allclose(low, possible.min(axis=0), atol=1e-12)
         np.testing.assert_allclose(high, possible.max(axis=0), atol=1e-12)
     ranking = estimate(collection, "uniform", measure)
-    least, most = ranking.interval(0.999)
+    least, most = ranking.scores.interval(0.999)
     assert np.all(low.mean(axis=1) - 1e-12 <= least)
     assert np.all(most <= high.mean(axis=1) + 1e-12)
     assert np.all((least <= ranking.scores.mean) & (ranking.scores.mean <= most))
@@ -75,13 +75,13 @@ def test_intervals_of_scores_and_differences_stay_where_grades_can_bring_them(me
 def test_a_system_with_one_result_of_five_has_at_most_a_fifth(demo):
     short = tuple(replace(run, rankings={q: found[:1] for q, found in run.rankings.items()}) for run in demo.runs)
     collection = replace(demo, runs=(short[0], *demo.runs[1:3]), judgments=())
-    _, high = estimate(collection, measure="CG@5").interval()
+    _, high = estimate(collection, measure="CG@5").scores.interval()
     assert high[0] <= 0.2 < high[1:].min()
     pool = build_pool(collection, 5)
     expected, estimator = expected_scores(parse_measure("CG@5"), pool), make_estimator(pool, None)
     belief = estimator.predict(pool.spread({}))
     for _, alone in rankings_by_query(expected, belief, rank_belief(expected, estimator, belief), pool.systems):
-        assert alone.interval()[1][0] <= 0.2
+        assert alone.scores.interval()[1][0] <= 0.2
 
 
 def test_where_no_reach_is_known_the_bounds_of_the_measure_hold():

@@ -356,7 +356,7 @@ def test_whoever_returns_a_correlated_belief_is_treated_like_our_own_joint_model
     estimator = make(pool)
     check_estimator(lambda pool, _: make(pool), "", pool, np.random.default_rng(0))
     selection = Selection.start(pool, CG, estimator)
-    assert (selection.selection_rule.name, selection.ranking.correlated) == ("drawn", True)
+    assert (selection.selection_rule.name, selection.ranking.scores.correlated) == ("drawn", True)
     for judgment in tiny_truth[:3]:
         before, selection = selection, selection.tell(judgment)
         same = pool.query == pool.query[pool.positions[judgment.pair]]

@@ -31,7 +31,7 @@ def judged(demo):
 
 def told_apart(expected, belief, ranking, pair, critical, count):
     """Share of simulated worlds in which two systems are told apart once a number of the pairs is judged."""
-    better, worse = (int(of[pair]) for of in ranking.pairs)
+    better, worse = (int(of[pair]) for of in ranking.scores.pairs)
     difference = np.zeros((1, len(ranking.systems)))
     difference[0, [better, worse]] = 1, -1
     weights = sparse.csr_array(difference @ expected.slopes(belief).toarray())
@@ -43,7 +43,7 @@ def told_apart(expected, belief, ranking, pair, critical, count):
     ways = rng.multivariate_normal(gains.mean[places], gains.among(places), DRAWS)
     # Scores follow Student's t: in each world, changes are scaled by a draw of chi squared.
     ways = gains.mean[places] + (ways - gains.mean[places]) / np.sqrt(
-        rng.chisquare(ranking.freedom, (DRAWS, 1)) / ranking.freedom
+        rng.chisquare(ranking.scores.freedom, (DRAWS, 1)) / ranking.scores.freedom
     )
     left = gains.condition_all(places, ways[0]).project(weights).covariance[0, 0]
     gained = np.linalg.solve(gains.among(places), column[places])
@@ -56,7 +56,7 @@ def test_so_many_judgments_tell_two_systems_apart_in_four_of_five_worlds(judged)
     expected, estimator, _, belief = judged
     ranking = rank(expected, estimator.name, expected.scores(belief), int(belief.judged.sum()), correlated=True)
     seen = 0
-    for pair in range(0, len(ranking.pairs[0]), 3):
+    for pair in range(0, len(ranking.scores.pairs[0]), 3):
         count = judgments_to_separate(expected, belief, ranking, pair, 2.5)
         if count is None or count < 2:
             continue
@@ -73,7 +73,7 @@ def test_verdicts_name_the_two_systems_that_are_nearest_to_being_told_apart(judg
     ranking, nearest = verdicts.ranking, verdicts.nearest
     open_ = [
         (difference / np.sqrt(variance), ranking.systems[a], ranking.systems[b])
-        for a, b, difference, variance in zip(*ranking.pairs, *ranking.differences, strict=True)
+        for a, b, difference, variance in zip(*ranking.scores.pairs, *ranking.scores.differences, strict=True)
         if not verdicts.better[a, b]
     ]
     assert (nearest.a, nearest.b) == max(open_)[1:]
@@ -89,13 +89,13 @@ def test_verdicts_name_the_two_systems_that_are_nearest_to_being_told_apart(judg
 def test_two_systems_that_are_not_told_apart_are_told_what_would(judged):
     expected, estimator, grades, belief = judged
     ranking = rank_belief(expected, estimator, belief)
-    close = int(np.argmin(ranking.confidences))
-    a, b = (ranking.systems[of[close]] for of in ranking.pairs)
+    close = int(np.argmin(ranking.scores.confidences))
+    a, b = (ranking.systems[of[close]] for of in ranking.scores.pairs)
     found = two_systems_of_pool(expected, estimator, grades, (b, a), 0.95, about=THESE)
-    critical = student.ppf(0.95, ranking.freedom)
+    critical = student.ppf(0.95, ranking.scores.freedom)
     assert found.more == judgments_to_separate(expected, belief, ranking, close, critical)
     assert found.sentence.endswith(f"To tell would probably take {found.more} more judgments.")
-    assert found.expectation == pytest.approx(-float(ranking.differences[0][close]))
+    assert found.expectation == pytest.approx(-float(ranking.scores.differences[0][close]))
 
 
 @pytest.mark.slow

@@ -92,7 +92,9 @@ def test_success_is_the_mean_confidence_in_which_systems_satisfy_a_share_of_user
 
 def test_success_is_known_once_the_shares_are(tiny, tiny_truth):
     known = selection_of(tiny, "CG@5")
-    shares = replace(known.ranking, scores=Moments(np.array([0.19, 0.86, 0.56]), np.zeros((3, 3))))
+    shares = replace(
+        known.ranking, scores=known.ranking.scores.moved(Moments(np.array([0.19, 0.86, 0.56]), np.zeros((3, 3))))
+    )
     assert success_chances(shares, 0.5).tolist() == [0, 1, 1]
     assert success_chances(shares, 0.56).tolist() == [0, 1, 0]
     with pytest.raises(InputError, match=r"^a share of users must be in \[0, 1\], got 2$"):

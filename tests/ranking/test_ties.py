@@ -44,8 +44,8 @@ def test_whatever_asks_who_is_best_finds_equal_systems_equal(seed):
     found = estimate(made, "uniform", "CG@1")
     verdicts = Verdicts(found, k=2)
     assert found.leaders == ("A", "B", "C")
-    assert found.ranks.tolist() == [1, 1, 1, 4]
-    assert found.order.tolist() == [0, 1, 2, 3]
+    assert found.scores.ranks.tolist() == [1, 1, 1, 4]
+    assert found.scores.order.tolist() == [0, 1, 2, 3]
     assert len(set(found.scores.mean[:3])) == 1
     assert verdicts.best == pytest.approx([1 / 3] * 3 + [0])
     assert verdicts.top(2) == pytest.approx([2 / 3] * 3 + [0])
@@ -74,9 +74,9 @@ def test_a_difference_of_a_known_size_is_neither_above_nor_below_it(seed):
     shift = tuple(replace(one, grade=one.grade * (0.5 if one.document[0] == "B" else 1)) for one in made.judgments)
     found = estimate(replace(made, judgments=shift), "uniform", "CG@1")
     size = float(found.scores.mean[0]) / 2
-    place = found.place_of("A", "B")
-    assert found.above(size)[place] == 0.5
-    assert found.larger(size)[place] == 0.5
+    place = found.scores.place_of(0, 1)
+    assert found.scores.above(size)[place] == 0.5
+    assert found.scores.larger(size)[place] == 0.5
 
 
 @pytest.mark.parametrize("name", [name for name in MEASURES if name not in {"GAP", "ADR"}])

@@ -14,16 +14,16 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.expected import estimate
 from audiosim.ranking.ranking import Ranking
+from audiosim.ranking.scores import SystemScores
 from audiosim.ranking.two_systems import Condition, TwoSystems
 from audiosim.ranking.verdicts import Verdicts, largest_sets, stretches
-from audiosim.stats.normal.multivariate import Moments
 
 
 def ranking(mean, covariance, queries=1000, distribution="t"):
     mean = np.asarray(mean, dtype=float)
     names = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ123"[: len(mean)])
-    moments = Moments(mean, np.asarray(covariance, dtype=float))
-    return Ranking(parse_measure("CG@5"), "made", names, moments, queries, 10, 100, distribution=distribution)
+    scores = SystemScores(mean, np.asarray(covariance, dtype=float), queries, 100, distribution=distribution)
+    return Ranking(parse_measure("CG@5"), "made", names, scores, 10, 100)
 
 
 def random_ranking(rng, systems=6, scale=0.02):

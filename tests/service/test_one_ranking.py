@@ -81,7 +81,7 @@ def test_all_faces_of_a_campaign_with_several_judges_say_the_same(coarse, in_pro
     )
     assert course["moments"][-1]["confidence"] == pytest.approx(stated.confidence, rel=0, abs=1e-12)
     assert bundle["curve"][-1][1] == pytest.approx(stated.confidence, rel=0, abs=1e-12)
-    order = [stated.systems[i] for i in stated.order]
+    order = [stated.systems[i] for i in stated.scores.order]
     page = page.partition("<h2>Ranking on these queries</h2>")[2].partition("<h2>")[0]
     shown = dict(re.findall(r"<td[^>]*>(S\d)</td>\s*<td[^>]*>([.\d]+)</td>", page))
     assert {system: float(shown[system]) for system in order} == pytest.approx(

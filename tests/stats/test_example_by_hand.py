@@ -11,6 +11,7 @@ from scipy import sparse
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.rules import DoubtAboutDifferences
+from audiosim.ranking.scores import SystemScores
 from audiosim.stats.normal.block_normal import BlockNormal
 
 PAGE = Path(__file__).parents[2] / "docs" / "joint.md"
@@ -64,16 +65,18 @@ def test_pairs_are_as_in_fractions_and_on_the_page(gains):
 def test_systems_are_as_in_fractions_and_on_the_page(gains):
     scores = gains.project(sparse.csr_array(FOUND))
     assert scores.mean == pytest.approx([11 / 14, 11 / 14, 9 / 14], abs=1e-12)
-    ranking = Ranking(parse_measure("CG@1"), "by hand", ("A", "B", "C"), scores, 2, 1, 4)
+    ranking = Ranking(
+        parse_measure("CG@1"), "by hand", ("A", "B", "C"), SystemScores(scores.mean, scores.covariance, 2, 4), 1, 4
+    )
     by_hand = {  # expected, variance
         ("A", "B"): (Fraction(0), Fraction(2, 100)),
         ("A", "C"): (Fraction(1, 7), Fraction(6, 175)),
         ("B", "C"): (Fraction(1, 7), Fraction(1, 70)),
     }
-    first, second = ranking.pairs
-    difference, variance = ranking.differences
+    first, second = ranking.scores.pairs
+    difference, variance = ranking.scores.differences
     page = printed("| | expected | variance | confidence |")
-    for a, b, off, width, sure in zip(first, second, difference, variance, ranking.confidences, strict=True):
+    for a, b, off, width, sure in zip(first, second, difference, variance, ranking.scores.confidences, strict=True):
         names = tuple(sorted((ranking.systems[a], ranking.systems[b])))
         expected, spread = by_hand[names]
         confidence = 0.5 + math.atan(expected / math.sqrt(spread)) / math.pi
@@ -86,7 +89,9 @@ def test_systems_are_as_in_fractions_and_on_the_page(gains):
 def test_worths_are_as_by_hand_and_on_the_page(gains):
     """Sums over the differences of f(z)^2 / variance times the squared covariance with a pair, over its variance."""
     weights = sparse.csr_array(FOUND)
-    ranking = Ranking(parse_measure("CG@1"), "by hand", ("A", "B", "C"), gains.project(weights), 2, 1, 4)
+    of = gains.project(weights)
+    scores = SystemScores(of.mean, of.covariance, 2, 4)
+    ranking = Ranking(parse_measure("CG@1"), "by hand", ("A", "B", "C"), scores, 1, 4)
     left = np.array([[40 / 7, 4 / 7, 4 / 7], [4 / 7, 48 / 7, 20 / 7], [4 / 7, 20 / 7, 48 / 7]]) / 100  # pairs 2 to 4
     worth = np.zeros(3)
     for row, expected in (([0, 0.5, -0.5], 0), ([-0.5, 0.5, -0.5], 1 / 7), ([-0.5, 0, 0], 1 / 7)):

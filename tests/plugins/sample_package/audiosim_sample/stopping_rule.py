@@ -17,8 +17,8 @@ class Winner:
         """Least confidence over the pairs with the system expected to be best."""
         ranking = state.ranking
         best = int(np.argmax(ranking.scores.mean))
-        a, b = ranking.pairs
-        return float(ranking.confidences[(a == best) | (b == best)].min(initial=1.0))
+        a, b = ranking.scores.pairs
+        return float(ranking.scores.confidences[(a == best) | (b == best)].min(initial=1.0))
 
     def reached(self, state: LoopState) -> bool:
         """True if the winner is known."""
