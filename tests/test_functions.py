@@ -212,12 +212,12 @@ def test_every_result_is_tabled_told_and_drawn(found, name):
     assert list(result) == rows
     assert result[0] == rows[0]
     assert result[:2] == rows[:2]
-    for name in table.index if result.index else ():
-        parts = dict(zip(result.index, name if isinstance(name, tuple) else (name,), strict=True))
+    for name in table.index if result._index else ():
+        parts = dict(zip(result._index, name if isinstance(name, tuple) else (name,), strict=True))
         assert parts.items() <= result[name].items()
     with pytest.raises(KeyError):
         result["no such row"]
-    assert set(table.columns) | set(result.index) == {column for row in rows for column in row}
+    assert set(table.columns) | set(result._index) == {column for row in rows for column in row}
     json.dumps(result.to_dict(), allow_nan=False)
     assert "\n" not in repr(result)
     assert len(repr(result)) < 250

@@ -2,10 +2,15 @@
 
 import ast
 import importlib
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
+
+import audiosim
+from audiosim import Collection
+from audiosim.results.value import Result
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
@@ -38,3 +43,20 @@ def test_what_we_show_imports_nothing_that_is_not_public():
     ours = {name for name in shown() if name and name.split(".")[0] in {"audiosim", "service"}}
     assert ours - set(ROWS) == set()
     assert len(ours) > 5
+
+
+def subclasses(of):
+    return {one for child in of.__subclasses__() for one in (child, *subclasses(child))}
+
+
+def test_every_result_shows_what_users_read_and_no_more():
+    """Most public names of a result, with the four that every result has: rows, plot, to_dict and to_frame."""
+    for module in pkgutil.walk_packages(audiosim.__path__, "audiosim."):
+        if not module.name.startswith("audiosim.service") and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    counts = {
+        kind.__name__: len({name for name in [*dir(kind), *kind.__annotations__] if not name.startswith("_")})
+        for kind in subclasses(Result) - {Collection}
+    }
+    assert {"Ranking", "Verdicts", "TwoSystems", "Evaluation", "Effort"} <= set(counts)
+    assert {name: count for name, count in counts.items() if count > 21} == {}

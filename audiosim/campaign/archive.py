@@ -104,8 +104,8 @@ class Archived(Value):
 class Archives(Result):
     """The campaigns of a database or a backup, in brief."""
 
-    index: ClassVar = ("collection",)
-    columns: ClassVar = ("collection", "events", "digest")
+    _index: ClassVar = ("collection",)
+    _columns: ClassVar = ("collection", "events", "digest")
 
     campaigns: tuple[Archived, ...]
 

@@ -114,8 +114,8 @@ class Collection(Result):
     same_artist      treatment of results by the query's own artist, for runs that join it; see `load`
     """
 
-    index: ClassVar = ("system",)
-    columns: ClassVar = ("system", "team", "queries", "depth", "judged")
+    _index: ClassVar = ("system",)
+    _columns: ClassVar = ("system", "team", "queries", "depth", "judged")
 
     identifier: str
     name: str

@@ -31,7 +31,7 @@ class Joined(Result):
     new, gone   numbers of pairs that entered the pool, and of pairs that left it with a replaced run
     """
 
-    columns: ClassVar = ("system", "team", "queries")
+    _columns: ClassVar = ("system", "team", "queries")
 
     collection: Collection
     runs: tuple[Run, ...]

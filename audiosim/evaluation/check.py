@@ -101,7 +101,7 @@ class CollectionCheck(Result):
     notes       one sentence per guess or peculiarity
     """
 
-    index: ClassVar = ("system",)
+    _index: ClassVar = ("system",)
 
     collection: str
     scale: Scale

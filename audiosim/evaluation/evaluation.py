@@ -62,8 +62,8 @@ class Evaluation(Result):
     of_users    (s, n + 1) the probability that 0, 1, ... n users of arbitrary queries are satisfied; None likewise
     """
 
-    index: ClassVar = ("system",)
-    shown: ClassVar = ("mean", "low", "high")
+    _index: ClassVar = ("system",)
+    _shown: ClassVar = ("mean", "low", "high")
 
     scores: Scores
     intervals: tuple[Interval, ...]

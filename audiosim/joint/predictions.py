@@ -140,8 +140,8 @@ class Predictions(Result):
     notes   sentences on pairs that another model predicts
     """
 
-    index: ClassVar = ("query", "document")
-    shown: ClassVar = ("expectation", "variance", "model")
+    _index: ClassVar = ("query", "document")
+    _shown: ClassVar = ("expectation", "variance", "model")
 
     model: str
     levels: tuple[float, ...]

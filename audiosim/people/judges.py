@@ -51,7 +51,7 @@ class Judges(Result):
     checks         of people by pairs answered twice and by known pairs, by name: see `SelfCheck`
     """
 
-    index: ClassVar = ("judge",)
+    _index: ClassVar = ("judge",)
 
     people: tuple[JudgeReport, ...]
     machines: tuple[MachineReport, ...]
@@ -174,7 +174,7 @@ class Disagreements(Result):
     highest  highest grade of the scale
     """
 
-    index: ClassVar = ("query", "document")
+    _index: ClassVar = ("query", "document")
 
     pairs: tuple[Disagreement, ...]
     highest: float

@@ -291,7 +291,7 @@ class StudyOutcome(Result):
     file  file of the answers; None: not written
     """
 
-    columns: ClassVar = ("worker", "answers", "traps", "right", "counts")
+    _columns: ClassVar = ("worker", "answers", "traps", "right", "counts")
 
     study: ListStudy
     accepted: Sequence[StudyAnswer]

@@ -40,8 +40,8 @@ class Ranking(Result):
     _statements   makes the rows with groups, ranks and probabilities of being the best; None: scores alone
     """
 
-    index: ClassVar = ("system",)
-    shown: ClassVar = ("expectation", "low", "high", "group", "rank_low", "rank_high", "best")
+    _index: ClassVar = ("system",)
+    _shown: ClassVar = ("expectation", "low", "high", "group", "rank_low", "rank_high", "best")
 
     measure: Measure
     model: str

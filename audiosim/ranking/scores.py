@@ -191,6 +191,10 @@ class SystemScores(Moments):
         """
         return None if self.draws is None else np.sqrt(self.variance / self.draws)
 
+    def critical(self, level: float) -> float:
+        """Standard deviations that a difference must exceed for a verdict of this confidence."""
+        return float(ndtri(level) if self.distribution == "normal" else stdtrit(self.freedom, level))
+
     @property
     def freedom(self) -> int:
         """Degrees of freedom of Student's t: the number of queries less 1, at least 1."""

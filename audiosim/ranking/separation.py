@@ -140,7 +140,9 @@ def two_systems_ranked(
     if found.verdict != "not told apart" or not looks_ahead(expected, belief):
         return found
     pair = found.ranking.scores.place_of(*map(ranking.systems.index, names))
-    return replace(found, more=judgments_to_separate(expected, belief, found.ranking, pair, found.critical))
+    return replace(
+        found, more=judgments_to_separate(expected, belief, found.ranking, pair, found.ranking.scores.critical(level))
+    )
 
 
 def looks_ahead(expected: ExpectedScores, belief: Belief) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, stdtr
 
 from audiosim.errors import ArgumentError, InputError
 from audiosim.ranking.ranking import Ranking
@@ -188,14 +188,14 @@ class TwoSystems(Result):
         return self.ranking.scores.cumulative(self.expectation - size, self._moments[1])
 
     @property
-    def equal(self) -> bool:
+    def _equal(self) -> bool:
         """True if the two are known to be equal."""
         return bool(self.ranking.scores.tied[self._place])
 
     @property
     def confidence(self) -> float:
         """Probability of the likelier order, in [1/2, 1]; 1 if they are known to be equal."""
-        if self.equal:
+        if self._equal:
             return 1.0
         above = self.above(0.0)
         return max(above, 1 - above)
@@ -206,42 +206,28 @@ class TwoSystems(Result):
 
         None for a verdict about these queries, and for systems known to be equal.
         """
-        if self.ranking.scores.sampling is None or self.equal:
+        if self.ranking.scores.sampling is None or self._equal:
             return None
         return float(on_another_sample(self.ranking)[self._place])
 
     @property
     def verdict(self) -> str:
         """better, worse, equal, or not told apart, at the level."""
-        if self.equal:
+        if self._equal:
             return "equal"
         if self.confidence < self.level:
             return "not told apart"
         return "better" if self.expectation > 0 else "worse"
-
-    @property
-    def critical(self) -> float:
-        """Standard deviations that a difference must exceed for a verdict at the level."""
-        ranking = self.ranking
-        return float(
-            ndtri(self.level)
-            if ranking.scores.distribution == "normal"
-            else stdtrit(ranking.scores.freedom, self.level)
-        )
 
     def probability(self, condition: Condition) -> float:
         """Probability that a condition holds, in [0, 1]."""
         sign = -1.0 if condition.second else 1.0
         return self.ranking.scores.cumulative(sign * self.expectation - condition.size, self._moments[1])
 
-    def holds(self, condition: Condition) -> bool:
-        """True if a condition is shown at the level."""
-        return self.probability(condition) >= self.level
-
     @property
     def unmet(self) -> str:
         """Words on the condition if it is not shown at the level; else empty."""
-        if self.condition is None or self.holds(self.condition):
+        if self.condition is None or self.probability(self.condition) >= self.level:
             return ""
         return f"not shown at {100 * self.level:g} %: {self.condition}"
 
@@ -249,7 +235,7 @@ class TwoSystems(Result):
     def sentence(self) -> str:
         """The verdict for people."""
         low, high = self.interval
-        if self.equal:
+        if self._equal:
             return f"{self.a} and {self.b} are equal on {self.ranking.about.words}."
         between = f"difference {self.expectation:+.3f}, {100 * self.level:g} % interval {low:+.3f} to {high:+.3f}"
         if self.verdict == "not told apart":
@@ -258,16 +244,6 @@ class TwoSystems(Result):
             return f"{self.a} and {self.b} cannot be told apart on {self.ranking.about.words}: {between}.{more}"
         between += f", confidence {self.confidence:.3f}"
         return f"{self.a} is {self.verdict} than {self.b} on {self.ranking.about.words}: {between}."
-
-    @property
-    def sentence_again(self) -> str:
-        """Sentence on the order on another sample of as many queries; empty if there is no such statement."""
-        if self.again is None:
-            return ""
-        ahead = self.a if self.expectation > 0 else self.b
-        return (
-            f"On another {self.ranking.scores.queries:,} queries, {ahead} is ahead with probability {self.again:.3f}."
-        )
 
     def __repr__(self) -> str:
         return self.sentence
@@ -312,10 +288,18 @@ class TwoSystems(Result):
     def _conditional(self) -> dict[str, Any]:
         if self.condition is None:
             return {}
-        probability, holds = self.probability(self.condition), self.holds(self.condition)
-        return {"condition": self.condition.words, "probability": probability, "holds": holds}
+        probability = self.probability(self.condition)
+        return {"condition": self.condition.words, "probability": probability, "holds": probability >= self.level}
 
     def _short(self) -> dict[str, Any]:
         low, high = self.interval
         about, said = self.ranking.about.to_dict(), {"confidence": self.confidence, "verdict": self.verdict}
         return {"about": about, "low": low, "high": high, **said}
+
+
+def sentence_again(found: TwoSystems) -> str:
+    """Sentence on the order on another sample of as many queries; empty if there is no such statement."""
+    if found.again is None:
+        return ""
+    ahead, queries = found.a if found.expectation > 0 else found.b, found.ranking.scores.queries
+    return f"On another {queries:,} queries, {ahead} is ahead with probability {found.again:.3f}."

@@ -45,7 +45,7 @@ class NextPairs(Result):
     weights         weight of each pair by the rule
     """
 
-    columns: ClassVar = ("query", "document", "weight")
+    _columns: ClassVar = ("query", "document", "weight")
 
     selection_rule: str
     pairs: tuple[Pair, ...]

@@ -106,8 +106,8 @@ class Verdicts(Result):
     nearest  the two systems that need the fewest judgments to separate; None if unknown, see `next_separation`
     """
 
-    index: ClassVar = ("system",)
-    shown: ClassVar = ("expectation", "low", "high", "group", "rank_low", "rank_high", "best")
+    _index: ClassVar = ("system",)
+    _shown: ClassVar = ("expectation", "low", "high", "group", "rank_low", "rank_high", "best")
 
     ranking: Ranking
     level: float = 0.95

@@ -13,7 +13,7 @@ from rich.text import Text
 from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts
 from audiosim.ranking.about import QUERIES_IN_WORDS, About
 from audiosim.ranking.ranking import Ranking, basis_in_words, score_rows, spelled_confidence
-from audiosim.ranking.two_systems import TwoSystems
+from audiosim.ranking.two_systems import TwoSystems, sentence_again
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.screen import PlainTable, Setting, table_of
 from audiosim.results.value import Result
@@ -250,12 +250,11 @@ def _views_ranks(low: int, high: int) -> str:
 def verdict_view(found: TwoSystems) -> RenderableType:
     """The verdict on two systems, its condition if it has one, and the number of judgments behind it."""
     condition, ranking, lines = found.condition, found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
-    lines += [found.sentence_again, "" if found.beside is None else found.beside.sentence]
+    lines += [sentence_again(found), "" if found.beside is None else found.beside.sentence]
     if condition is not None:
-        shown = "Shown" if found.holds(condition) else "Not shown"
-        lines.append(
-            f"{shown} at {100 * found.level:g} %: {condition} (probability {found.probability(condition):.3f})."
-        )
+        chance = found.probability(condition)
+        shown = "Shown" if chance >= found.level else "Not shown"
+        lines.append(f"{shown} at {100 * found.level:g} %: {condition} (probability {chance:.3f}).")
     lines += [_rests_on(ranking), _fit(ranking)]
     return Group(*(Text(line) for line in lines if line))
 

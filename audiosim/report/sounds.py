@@ -42,7 +42,7 @@ class Extraction(Result):
     seconds  time that it took
     """
 
-    columns: ClassVar = ("path", "error")
+    _columns: ClassVar = ("path", "error")
 
     folder: Path
     done: int

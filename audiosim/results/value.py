@@ -137,15 +137,15 @@ class Result(Value):
 
     A subclass is a dataclass; it has `rows`, its one line in `__repr__`, and a `plot` if it can be drawn.
 
-    index    columns that name a row: `found["A"]` is the row of A; without any, rows are found by place alone
-    columns  names of the columns, for a table without rows; empty: those of the rows
-    shown    columns that a notebook shows; empty: all
+    _index    columns that name a row: `found["A"]` is the row of A; without any, rows are found by place alone
+    _columns  names of the columns, for a table without rows; empty: those of the rows
+    _shown    columns that a notebook shows; empty: all
     """
 
     __slots__ = ()
-    index: ClassVar[tuple[str, ...]] = ()
-    columns: ClassVar[tuple[str, ...]] = ()
-    shown: ClassVar[tuple[str, ...]] = ()
+    _index: ClassVar[tuple[str, ...]] = ()
+    _columns: ClassVar[tuple[str, ...]] = ()
+    _shown: ClassVar[tuple[str, ...]] = ()
 
     def rows(self) -> list[Row]:
         """The rows of its table: plain values by column."""
@@ -154,11 +154,11 @@ class Result(Value):
 
     def to_frame(self) -> "pd.DataFrame":
         """The rows as a pandas table, indexed by the columns that name a row."""
-        return frame_of(self.rows(), self.columns, self.index)
+        return frame_of(self.rows(), self._columns, self._index)
 
     def _repr_html_(self) -> str:
         """The result as notebooks show it: its line, and its table where pandas is installed."""
-        return notebook_html(repr(self), None if missing("frames") else self.to_frame(), self.shown)
+        return notebook_html(repr(self), None if missing("frames") else self.to_frame(), self._shown)
 
     def __len__(self) -> int:
         return len(self.rows())
@@ -178,7 +178,7 @@ class Result(Value):
         if isinstance(name, slice | int):
             return rows[name]
         for row in rows:
-            if name == tuple(row[key] for key in self.index) or (name,) == tuple(row[key] for key in self.index):
+            if name == tuple(row[key] for key in self._index) or (name,) == tuple(row[key] for key in self._index):
                 return row
         raise KeyError(name)
 

@@ -183,7 +183,7 @@ class Effort(Forecast, Result):
     beside    confidence about the present judges and about listeners at large, now and after further judgments
     """
 
-    columns: ClassVar = ("a", "b", "confidence", "queries")
+    _columns: ClassVar = ("a", "b", "confidence", "queries")
 
     seconds: float
     listeners: int

@@ -69,7 +69,7 @@ class Replay(Result):
     tau        Kendall's correlation (a) of the ranking with the true one
     """
 
-    index: ClassVar = ("judged",)
+    _index: ClassVar = ("judged",)
 
     start: Selection
     selection: Selection
@@ -332,7 +332,7 @@ class RuleCosts(Result):
     replays        campaigns by name of the selection rule, and whether its batches are by query
     """
 
-    index: ClassVar = ("rule", "by_query")
+    _index: ClassVar = ("rule", "by_query")
 
     stopping_rule: StoppingRule
     replays: dict[tuple[str, bool], Replay]

@@ -124,7 +124,7 @@ class MusicFolder(Result):
     counts      numbers of band-limited and of silent recordings
     """
 
-    index: ClassVar = ("document",)
+    _index: ClassVar = ("document",)
 
     collection: Path
     documents: tuple[Document, ...]

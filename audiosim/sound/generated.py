@@ -199,7 +199,7 @@ class GeneratedFolder(Result):
     made  folder of the collection
     """
 
-    index: ClassVar = ("system",)
+    _index: ClassVar = ("system",)
 
     made: Path
     collection: Collection

@@ -40,7 +40,7 @@ class SoundMap(Result):
     page         file of its page; None if none was written
     """
 
-    index: ClassVar = ("document",)
+    _index: ClassVar = ("document",)
 
     names: tuple[str, ...]
     coordinates: Array

@@ -119,7 +119,7 @@ class Findings(Value):
 class Training(Result):
     """A trained model and its report."""
 
-    index: ClassVar = ("term",)
+    _index: ClassVar = ("term",)
 
     model: Model
     findings: Findings

@@ -233,8 +233,8 @@ class NewToken(Result):
 class Tokens(Result):
     """The holders of the tokens of a database; a collection of None covers all, and a time of None is never."""
 
-    index: ClassVar = ("name",)
-    columns: ClassVar = ("name", "role", "collection", "created", "expires")
+    _index: ClassVar = ("name",)
+    _columns: ClassVar = ("name", "role", "collection", "created", "expires")
 
     tokens: tuple[Token, ...]
 

@@ -178,7 +178,9 @@ class GroundedRanking:
         for query, ranking in self._by_query((a, b), about):
             two = TwoSystems(ranking, a, b, LEVEL)
             (low, high), variance = two.interval, float(ranking.scores.differences[1][0])
-            found.append(QueryDifference(query, two.expectation, variance, low, high, two.above(0.0), two.equal))
+            found.append(
+                QueryDifference(query, two.expectation, variance, low, high, two.above(0.0), two.verdict == "equal")
+            )
         return found
 
     def telling(self, a: str, b: str, count: int) -> list[TellingPair]:

@@ -23,7 +23,7 @@ from audiosim.ranking.ranking import of_these
 from audiosim.ranking.sampled import SampledScores
 from audiosim.ranking.separation import two_systems_of_pool
 from audiosim.ranking.stopping import parse_stopping_rule
-from audiosim.ranking.two_systems import on_another_sample
+from audiosim.ranking.two_systems import on_another_sample, sentence_again
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.rank import ranking_view
 from audiosim.simulation.alternatives import scores_of
@@ -174,11 +174,11 @@ def test_a_verdict_says_what_it_is_about_with_the_other_beside_it(demo):
     assert (other.confidence, other.beside.confidence) == (1, found.confidence)
     assert found.to_dict()["beside"]["about"] == {"queries": "these", "listeners": "panel"}
     assert found.to_frame().loc[0, "about_queries"] == "queries"
-    place = found.ranking.scores.place_of(a, b)
+    place = found.ranking.scores.place_of(*map(found.ranking.systems.index, (a, b)))
     assert found.to_dict()["again"] == on_another_sample(found.ranking)[place] < found.confidence
     ahead = a if found.expectation > 0 else b
-    assert found.sentence_again == f"On another 24 queries, {ahead} is ahead with probability {found.again:.3f}."
-    assert (other.again, other.sentence_again) == (None, "")
+    assert sentence_again(found) == f"On another 24 queries, {ahead} is ahead with probability {found.again:.3f}."
+    assert (other.again, sentence_again(other)) == (None, "")
 
 
 def test_a_single_query_shows_nothing_of_others(tiny):

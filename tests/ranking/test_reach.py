@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from audiosim.ranking.reach import reach_by_query
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
@@ -14,6 +13,7 @@ from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.scores import scores
 from audiosim.ranking.expected import estimate, expected_scores, rank_belief, rankings_by_query
+from audiosim.ranking.reach import reach_by_query
 from audiosim.ranking.two_systems import TwoSystems
 
 WITHOUT_IDEAL = ("CG@3", "DCG(gain=exponential)@3", "P(min=2)@3", "RR(min=1)@3", "RBP(ideal=user)@3")

@@ -161,7 +161,7 @@ def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, i
     assert {row["system"]: row["expectation"] for row in cumulative.rows()} == same(summed)
     # What is equal is nowhere first.
     for first, second in combinations(made.runs, 2):
-        tied = stated.scores.tied[stated.scores.place_of(first.system, second.system)]
+        tied = stated.scores.tied[stated.scores.place_of(*map(stated.systems.index, (first.system, second.system)))]
         if first.rankings == second.rankings or tied:
             assert expected[first.system] == expected[second.system]
     if len(here := {one.pair for one in made.judgments}) == len(made.judgments) and here >= set(pool.pairs):
