@@ -787,33 +787,25 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
         odd = next((place for place, one in enumerate(own) if not isinstance(one, Judgment)), None)
         if odd is not None:
             raise InputError(f"expected judgments only, got {type(own[odd]).__name__} at place {odd} of the list")
-        source = _of_values(own)
-    return judgments_of(_read(source, JUDGMENTS), scale, say)
-
-
-def _of_values(judgments: Sequence[Judgment]) -> Table:
-    columns = ("query", "document", "grade", "assessor", "time", ASPECT)
-    return Table("judgments", {name: [getattr(one, name) for one in judgments] for name in columns})
-
-
-def judgments_of(table: Table, scale: Scale | None, say: Say) -> Judged:
-    """The judgments of a table, with their lines."""
+        columns = ("query", "document", "grade", "assessor", "time", ASPECT)
+        source = Table("judgments", {name: [getattr(one, name) for one in own] for name in columns})
+    table = _read(source, JUDGMENTS)
     grouped = isinstance(table.source, Path) and named_groups(table.source)
     if grouped and (table.by_place or table.keys):
         table = table.with_columns({GROUP if name == "grade" else name: cells for name, cells in table.columns.items()})
     table = _worded(_counting(table))
-    values = {name: table.numbers(name) for name in VALUES if name in table.columns}
-    known = ~np.all([np.isnan(one) for one in values.values()], axis=0) if values else np.zeros(len(table), np.bool_)
+    values = {name: table.numbers(name) for name in VALUES}
+    known = np.asarray(~np.isnan([*values.values()]).all(axis=0))
     if isinstance(table.source, Path) and not known.all():
         raise table.error(int(np.argmin(known)), f"no grade, expected one in {', '.join(GRADES)}")
-    if grouped or (GROUP in values and not np.isnan(values[GROUP]).all()):
+    if grouped or not np.isnan(values[GROUP]).all():
         scale, values = _levels(table, values, scale, say)
     else:
         for odd, what in ODD.items():
             if count := sum(int((one == odd).sum()) for one in values.values()):
                 where = f"{table.source}: " if isinstance(table.source, Path) else ""
                 say(f"{where}{counted(count, 'grade', 'grades')} of {odd}: taken as {what}")
-        known &= ~np.any([one == UNJUDGED for one in values.values()], axis=0) if values else known
+        known &= ~np.any([one == UNJUDGED for one in values.values()], axis=0)
     table, values = table.chosen(known), {name: one[known] for name, one in values.items()}
     column = "" if scale is None else scale.name
     if scale is None:
@@ -852,20 +844,17 @@ def _worded(table: Table) -> Table:
     """The table with Evalutron's words as numbers of the column `broad`."""
     if all(isinstance(table.columns.get(name, np.empty(0)), np.ndarray) for name in ("grade", "broad")):
         return table
-    cells = {name: table.cells(name) for name in ("grade", "broad")}
-    words = {name: [_word(cell) for cell in some] for name, some in cells.items()}
-    if not any(word is not None for some in words.values() for word in some):
+    grade, broad = (table.cells(name) or [None] * len(table) for name in ("grade", "broad"))
+    if all(_word(cell) is None for cell in (*grade, *broad)):
         return table
-    broad = [cell if word is None else word for cell, word in zip(cells["broad"], words["broad"], strict=True)]
-    broad = broad or [None] * len(table)
-    for row, word in enumerate(words["grade"]):
+    for row, cells in enumerate(zip(grade, broad, strict=True)):
+        word, own = map(_word, cells)
+        broad[row] = cells[1] if own is None else own
         if word is not None:
             if number_of(broad[row]) not in (None, word):
-                problem = f"grade {cells['grade'][row]} contradicts broad {cells['broad'][row]}, expected one of them"
-                raise table.error(row, problem)
-            broad[row], cells["grade"][row] = word, None
-    grade = {"grade": cells["grade"]} if cells["grade"] else {}
-    return table.with_columns({**table.columns, **grade, "broad": broad})
+                raise table.error(row, f"grade {cells[0]} contradicts broad {cells[1]}, expected one of them")
+            grade[row], broad[row] = None, word
+    return table.with_columns({**table.columns, "grade": grade, "broad": broad})
 
 
 def _word(cell: object) -> float | None:
@@ -879,24 +868,25 @@ def named_groups(path: PurePath) -> bool:
 
 def _levels(table: Table, values: Mapping[str, Array], scale: Scale | None, say: Say) -> tuple[Scale, dict[str, Array]]:
     """The levels instead of groups, and their scale."""
-    groups = values.get(GROUP, np.full(len(table), np.nan))
-    others = np.any([~np.isnan(values[name]) for name in GRADES if name in values] or [np.zeros(len(table))], axis=0)
-    if (wrong := others.astype(np.bool_) | np.isnan(groups)).any():
+    groups, graded = values[GROUP], ~np.isnan([values[name] for name in GRADES]).all(axis=0)
+    if (wrong := graded | np.isnan(groups)).any():
         row = int(np.argmax(wrong))
         found = " and ".join(name for name, one in values.items() if not np.isnan(one[row]))
         raise table.error(row, f"expected a group alone as on all lines, found {found}")
-    numbers: list[float] = []
-    for row, (cell, value) in enumerate(zip(table.cells(GROUP), groups.tolist(), strict=True)):
-        if not (value >= 1 and value.is_integer()):
-            raise table.error(row, f"expected a group of 1 or more, found {str(cell).strip()}")
-        numbers.append(int(cell) if str(cell).strip().isdecimal() else value)  # exact however large
+    cells = [str(cell).strip() for cell in table.cells(GROUP)]
+    if (wrong := (groups < 1) | (groups % 1 != 0)).any():
+        row = int(np.argmax(wrong))
+        raise table.error(row, f"expected a group of 1 or more, found {cells[row]}")
+    # Exact however large.
+    numbers = [int(cell) if cell.isdecimal() else group for cell, group in zip(cells, groups.tolist(), strict=True)]
     level = {number: float(place) for place, number in enumerate(sorted({*numbers}, reverse=True), start=1)}
     own = Scale("custom", tuple(float(one) for one in range(len(level) + 1)))
     if scale is not None and scale.levels != own.levels:
         problem = f"the file has {len(level)} groups of equal relevance, which are no grades of the scale {scale}"
         raise table.error(0, f"{problem}: write the grade of each group instead")
     say(f"{len(level)} groups of equal relevance: taken as levels {len(level)} to 1, the first the most relevant")
-    return scale or own, {"grade": np.array([level[number] for number in numbers])}
+    grades = np.array([level[number] for number in numbers])
+    return scale or own, dict.fromkeys(GRADES, np.full(len(table), np.nan)) | {"grade": grades}
 
 
 def _guess_scale(table: Table, values: Mapping[str, Array], say: Say) -> tuple[Scale, str]:
@@ -917,9 +907,8 @@ def _guess_scale(table: Table, values: Mapping[str, Array], say: Say) -> tuple[S
 
 def _on_scale(table: Table, values: Mapping[str, Array], scale: Scale, column: str) -> Array:
     """(rows,) the grade in a column, or in `grade` where that is empty; NaN if there is neither."""
-    nothing = np.full(len(table), np.nan)
-    general = values.get("grade", nothing)
-    own = values.get(column, nothing) if column in GRADES else nothing
+    general = values["grade"]
+    own = values[column] if column in GRADES else np.full(len(table), np.nan)
     if (both := ~np.isnan(own) & ~np.isnan(general) & (own != general)).any():
         row = int(np.argmax(both))
         problem = f"grade {general[row]:g} contradicts {column} {own[row]:g}: both are on the same scale"
@@ -942,16 +931,13 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
     known = ~np.isnan(grades)
     table, grades = table.chosen(known), grades[known]
     query, document = table.names("query"), table.names("document")
-    lines = table.row_numbers
-    said = {name: table.texts(name) for name in ("assessor", "time", ASPECT) if name in table.columns}
+    said = [table.texts(name) for name in ("assessor", "time", ASPECT)]
     keys = query.codes.astype(np.int64) * max(len(document.names), 1) + document.codes
     keys.sort()
-    once = not np.any(keys[1:] == keys[:-1])
-    if once and not any(cell for some in said.values() for cell in some):
-        coded_ = CodedJudgments(query.names, document.names, query.codes, document.codes, grades)
-        return Judged(scale, coded_, lines)
-    columns = (said.get(name, [""] * len(table)) for name in ("assessor", "time", ASPECT))
-    found = tuple(map(Judgment, query.cells(), document.cells(), grades.tolist(), *columns))
+    if not np.any(keys[1:] == keys[:-1]) and not any(map(any, said)):
+        once = CodedJudgments(query.names, document.names, query.codes, document.codes, grades)
+        return Judged(scale, once, table.row_numbers)
+    found = tuple(map(Judgment, query.cells(), document.cells(), grades.tolist(), *said))
     if table.by_place:
         table.distinct("query", "document")
     if (both := contradiction(found)) is not None:
@@ -962,7 +948,7 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
             check_aspect(one.aspect)
         except InputError as error:
             raise table.error(row, str(error)) from None
-    return Judged(scale, found, lines)
+    return Judged(scale, found, table.row_numbers)
 
 
 def nameless(name: str, body: bytes) -> bytes:
