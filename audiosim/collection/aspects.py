@@ -88,12 +88,7 @@ class Aspects(tuple[Judgment, ...]):
         own = {one.pair for one in self}
         others = {name: mean_grades(some) for name, some in self.parts.items() if name != self.aspect}
         telling = {name: grades for name, grades in others.items() if not own.issuperset(grades)}
-        return tuple(MachineJudge.of(_evidence_name(name), grades) for name, grades in telling.items())
-
-    @property
-    def evidence_names(self) -> frozenset[str]:
-        """Names of the evidence that aspects may become."""
-        return frozenset(map(_evidence_name, self.parts))
+        return tuple(MachineJudge.of(evidence_name(name), grades) for name, grades in telling.items())
 
 
 def parted(
@@ -114,7 +109,8 @@ def _means(scale: Scale, parts: Mapping[str, Sequence[Judgment]]) -> Iterator[Ju
             yield Judgment(*pair, mean_of([one.grade for one in said], scale), assessor, max(one.time for one in said))
 
 
-def _evidence_name(aspect: str) -> str:
+def evidence_name(aspect: str) -> str:
+    """The name of the evidence that an aspect may become."""
     return f"aspect-{aspect}"
 
 

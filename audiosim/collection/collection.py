@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import ARRIVALS, Arrivals
-from audiosim.collection.aspects import MEAN, Aspects, parted
+from audiosim.collection.aspects import MEAN, Aspects, evidence_name, parted
 from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.collection.facts import (
     NO_SCALE,
@@ -47,7 +47,7 @@ from audiosim.collection.values import (
     JudgmentSequence,
     Pair,
     PairedComparison,
-    Retrieved,
+    Results,
     Run,
     SameArtist,
     Scale,
@@ -157,8 +157,8 @@ class Collection(Result):
         if len({*pieces}) < len(pieces):
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {repeated(pieces)}")
         if self.judges:
-            own = frozenset[str]() if self.aspects is None else self.aspects.evidence_names
-            check_names(self.judges, {piece.name for piece in self.evidence} | own)
+            own = () if self.aspects is None else map(evidence_name, self.aspects.names)
+            check_names(self.judges, {*own, *(piece.name for piece in self.evidence)})
 
     def __repr__(self) -> str:
         queries = retrieved_by(self.runs, self.cutoff)
@@ -225,7 +225,7 @@ class Collection(Result):
         given = None if isinstance(judgments, str | PathLike) else judgments
         tables = _tables_in(files, found, settings, given, notes.append)
         runs, (graded_on, judged) = tables.runs, tables.judged
-        there, depth = Retrieved.of(runs), deepest(runs)
+        there, depth = Results.of(runs), deepest(runs)
         lines = check_tables(files, tables, there, frozenset() if partial else common_queries(runs))
         if given is not None:
             check_judgments(runs, judged, given)

@@ -179,7 +179,8 @@ def read_evidence(
         if not path.exists():
             raise InputError(f"{path}: no such file, expected the evidence {name} named in collection.toml")
         check_regular(path)
-        found += [(path, _renamed(piece, without_gz(path).stem, name)) for piece in read_pieces(path)]
+        stem = without_gz(path).stem
+        found += [(path, replace(one, name=name + one.name.removeprefix(stem))) for one in read_pieces(path)]
     for path in others:
         if path.suffix == ".ids" and not path.with_suffix(".npy").exists():
             raise InputError(f"{path}: expected the vectors of these documents in {path.stem}.npy beside it")
@@ -205,11 +206,6 @@ def read_pieces(path: Path) -> Iterator[Evidence]:
 def without_gz(path: Path) -> Path:
     """The path without the ending of compression."""
     return path.with_suffix("") if path.suffix == ".gz" else path
-
-
-def _renamed(piece: Evidence, stem: str, name: str) -> Evidence:
-    """A piece named after the file's contents instead of the file."""
-    return replace(piece, name=name + piece.name.removeprefix(stem))
 
 
 def packed(piece: Evidence) -> bytes:

@@ -27,7 +27,6 @@ from audiosim.collection.values import (
     Pair,
     PairedComparison,
     Results,
-    Retrieved,
     Run,
     Scale,
     coded,
@@ -62,7 +61,7 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
         if any(one.document in run.rankings.get(one.query, ()) for run in runs):
             return
     named = source if isinstance(source, str | Path) else "judgments"
-    _judged_there(Path(named), Retrieved.of(runs), judgments)
+    _judged_there(Path(named), Results.of(runs), judgments)
 
 
 class Tables(NamedTuple):
@@ -83,7 +82,7 @@ class Tables(NamedTuple):
     task: AssessorTask | None = None
 
 
-def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: RunNames[str]) -> tuple[Reading, ...]:
+def check_tables(files: FolderFiles, tables: Tables, there: Results, wanted: RunNames[str]) -> tuple[Reading, ...]:
     """A line on each file except the settings; an error if a file has nothing in common with the runs.
 
     there   the pairs in the runs
@@ -120,9 +119,9 @@ def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str])
     return _checked(line, met, wanted, known)
 
 
-def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment]) -> Reading:
+def _judged_there(path: Path, there: Results, judgments: Sequence[Judgment]) -> Reading:
     """Number of judgments of pairs that a system retrieved."""
-    met = int(contained(judged_keys(there, judgments), there.keys, len(there.queries) * len(there.names)).sum())
+    met = int(contained(judged_keys(there, judgments), there.pairs, len(there.queries) * len(there.names)).sum())
     line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
     queries, documents = judged_names(judgments)
     if not met and not there.documents.isdisjoint(queries) and not documents.keys().isdisjoint(there.queries):
@@ -131,7 +130,7 @@ def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment]) -
 
 
 def _compared_there(
-    path: Path, there: Retrieved, retrieved: Mapping[str, set[str]], comparisons: Sequence[PairedComparison]
+    path: Path, there: Results, retrieved: Mapping[str, set[str]], comparisons: Sequence[PairedComparison]
 ) -> Reading:
     """Number of comparisons of two retrieved documents."""
     met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, set()) for one in comparisons)
@@ -140,7 +139,7 @@ def _compared_there(
     return _of_pairs(line, met, there, {one.query: None for one in comparisons}, documents)
 
 
-def _of_pairs(line: str, met: int, there: Retrieved, queries: Mapping[str, None], documents: Names[str]) -> Reading:
+def _of_pairs(line: str, met: int, there: Results, queries: Mapping[str, None], documents: Names[str]) -> Reading:
     if queries and queries.keys().isdisjoint(there.queries):
         return _checked(line, met, there.queries, queries)
     return _checked(line, met, there.documents, documents)
@@ -240,7 +239,11 @@ def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Read
     missing = sorted(name for name in wanted if name not in there)
     meant = _meant_in(missing, there.difference(wanted), plain_identifier)
     if not met:
-        meant = meant or _meant_in(missing, there, _stem) or _meant_in(missing[:1], there, None)
+        meant = (
+            meant
+            or _meant_in(missing, there, lambda name: file_identifier(name).casefold())
+            or _meant_in(missing[:1], there, None)
+        )
         raise InputError(f"{line}, expected some{meant}")
     return Reading(line + meant, bool(meant))
 
@@ -250,10 +253,6 @@ def _by_form(names: Iterable[str], folded: Callable[[str], str]) -> dict[str, li
     for name in names:
         found.setdefault(folded(name), []).append(name)
     return found
-
-
-def _stem(name: str) -> str:
-    return file_identifier(name).casefold()
 
 
 def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], str] | None) -> str:
@@ -266,12 +265,9 @@ def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], s
         pairs = (
             (some[0], names[form][0]) for form, some in unknown.items() if len(some) == len(names.get(form, ())) == 1
         )
-    return next((_question(name, other) for name, other in pairs if other), "")
-
-
-def _question(name: str, other: str) -> str:
+    name, other = next(((name, other) for name, other in pairs if other), ("", ""))
     same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other)
-    return f"; did you mean {name} for {other}{', which is in another Unicode form' if same else ''}?"
+    return f"; did you mean {name} for {other}{', which is in another Unicode form' if same else ''}?" if other else ""
 
 
 # Facts about runs, and mistakes in them that occur in well-formed files.

@@ -266,17 +266,15 @@ def _in_words(problem: str, key: str | None) -> str:
 def _ranged(table: dict[str, object]) -> dict[str, object]:
     found = dict(table)
     for key in QUESTIONS:
-        said = table.get(key)
+        said, made = table.get(key), list[object]()
+        for number, one in enumerate(said if isinstance(said, list) else ()):
+            try:
+                made.append(with_levels(one))
+            except InputError as error:
+                raise _WrongKeyError(key, f"{key}: {error}", number, "range") from None
         if isinstance(said, list):
-            found[key] = [_with_levels(key, number, one) for number, one in enumerate(said)]
+            found[key] = made
     return found
-
-
-def _with_levels(key: str, number: int, one: object) -> object:
-    try:
-        return with_levels(one)
-    except InputError as error:
-        raise _WrongKeyError(key, f"{key}: {error}", number, "range") from None
 
 
 def checked_table(table: TaskTable) -> TaskTable:
@@ -285,10 +283,9 @@ def checked_table(table: TaskTable) -> TaskTable:
         if len(getattr(table, key)) > LONGEST:
             raise _WrongKeyError(key, f"{key}: expected up to {LONGEST} characters, found {len(getattr(table, key))}")
     _check_blocks(table)
-    if table.steps is not None and table.steps < 2:
-        raise _WrongKeyError("steps", f"steps: expected 2 or more, found {table.steps}")
-    if table.break_after is not None and table.break_after < 1:
-        raise _WrongKeyError("break_after", f"break_after: expected 1 or more, found {table.break_after}")
+    for key, number, least in (("steps", table.steps, 2), ("break_after", table.break_after, 1)):
+        if number is not None and number < least:
+            raise _WrongKeyError(key, f"{key}: expected {least} or more, found {number}")
     if len(table.aspect) == 1 or len(table.aspect) > MOST_ASPECTS:
         raise _WrongKeyError("aspect", f"aspect: expected 2 to {MOST_ASPECTS} aspects, found {len(table.aspect)}")
     if table.aspect and table.grades:
@@ -335,8 +332,7 @@ def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mappin
     table = task.table
     try:
         levels = len(offered(task, scale))
-        _check_buttons(table.control, levels)
-        _check_grades(table.grades, scale)
+        _check_control(table, levels, scale)
         _check_labels("labels", table.labels, table.control, levels)
         for number, aspect in enumerate(table.aspect):
             _check_labels("aspect", aspect.labels, table.control, levels, number)
@@ -346,16 +342,14 @@ def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mappin
         raise FormatError(path, _place_of(task.text, error.key, error.number, error.inner), str(error)) from None
 
 
-def _check_buttons(control: str, levels: int) -> None:
-    if control == "buttons" and levels > WIDEST_ROW:
-        problem = f"control: expected up to {WIDEST_ROW} buttons, found {levels} levels: set steps, or take a slider"
-        raise _WrongKeyError("control", problem)
-
-
-def _check_grades(grades: str, scale: Scale) -> None:
-    if grades and scale.name not in ("fine", "broad"):
-        raise _WrongKeyError("grades", f"grades: each pair has one grade on this scale ({scale}); leave this out")
-    if grades and grades not in (scale.name, "both"):
+def _check_control(table: TaskTable, levels: int, scale: Scale) -> None:
+    if table.control == "buttons" and levels > WIDEST_ROW:
+        found = f"found {levels} levels: set steps, or take a slider"
+        raise _WrongKeyError("control", f"control: expected up to {WIDEST_ROW} buttons, {found}")
+    if table.grades and scale.name not in ("fine", "broad"):
+        problem = f"grades: each pair has one grade on this scale ({scale}); leave this out"
+        raise _WrongKeyError("grades", problem)
+    if table.grades and table.grades not in (scale.name, "both"):
         raise _WrongKeyError("grades", f"grades: expected {scale.name} or both, as the scale is {scale.name}")
 
 

@@ -34,7 +34,11 @@ def memory_table(given: Any, schema: Schema, source: Path | str) -> Table:
         return _of_mapping(plain, schema, source)
     if isinstance(plain, str | bytes) or not isinstance(plain, Iterable):
         raise InputError(f"{source}: expected {schema.memory}; got {_kind(plain)}")
-    return _of_rows(list(plain), schema, source)
+    rows = list(plain)
+    if schema.forms and rows and all(type(row) in (tuple, list) and len(row) == len(schema.forms[0]) for row in rows):
+        columns = dict(zip(schema.forms[0], map(list, zip(*rows, strict=True)), strict=True))
+        return Table(source, columns, by_place=True)
+    return of_records(source, [_record(row, place, schema, source) for place, row in enumerate(rows)])
 
 
 def is_frame(given: object) -> bool:
@@ -61,14 +65,6 @@ def _cells(column: Any) -> list[Any]:
 
 def _kind(given: object) -> str:
     return f"the text {given!r:.80}" if isinstance(given, str) else type(given).__name__
-
-
-def _of_rows(rows: list[Any], schema: Schema, source: Path | str) -> Table:
-    """A table of objects with named values, or of pairs."""
-    if schema.forms and rows and all(type(row) in (tuple, list) and len(row) == len(schema.forms[0]) for row in rows):
-        columns = dict(zip(schema.forms[0], map(list, zip(*rows, strict=True)), strict=True))
-        return Table(source, columns, by_place=True)
-    return of_records(source, [_record(row, place, schema, source) for place, row in enumerate(rows)])
 
 
 def _record(row: Any, place: int, schema: Schema, source: Path | str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def read_json(path: Path, lines: Lines) -> Table | Any:
     """The rows of JSON Lines, or the value of other JSON."""
     texts = list(lines)
     first = parse_json(path, *texts[0], EXPECTED) if len(texts) == 1 else _alone(texts[0][1])
-    if isinstance(first, dict) and not _is_nested(first):
+    if isinstance(first, dict) and not all(isinstance(value, dict | list) for value in first.values()):
         return of_records(path, [_record(path, *text) for text in texts], [number for number, _ in texts])
     if len(texts) == 1:
         return first
@@ -51,10 +51,6 @@ def _alone(line: str) -> object:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
-
-
-def _is_nested(found: dict[str, Any]) -> bool:
-    return all(isinstance(value, dict | list) for value in found.values())
 
 
 def _record(path: Path, number: int, text: str) -> dict[str, Any]:

@@ -68,17 +68,15 @@ class Schema:
         if self.open:
             self._check_misspelt(table, found, others)
         elif others:
-            raise table.error(first_row(table, others[0]), self._unknown(others[0]))
+            expected = f"expected {', '.join(self.columns)}{did_you_mean(others[0], self.columns)}"
+            unknown = quoted(others[0]).strip("'")
+            raise table.error(first_row(table, others[0]), f"unknown column {unknown}, {expected}")
         more = {name: table.columns[name] for name in others} if self.kept else {}
         columns = {name: table.columns[own] for name, own in found.items()} | more
         if isinstance(table.source, Path) and not len(table):
             where = "holds nothing" if table.head is None else "ends after its header"
             raise table.error(None, f"the file {where}, expected {self.what}{' below it' if table.head else ''}")
-        return replace(table, columns=columns, unread=(*table.unread, *([] if self.kept else others)))
-
-    def _unknown(self, name: str) -> str:
-        expected = f"expected {', '.join(self.columns)}{did_you_mean(name, self.columns)}"
-        return f"unknown column {quoted(name).strip(chr(39))}, {expected}"
+        return replace(table.with_columns(columns), unread=(*table.unread, *([] if self.kept else others)))
 
     def _check_misspelt(self, table: Table, found: Mapping[str, str], others: Sequence[str]) -> None:
         for name in self.columns:

@@ -50,13 +50,8 @@ class Words:
 
     def chosen(self, rows: NDArray[Any]) -> "Words":
         """Some of the rows, without the names that are left over."""
-        codes = self.codes[rows]
-        there = np.zeros(len(self.names), dtype=np.bool_)
-        there[codes] = True
-        if there.all():
-            return Words(self.names, codes)
-        moved = (np.cumsum(there) - 1).astype(np.int32)
-        return Words(tuple(self.names[code] for code in np.flatnonzero(there).tolist()), moved[codes])
+        there, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Words(tuple(self.names[code] for code in there.tolist()), codes.astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,9 @@ def _raw_lines(path: Path, stream: BinaryIO) -> Iterator[bytes]:
         rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
         number += len(lines)
         if len(rest) > LONGEST_LINE or taken > most:
-            raise _too_much(path, number, len(rest))
+            long = f"the line has no end within {LONGEST_LINE:,} bytes, expected lines of text"
+            packed = f"the file unpacks to more than {EXPANSION} times its size, expected text"
+            raise FormatError(path, number, long if len(rest) > LONGEST_LINE else packed)
         yield from lines
     if rest:
         yield rest
@@ -147,14 +149,9 @@ def most_unpacked(path: Path) -> float:
     return max(UNPACKED, EXPANSION * path.stat().st_size) if path.suffix == ".gz" else math.inf
 
 
-def _too_much(path: Path, number: int, length: int) -> FormatError:
-    if length > LONGEST_LINE:
-        return FormatError(path, number, f"the line has no end within {LONGEST_LINE:,} bytes, expected lines of text")
-    return FormatError(path, number, f"the file unpacks to more than {EXPANSION} times its size, expected text")
-
-
 def _decode(path: Path, number: int, raw: bytes) -> str:
-    if number == 1 and _is_utf16(raw):
+    # UTF-16 has a byte order mark, or every other byte is 0.
+    if number == 1 and (raw.startswith((b"\xff\xfe", b"\xfe\xff")) or bytes(4) in (raw[1:8:2], raw[0:7:2])):
         raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
     if number == 1 and raw.startswith(b"SQLite format 3\0"):
         raise FormatError(path, number, f"the file is a database: name it as a URL, sqlite:///{path}")
@@ -168,11 +165,6 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
         meant = f" (in Latin-1 it would be {latin})" if latin.isalpha() else ""
         problem = f"byte {byte:#04x} is not UTF-8{meant}, expected UTF-8 text: save the file as UTF-8"
         raise FormatError(path, number, problem) from None
-
-
-def _is_utf16(raw: bytes) -> bool:
-    """True if a file with this beginning is UTF-16: it has the byte order mark, or every other byte is 0."""
-    return raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1:8:2] == bytes(4) or raw[0:7:2] == bytes(4)
 
 
 def check_output_file(path: Path) -> None:
