@@ -99,6 +99,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "" if near is None else f"; did you mean {near}?"
 
 
+def choices(name: object, known: Iterable[str]) -> str:
+    """Known names in an error message on an unknown one, with the nearest."""
+    known = list(known)
+    return ", ".join(known) + did_you_mean(str(name), known)
+
+
 def quoted(text: str) -> str:
     """Text found in a file, in quotes, shortened in the middle if long."""
     return repr(text) if len(text) <= LONGEST_QUOTE else shortened(text)

@@ -7,6 +7,7 @@ from audiosim.collection.values import Pair
 from audiosim.errors import InputError
 from audiosim.ranking import SelectionRule
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
+from audiosim.text import choices
 
 LEASE_S = 1800.0
 UNASKED = ("count", "mark", "refuse")
@@ -83,6 +84,10 @@ class CampaignSettings:
         if not 1 <= self.candidates <= MOST_BESIDE:
             raise InputError(f"the number of candidates on a page must be in [1, {MOST_BESIDE}], got {self.candidates}")
         if self.comparisons not in COMPARISONS:
-            raise InputError(f"unknown share of comparisons {self.comparisons!r}, expected {', '.join(COMPARISONS)}")
+            raise InputError(
+                f"unknown share of comparisons {self.comparisons!r}, expected {choices(self.comparisons, COMPARISONS)}"
+            )
         if self.unasked not in UNASKED:
-            raise InputError(f"unknown treatment of unasked judgments {self.unasked!r}, expected {', '.join(UNASKED)}")
+            raise InputError(
+                f"unknown treatment of unasked judgments {self.unasked!r}, expected {choices(self.unasked, UNASKED)}"
+            )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from audiosim.errors import InputError
 from audiosim.results.value import Value, cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.text import did_you_mean
 
 Codes = NDArray[np.int32]
 # Pairs are marked in a table of all queries x documents, if it takes at most this many bytes per result, and 256 MB.
@@ -275,7 +276,8 @@ def parse_scale(value: str | Sequence[float]) -> Scale:
         said = value.replace("_", "?").split(",") if isinstance(value, str) else value
         levels = tuple(map(float, range(int(ends[1]), int(ends[2]) + 1) if ends else said))
     except (TypeError, ValueError):
-        raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels") from None
+        known = f"{', '.join(SCALES)} or a list of levels{did_you_mean(str(value), SCALES)}"
+        raise InputError(f"unknown scale {value!r}, expected {known}") from None
     return Scale("custom", levels)
 
 

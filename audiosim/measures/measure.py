@@ -45,7 +45,8 @@ __all__ = [
 
 # Spellings of ir_measures for parameters that mean the same here.
 SPELLINGS = {("nDCG", "dcg", "log2"): ("gain", "linear"), ("nDCG", "dcg", "exp-log2"): ("gain", "exponential")}
-WRITTEN = re.compile(rf"(?P<name>{NAME}([ _-]{NAME})*)(\((?P<parameters>[^()]*)\))?@(?P<cutoff>[0-9]{{1,6}})")
+NAMES = rf"{NAME}(?:[ _-]{NAME})*"
+WRITTEN = re.compile(rf"(?P<name>{NAMES})(\((?P<parameters>[^()]*)\))?@(?P<cutoff>[0-9]{{1,6}})")
 MEASURES: Mapping[str, Definition] = {
     definition.name: definition
     for module in (binary, cumulative, cascade, levels)
@@ -55,13 +56,21 @@ MEASURES: Mapping[str, Definition] = {
 # What other tools call these measures, in small letters without spaces, underscores and hyphens.
 ELSEWHERE = {
     **dict.fromkeys(("precision", "prec"), "P"),
-    **dict.fromkeys(("map", "averageprecision", "meanaverageprecision"), "AP"),
+    **dict.fromkeys(("map", "mapcut", "averageprecision", "meanaverageprecision"), "AP"),
+    "ndcgcut": "nDCG",
     **dict.fromkeys(("mrr", "reciprank", "reciprocalrank", "meanreciprocalrank"), "RR"),
 }
 # Measures of other tools that audiosim lacks, and what is nearest to them.
 RECALL = "recall is no measure here; AP(rel=1) and nDCG also count relevant documents missed"
 HIT_RATE = "hit rate is no measure here; RR also asks for one hit"
-ABSENT = dict.fromkeys(("r", "recall"), RECALL) | dict.fromkeys(("success", "hit", "hits", "hitrate", "hr"), HIT_RATE)
+WHOLE = "it counts the whole ranking and is no measure here; AP, with a cutoff such as AP@5, is nearest"
+ABSENT = (
+    dict.fromkeys(("r", "recall"), RECALL)
+    | dict.fromkeys(("success", "hit", "hits", "hitrate", "hr"), HIT_RATE)
+    | dict.fromkeys(("bpref", "rprec", "infap", "gmmap"), WHOLE)
+)
+# A cutoff as trec_eval writes it: ndcg_cut_5, P.10.
+CUT = re.compile(rf"(?P<name>{NAMES}?)[._](?P<cutoff>[0-9]{{1,6}})")
 MEASURE_POINT = ExtensionPoint(
     "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
 )
@@ -75,14 +84,23 @@ def as_measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
 
 
 def with_cutoff(text: str, cutoff: int | None) -> str:
-    """The text of a measure, with this cutoff if it has none: CG is CG@10 in a collection with cutoff 10."""
-    return text if cutoff is None or "@" in text else f"{text}@{cutoff}"
+    """The text of a measure, with this cutoff if it has none: CG is CG@10 in a collection with cutoff 10.
+
+    A cutoff as trec_eval writes it is understood: ndcg_cut_5 and ndcg_cut.5 are nDCG@5.
+    """
+    if "@" in text or text in MEASURE_POINT.names():
+        return text if cutoff is None or "@" in text else f"{text}@{cutoff}"
+    if (parts := CUT.fullmatch(text)) is not None:
+        return f"{parts['name']}@{parts['cutoff']}"
+    return text if cutoff is None else f"{text}@{cutoff}"
 
 
 def parse_measure(text: str) -> Measure:
     """The measure in a text such as CG@5 or RBP(p=0.5,ideal=user)@10: one of audiosim's or of an installed package."""
-    parts = WRITTEN.fullmatch(text) if isinstance(text, str) else None
+    parts = WRITTEN.fullmatch(with_cutoff(text, None)) if isinstance(text, str) else None
     if parts is None:
+        if isinstance(text, str) and re.fullmatch(NAMES, text):
+            raise InputError(f"measure {text!r} has no cutoff, expected one such as {_named(text).name}@5")
         raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5")
     definition = _named(parts["name"])
     name = definition.name

@@ -30,6 +30,7 @@ from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, sco
 from audiosim.results.value import cached_property, frame_of
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.inference.ties import equalised
+from audiosim.text import choices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -318,7 +319,7 @@ def _places(sizes: Integers) -> Integers:
 def check_unjudged(unjudged: str) -> None:
     if unjudged not in get_args(Unjudged):
         raise InputError(
-            f"unknown choice {unjudged!r} for unjudged documents, expected {', '.join(get_args(Unjudged))}"
+            f"unknown choice {unjudged!r} for unjudged documents, expected {choices(unjudged, get_args(Unjudged))}"
         )
 
 

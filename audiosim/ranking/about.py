@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from audiosim.errors import InputError
 from audiosim.results.value import Value
+from audiosim.text import did_you_mean
 
 if TYPE_CHECKING:
     from audiosim.joint.people import Who
@@ -122,4 +123,5 @@ def check_ideal(given: object) -> None:
 
 def _check(given: object, what: str, known: tuple[str, ...]) -> None:
     if given not in known:
-        raise InputError(f"unknown {what} {given!r}, expected {', '.join(known[:-1])} or {known[-1]}")
+        expected = f"{', '.join(known[:-1])} or {known[-1]}{did_you_mean(str(given), known)}"
+        raise InputError(f"unknown {what} {given!r}, expected {expected}")

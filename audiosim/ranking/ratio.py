@@ -37,6 +37,7 @@ from audiosim.ranking.linear import (
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import IndependentNormal, Moments, MultivariateNormal
+from audiosim.text import choices
 
 # Expected gain of the ideal ranking while judgments are missing.
 
@@ -316,7 +317,7 @@ class RatioScores:
 
     def __post_init__(self) -> None:
         if self.ideal not in get_args(Ideal):
-            raise InputError(f"unknown ideal {self.ideal!r}, expected one of {', '.join(get_args(Ideal))}")
+            raise InputError(f"unknown ideal {self.ideal!r}, expected one of {choices(self.ideal, get_args(Ideal))}")
 
     @cached_property
     def _discounts(self) -> Array:

@@ -20,6 +20,7 @@ from audiosim.ranking.ranking import Ranking
 from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, cached_property
 from audiosim.stats.arrays import Array
+from audiosim.text import choices
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -119,7 +120,7 @@ def check_two(systems: tuple[str, ...], a: str, b: str) -> None:
     """Refuse names that are not two different systems of the ranking."""
     for argument, name in (("a", a), ("b", b)):
         if name not in systems:
-            raise ArgumentError(argument, f"unknown system {name!r}, expected one of {', '.join(systems)}")
+            raise ArgumentError(argument, f"unknown system {name!r}, expected one of {choices(name, systems)}")
     if a == b:
         raise ArgumentError("b", f"expected two systems to compare, got {a} twice")
 

@@ -107,7 +107,10 @@ class Sounds:
             return ""
         reason = self._lost.get(missing[0], "documents.tsv names no file for it")
         heard = len(documents) - len(missing)
-        return f"sound of {heard} of {len(documents)} documents: {missing[0]}: {reason}; its pairs are not handed out"
+        first, many = f"{missing[0]} ({reason})", len(missing) > 1
+        lacking = f"{len(missing)} have no sound, such as {first}" if many else f"1 has no sound, {first}"
+        why = f"{lacking}; {'their' if many else 'its'} pairs are not handed out"
+        return f"{heard} of {len(documents)} documents can be played; {why}"
 
     def reads(self, query: str) -> bool:
         """True if a query is read instead of heard: a prompt in text, without sound."""

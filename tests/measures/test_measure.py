@@ -86,6 +86,12 @@ def test_a_measure_is_known_in_any_case_and_by_the_names_of_other_tools(text, kn
     assert parse_measure(f"{change(text)}@7") == parse_measure(f"{known}@7")
 
 
+@pytest.mark.parametrize("between", "_.")
+@pytest.mark.parametrize(("text", "known"), [("ndcg_cut", "nDCG"), ("map_cut", "AP"), ("P", "P"), ("recip_rank", "RR")])
+def test_a_cutoff_is_known_as_trec_eval_writes_it(text, known, between):
+    assert as_measure(f"{text}{between}10", 5) == parse_measure(f"{text}{between}10") == parse_measure(f"{known}@10")
+
+
 def test_what_is_chosen_can_be_asked_for():
     measure = parse_measure("RBP(p=0.5)@5")
     assert (measure.number("p"), measure.word("gain"), measure.word("ideal")) == (0.5, "linear", "judged")
@@ -101,7 +107,16 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CG", "unknown measure 'CG', expected a name and a cutoff such as CG@5"),
+        ("CG", "measure 'CG' has no cutoff, expected one such as CG@5"),
+        ("recip_rank", "measure 'recip_rank' has no cutoff, expected one such as RR@5"),
+        (
+            "Rprec",
+            "GAP, ADR; it counts the whole ranking and is no measure here",
+        ),
+        (
+            "recall_10",
+            "unknown measure 'recall', expected one of P, AP, RR, CG, DCG, nDCG, Q, RBP, ERR, EDCG, GAP, ADR; recall",
+        ),
         ("CG@", "unknown measure 'CG@', expected a name and a cutoff"),
         ("CG(gain=linear@5", "unknown measure 'CG(gain=linear@5', expected a name and a cutoff"),
         ("recall@5", "; recall is no measure here; AP(rel=1) and nDCG also count"),

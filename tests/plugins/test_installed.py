@@ -38,7 +38,7 @@ def test_an_unknown_measure_is_refused_with_all_names_there_are(install):
     install("made-up", TOP, (MEASURES, "TOP", "made_up:TOP"))
     with pytest.raises(InputError, match="^unknown measure 'PEAK', expected one of P, AP, .*, ADR, TOP$"):
         parse_measure("PEAK@5")
-    with pytest.raises(InputError, match="^unknown measure 'TOP', expected a name and a cutoff such as CG@5$"):
+    with pytest.raises(InputError, match="^measure 'TOP' has no cutoff, expected one such as TOP@5$"):
         parse_measure("TOP")
 
 

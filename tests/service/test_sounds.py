@@ -315,8 +315,9 @@ def test_what_init_makes_of_a_folder_elsewhere_is_heard(tmp_path):
 @pytest.mark.slow
 def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(commanded, scattered, tmp_path):
     elsewhere = tmp_path / "elsewhere" / "b.wav"
-    remedy = "allow its folder by the setting sounds, or `sounds` in collection.toml; its pairs are not handed out"
-    said = f"sound of 3 of 5 documents: b: {elsewhere} is outside {scattered}: {remedy}"
+    remedy = "allow its folder by the setting sounds, or `sounds` in collection.toml"
+    why = f"b ({elsewhere} is outside {scattered}: {remedy}); their pairs are not handed out"
+    said = f"3 of 5 documents can be played; 2 have no sound, such as {why}"
     with commanded([scattered], tmp_path / "log") as server, server.client() as http:
         assert handed_out(http) == {("q1", "a"), ("q2", "a")}
         assert http.get(f"{SCATTERED}/campaign").json()["sounds"] == said
@@ -325,7 +326,7 @@ def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(comman
 
 def test_a_folder_that_is_named_may_be_heard_too(commanded, scattered, tmp_path):
     sounds = str(tmp_path / "elsewhere")
-    said = "sound of 4 of 5 documents: c: c.wav is not a file; its pairs are not handed out"
+    said = "4 of 5 documents can be played; 1 has no sound, c (c.wav is not a file); its pairs are not handed out"
     with commanded([scattered], tmp_path / "log", AUDIOSIM_SOUNDS=sounds) as server, server.client() as http:
         assert handed_out(http) == {("q1", "a"), ("q1", "b"), ("q2", "a"), ("q2", "b")}
         assert http.get(f"{SCATTERED}/campaign").json()["sounds"] == said
@@ -338,7 +339,9 @@ def test_where_no_pair_can_be_heard_it_is_said_instead_of_nothing(commanded, sca
     with commanded([scattered], tmp_path / "log") as server, server.client() as http:
         answer = http.post(f"{SCATTERED}/next", json={"assessor": "ann"})
         assert answer.status_code == 409
-        assert answer.json()["detail"].startswith("no pair can be heard: sound of 0 of 5 documents: ")
+        assert answer.json()["detail"].startswith(
+            "no pair can be heard: 0 of 5 documents can be played; 5 have no sound, such as "
+        )
 
 
 @pytest.mark.slow
