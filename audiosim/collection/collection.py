@@ -47,7 +47,7 @@ from audiosim.collection.values import (
     JudgmentSequence,
     Pair,
     PairedComparison,
-    Results,
+    Retrieved,
     Run,
     SameArtist,
     Scale,
@@ -225,7 +225,7 @@ class Collection(Result):
         given = None if isinstance(judgments, str | PathLike) else judgments
         tables = _tables_in(files, found, settings, given, notes.append)
         runs, (graded_on, judged) = tables.runs, tables.judged
-        there, depth = Results.of(runs), deepest(runs)
+        there, depth = Retrieved.of(runs), deepest(runs)
         lines = check_tables(files, tables, there, frozenset() if partial else common_queries(runs))
         if given is not None:
             check_judgments(runs, judged, given)

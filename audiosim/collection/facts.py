@@ -27,6 +27,7 @@ from audiosim.collection.values import (
     Pair,
     PairedComparison,
     Results,
+    Retrieved,
     Run,
     Scale,
     coded,
@@ -61,7 +62,7 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
         if any(one.document in run.rankings.get(one.query, ()) for run in runs):
             return
     named = source if isinstance(source, str | Path) else "judgments"
-    _judged_there(Path(named), Results.of(runs), judgments)
+    _judged_there(Path(named), Retrieved.of(runs), judgments)
 
 
 class Tables(NamedTuple):
@@ -82,7 +83,7 @@ class Tables(NamedTuple):
     task: AssessorTask | None = None
 
 
-def check_tables(files: FolderFiles, tables: Tables, there: Results, wanted: RunNames[str]) -> tuple[Reading, ...]:
+def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: RunNames[str]) -> tuple[Reading, ...]:
     """A line on each file except the settings; an error if a file has nothing in common with the runs.
 
     there   the pairs in the runs
@@ -119,9 +120,9 @@ def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str])
     return _checked(line, met, wanted, known)
 
 
-def _judged_there(path: Path, there: Results, judgments: Sequence[Judgment]) -> Reading:
+def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment]) -> Reading:
     """Number of judgments of pairs that a system retrieved."""
-    met = int(contained(judged_keys(there, judgments), there.pairs, len(there.queries) * len(there.names)).sum())
+    met = int(contained(judged_keys(there, judgments), there.keys, len(there.queries) * len(there.names)).sum())
     line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
     queries, documents = judged_names(judgments)
     if not met and not there.documents.isdisjoint(queries) and not documents.keys().isdisjoint(there.queries):
@@ -130,7 +131,7 @@ def _judged_there(path: Path, there: Results, judgments: Sequence[Judgment]) -> 
 
 
 def _compared_there(
-    path: Path, there: Results, retrieved: Mapping[str, set[str]], comparisons: Sequence[PairedComparison]
+    path: Path, there: Retrieved, retrieved: Mapping[str, set[str]], comparisons: Sequence[PairedComparison]
 ) -> Reading:
     """Number of comparisons of two retrieved documents."""
     met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, set()) for one in comparisons)
@@ -139,7 +140,7 @@ def _compared_there(
     return _of_pairs(line, met, there, {one.query: None for one in comparisons}, documents)
 
 
-def _of_pairs(line: str, met: int, there: Results, queries: Mapping[str, None], documents: Names[str]) -> Reading:
+def _of_pairs(line: str, met: int, there: Retrieved, queries: Mapping[str, None], documents: Names[str]) -> Reading:
     if queries and queries.keys().isdisjoint(there.queries):
         return _checked(line, met, there.queries, queries)
     return _checked(line, met, there.documents, documents)

@@ -106,7 +106,6 @@ class Results:
     query     (r,) code of the query
     document  (r,) code of the document
     rank      (r,) rank, from 1
-    documents  names of the documents of all systems
     """
 
     queries: tuple[str, ...]
@@ -115,7 +114,6 @@ class Results:
     query: Codes
     document: Codes
     rank: Codes
-    documents: frozenset[str]
 
     @classmethod
     def of(cls, systems: Iterable["Run"], cutoff: int | None = None) -> "Results":
@@ -135,8 +133,7 @@ class Results:
             for column in range(3)
         )
         starts = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
-        names = runs[0].names if runs else ()
-        return cls(tuple(codes), names, starts, query, document, rank, frozenset(_names_in(document, names)))
+        return cls(tuple(codes), runs[0].names if runs else (), starts, query, document, rank)
 
     @property
     def keys(self) -> Integers:
@@ -161,10 +158,9 @@ class Results:
         return _distinct(self.document[self.starts[place] : self.starts[place + 1]], len(self.names))
 
     @property
-    def pairs(self) -> Integers:
-        """(p,) the keys of the pairs that any system retrieved, each once, rising."""
-        places = len(self.queries) * len(self.names)
-        return _distinct(self.keys, places) if fits_table(places, len(self.document)) else np.unique(self.keys)
+    def documents(self) -> frozenset[str]:
+        """Names of the documents of all systems."""
+        return frozenset(_names_in(self.document, self.names))
 
 
 def contained(keys: Integers, known: Integers, places: int) -> Booleans:
@@ -194,6 +190,41 @@ def _distinct(codes: Codes | Integers, size: int) -> Integers:
 def fits_table(places: int, results: int) -> bool:
     """True if a table with this many places is small compared with this many results."""
     return places <= min(LARGEST_TABLE, BYTES_A_RESULT * max(results, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieved:
+    """The pairs that any of several systems retrieved, each once.
+
+    queries    names, in order of first appearance in the runs
+    names      names of documents, by their codes
+    keys       (p,) query x len(names) + document of each pair, rising
+    documents  names of the documents of these pairs
+    """
+
+    queries: tuple[str, ...]
+    names: tuple[str, ...]
+    keys: Integers
+    documents: frozenset[str]
+
+    @classmethod
+    def of(cls, systems: Iterable["Run"], largest: int = LARGEST_TABLE) -> "Retrieved":
+        """The pairs in the runs of several systems; `largest` bounds the bytes of a table of queries x documents."""
+        runs = on_one_table(run.rankings for run in systems)
+        codes: dict[str, int] = {}
+        own = [np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int64) for run in runs]
+        names = runs[0].names if runs else ()
+        # One system after the other: all results together would take twelve bytes each.
+        keys = (np.repeat(one * len(names), run.lengths) + run.documents for one, run in zip(own, runs, strict=True))
+        places, results = len(codes) * len(names), sum(len(run.documents) for run in runs)
+        if places <= largest and fits_table(places, results):
+            marked = np.zeros(places, dtype=np.bool_)
+            for some in keys:
+                marked[some] = True
+            found = np.flatnonzero(marked)
+        else:
+            found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys]))
+        return cls(tuple(codes), names, found, frozenset(_names_in(found % max(len(names), 1), names)))
 
 
 # The values of an evaluation, each with its rules.
@@ -399,7 +430,7 @@ def queries_of(runs: Iterable[Run]) -> dict[str, None]:
 
 def documents_in(runs: Iterable[Run]) -> set[str]:
     """The documents that any run retrieved."""
-    return set(Results.of(runs).documents)
+    return set(Retrieved.of(runs).documents)
 
 
 def deepest(runs: Iterable[Run]) -> int:
@@ -417,7 +448,7 @@ def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, se
     """The documents that any system retrieved for each query, down to a cutoff if one is given."""
     results = Results.of(runs, cutoff)
     found: dict[str, set[str]] = {query: set() for query in results.queries}
-    for key in results.pairs.tolist():
+    for key in np.unique(results.keys).tolist():
         found[results.queries[key // len(results.names)]].add(results.names[key % len(results.names)])
     return found
 
@@ -610,7 +641,7 @@ def judged_names(judgments: Sequence[Judgment]) -> tuple[dict[str, None], dict[s
     return {one.query: None for one in judgments}, {one.document: None for one in judgments}
 
 
-def judged_keys(within: Results, judgments: Sequence[Judgment]) -> Integers:
+def judged_keys(within: Results | Retrieved, judgments: Sequence[Judgment]) -> Integers:
     """Query x len(names) + document of each judgment, except those with a query or document that is in no run."""
     queries = {query: code for code, query in enumerate(within.queries)}
     documents = {name: code for code, name in enumerate(within.names)}

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.collection import values
-from audiosim.collection.values import Results, Run, coded, on_one_table, retrieved_by
+from audiosim.collection.values import Results, Retrieved, Run, coded, on_one_table, retrieved_by
 from audiosim.errors import InputError
 
 NAMES = st.sampled_from([f"d{i}" for i in range(12)])
@@ -54,20 +53,18 @@ def test_results_are_those_of_all_runs_down_to_the_cutoff(runs, cutoff):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bytes_a_result", [0, 2**20], ids=["sorted", "marked"])
+@pytest.mark.parametrize("largest", [0, 2**20], ids=["sorted", "marked"])
 @given(runs=st.lists(RANKINGS, min_size=1, max_size=4))
-def test_retrieved_pairs_are_those_of_any_run(bytes_a_result, runs):
+def test_retrieved_pairs_are_those_of_any_run(largest, runs):
     systems = [Run(str(place), coded(run) if place % 2 else run) for place, run in enumerate(runs)]
+    found = Retrieved.of(systems, largest)
     expected = {query: {one for run in runs for one in run.get(query, ())} for run in runs for query in run}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(values, "BYTES_A_RESULT", bytes_a_result)
-        found = Results.of(systems)
-        named = {(found.queries[key // len(found.names)], found.names[key % len(found.names)]) for key in found.pairs}
+    named = {(found.queries[key // len(found.names)], found.names[key % len(found.names)]) for key in found.keys}
     assert named == {(query, one) for query, some in expected.items() for one in some}
     assert retrieved_by(systems) == expected
     assert found.queries == tuple(dict.fromkeys(query for run in runs for query in run))
     assert found.documents == set().union(*expected.values())
-    assert len(found.pairs) == sum(map(len, expected.values()))
+    assert len(found.keys) == sum(map(len, expected.values()))
 
 
 def test_tables_of_names_become_one():
