@@ -12,7 +12,7 @@ The collection's own files are never changed; deleting a file here withdraws its
 
 import hashlib
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -69,27 +69,6 @@ class Arrivals:
 
     def __bool__(self) -> bool:
         return bool(self.runs or self.documents or self.teams or self.judges)
-
-    def runs_with(self, runs: Sequence[Run]) -> tuple[Run, ...]:
-        """The collection's runs with these: a run replaces one of the same system, new systems come last."""
-        mine = {run.system: run for run in self.runs}
-        theirs = {run.system for run in runs}
-        return (*(mine.get(run.system, run) for run in runs), *(run for run in self.runs if run.system not in theirs))
-
-    def judges_with(self, judges: Sequence[MachineJudge]) -> tuple[MachineJudge, ...]:
-        """The collection's machines with these: a machine replaces one of the same name, new ones come last."""
-        mine = {judge.name: judge for judge in self.judges}
-        theirs = {judge.name: judge for judge in judges}
-        fresh = {
-            name: replace(one, settings=one.settings if one.settings.given else theirs[name].settings)
-            for name, one in mine.items()
-            if name in theirs
-        }
-        return (*(fresh.get(name, one) for name, one in theirs.items()), *(mine[n] for n in mine if n not in theirs))
-
-    def documents_with(self, documents: Mapping[str, Document]) -> dict[str, Document]:
-        """The collection's documents with these; the collection's own metadata take precedence."""
-        return {**documents, **{name: completed(documents.get(name), one) for name, one in self.documents.items()}}
 
 
 def completed(known: Document | None, came: Document) -> Document:

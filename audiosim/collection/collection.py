@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from audiosim.collection.arrivals import ARRIVALS, Arrivals
+from audiosim.collection.arrivals import ARRIVALS, Arrivals, completed
 from audiosim.collection.aspects import MEAN, Aspects, evidence_name, parted
 from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.collection.facts import (
@@ -334,13 +334,23 @@ class Collection(Result):
         return cls.from_frames(runs, qrels, **more)
 
     def with_arrivals(self, came: Arrivals) -> "Collection":
-        """The collection with added runs, documents, teams and machines' grades; see `collection.arrivals`."""
+        """The collection with added runs, documents, teams and machines' grades; see `collection.arrivals`.
+
+        A run replaces one of the same system, and a machine one of the same name; new ones come last. The collection's
+        own metadata take precedence.
+        """
+        runs = {run.system: run for run in (*self.runs, *came.runs)}
+        judges = {judge.name: judge for judge in self.judges}
+        for one in came.judges:
+            known = judges.get(one.name, one)
+            judges[one.name] = one if one.settings.given else replace(one, settings=known.settings)
+        documents = {name: completed(self.documents.get(name), one) for name, one in came.documents.items()}
         return replace(
             self,
-            runs=came.runs_with(self.runs),
-            documents=came.documents_with(self.documents),
+            runs=tuple(runs.values()),
+            documents={**self.documents, **documents},
             teams={**self.teams, **came.teams},
-            judges=came.judges_with(self.judges),
+            judges=tuple(judges.values()),
         )
 
     def save(self, folder: str | Path) -> None:
