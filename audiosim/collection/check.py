@@ -27,7 +27,7 @@ from audiosim.collection.values import (
     queries_of,
 )
 from audiosim.errors import InputError
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Booleans
 from audiosim.text import NOTES, counted
 
 # The completely judged part of a collection: systems and queries with rankings judged down to a cutoff.
@@ -122,7 +122,12 @@ SHIFTED_OVER = 1.5  # ratio of results of the query's genre, with queries.tsv sh
 
 def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str]:
     """Sentence on grades of 0 that a spreadsheet probably filled in for unjudged pairs."""
-    query, grades = _mean_grades(judgments)
+    if isinstance(judgments, CodedJudgments):
+        query, grades = judgments.query, judgments.grades
+    else:
+        mean, codes = mean_grades(judgments), dict[str, int]()
+        query = np.array([codes.setdefault(query, len(codes)) for query, _ in mean], dtype=np.int32)
+        grades = np.array(list(mean.values()), dtype=np.float64)
     zeros = int((grades == 0).sum())
     if len(grades) < FEWEST or zeros == len(grades) or not zeros:
         return
@@ -138,24 +143,10 @@ def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str
     elif zeros >= MOST_ZERO * len(grades):
         yield f"judgments: {share}: {advice}"
     else:
-        yield from _empty_queries(query, grades, advice)
-
-
-def _mean_grades(judgments: Sequence[Judgment]) -> tuple[Integers, Array]:
-    """(p,) code of the query of each judged pair, and its mean grade."""
-    if isinstance(judgments, CodedJudgments):
-        return judgments.query.astype(np.int64), judgments.grades
-    codes: dict[str, int] = {}
-    grades = mean_grades(judgments)
-    query = np.array([codes.setdefault(query, len(codes)) for query, _ in grades], dtype=np.int64)
-    return query, np.array(list(grades.values()), dtype=np.float64)
-
-
-def _empty_queries(query: Integers, grades: Array, advice: str) -> Iterator[str]:
-    several = np.bincount(query) >= JUDGED_OF_QUERY
-    empty = int((several & (np.bincount(query, grades != 0) == 0)).sum())
-    if empty >= max(JUDGED_OF_QUERY, NOTHING_FOUND * several.sum()):
-        yield f"judgments: {empty} of {several.sum()} queries have no grade above 0: {advice}"
+        several = np.bincount(query) >= JUDGED_OF_QUERY
+        empty = int((several & (np.bincount(query, grades != 0) == 0)).sum())
+        if empty >= max(JUDGED_OF_QUERY, NOTHING_FOUND * several.sum()):
+            yield f"judgments: {empty} of {several.sum()} queries have no grade above 0: {advice}"
 
 
 def unanswered_notes(

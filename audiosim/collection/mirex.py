@@ -30,7 +30,8 @@ from pathlib import Path
 
 from audiosim.collection.values import Exclusions, Run, without_same_artist
 from audiosim.errors import FormatError
-from audiosim.tables.text import Lines, finite
+from audiosim.tables.table import finite
+from audiosim.tables.text import Lines
 from audiosim.text import repeated
 
 MirexResult = tuple[int, str, list[str]]

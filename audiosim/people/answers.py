@@ -19,8 +19,7 @@ from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array, Booleans
 from audiosim.tables.reading import as_it_is
 from audiosim.tables.schema import Schema
-from audiosim.tables.table import Table
-from audiosim.tables.text import finite
+from audiosim.tables.table import Table, finite
 from audiosim.text import quoted
 
 CHOICES = ("a", "b", "good", "bad")

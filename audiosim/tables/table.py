@@ -224,6 +224,14 @@ def number_of(cell: object) -> float | None:
     return value if np.isfinite(value) else None
 
 
+def finite(path: Path, number: int, kind: str, text: str) -> float:
+    """The number in a field of a line; anything else, NaN or infinity is an error."""
+    if (value := number_of(text)) is None:
+        problem = f"expected a finite number for {kind}, found {quoted(text)}{decimal_comma(text)}"
+        raise FormatError(path, number, problem)
+    return value
+
+
 def _floats(cells: Cells) -> Array | None:
     """Numbers that are all written as text; None if one is not a number."""
     try:

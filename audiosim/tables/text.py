@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from audiosim.errors import FormatError, InputError
-from audiosim.text import decimal_comma, quoted, repeated, shortened
+from audiosim.text import repeated, shortened
 
 Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
@@ -90,19 +90,6 @@ def is_xml(line: str) -> bool:
     """True if a file that starts with a line is XML; a name may start with a bracket, but then a word follows."""
     tag = re.match(r"\s*<(\?xml|!DOCTYPE|!--|[^\W\d][\w.:-]*(\s+[\w.:-]+\s*=|\s*/?>))", line)
     return tag is not None and (tag[1] in ("?xml", "!DOCTYPE", "!--") or re.search(r"<[^<>]*>\s*$", line) is not None)
-
-
-def finite(path: Path, number: int, kind: str, text: str) -> float:
-    """The number in a field; anything else, NaN or infinity is an error."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    # Python reads 1_000 as a thousand; other readers of these files do not.
-    if not math.isfinite(value) or "_" in text:
-        problem = f"expected a finite number for {kind}, found {quoted(text)}"
-        raise FormatError(path, number, f"{problem}{decimal_comma(text)}")
-    return value
 
 
 def parse_json(
