@@ -91,7 +91,9 @@ def _of_lines(
                 if head is None and len(rows) == 1 and rows[0][0].startswith("#"):
                     problem = f"expected {schema.expected}, from the first line on, found {quoted(' '.join(rows[0]))}"
                     raise FormatError(path, numbers[0], problem)
-                raise _ragged(path, number, len(names), len(row), head)
+                where = "on the lines above" if head is None else "in the header"
+                hint = _spaces(head is None and 0 < len(row) - len(names) < 3)
+                raise FormatError(path, number, f"expected {len(names)} columns as {where}, found {len(row)}{hint}")
         rows.append(row)
         numbers.append(number)
     cells = zip(*rows, strict=True) if rows else ((),) * len(names)
@@ -125,7 +127,8 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
                 return separator, form, None
     if broken is not None:
         raise broken
-    hint = columns_hint(text, "spaces or tabs") or _spaces(len(words) > max(map(len, schema.forms)))
+    wanted = f"spaces or tabs, or a header with {' and '.join(schema.required)}"
+    hint = columns_hint(text, wanted) or _spaces(len(words) > max(map(len, schema.forms)))
     raise FormatError(path, number, f"expected {schema.expected}, found {len(words)} columns{hint}")
 
 
@@ -168,16 +171,6 @@ def named_in(head: str) -> set[str]:
     except FormatError:
         return set()
     return {cell.strip().strip('"').lower() for cell in cells}
-
-
-def _ragged(path: Path, number: int, wanted: int, found: int, head: int | None) -> FormatError:
-    where = "on the lines above" if head is None else "in the header"
-    hint = _spaces(head is None and 0 < found - wanted < 3)
-    return FormatError(
-        path,
-        number,
-        f"expected {wanted} columns as {where}, found {found}{hint}",
-    )
 
 
 def _spaces(more: bool) -> str:

@@ -97,9 +97,9 @@ def test_a_grade_on_no_known_scale_leaves_nothing_to_guess(tmp_path, grade):
 ERRORS = {
     "": r":1: the file is empty, expected TREC qrels \(query 0 document grade\), lines of query document grade, CSV",
     "q,d,50\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns seem "
-    r"to be separated by commas, expected spaces or tabs$",
+    r"to be separated by commas, expected spaces or tabs, or a header with query and document$",
     "q;d;1\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns seem to be separated by "
-    r"semicolons, expected spaces or tabs$",
+    r"semicolons, expected spaces or tabs, or a header with query and document$",
     "query;document;grade\n": r":1: the file ends after its header, expected judgments below it$",
     "Query,Document,Grade\nq,d,1\n": r":1: expected a column query in the header, found Query, Document, Grade; did "
     r"you mean query for Query\?$",
