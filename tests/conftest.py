@@ -16,6 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -201,9 +202,9 @@ QUERIES, SOUNDS = 10, 18
 SPARE = ("dynamics", "fusion-nohubs", "spectrum", "timbre-diagonal", "timbre-means")
 
 
-def _make_small_demo(folder: Path) -> None:
+def _make_small_demo(whole: Path, folder: Path) -> None:
     """Make the collection of `audiosim demo` with fewer queries and sounds, and sixty judgments."""
-    prepare_demo(folder, str)
+    shutil.copytree(whole, folder, dirs_exist_ok=True)
     queries = {f"q{number:02}" for number in range(1, QUERIES + 1)}
     for path in [*(folder / "runs").glob("*.trec"), folder / "truth.qrels"]:
         lines = path.read_text("utf-8").splitlines(keepends=True)
@@ -228,9 +229,15 @@ def _make_small_demo(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def small_demo(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+def whole_demo(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """The collection made by `audiosim demo`, read-only, with nothing judged."""
+    return made_once("demo", lambda folder: prepare_demo(folder, str))
+
+
+@pytest.fixture(scope="session")
+def small_demo(made_once: Callable[[str, Callable[[Path], object]], Path], whole_demo: Path) -> Path:
     """A small, read-only version of the collection made by `audiosim demo`, with sixty judgments."""
-    return made_once("small-demo", _make_small_demo)
+    return made_once("small-demo", partial(_make_small_demo, whole_demo))
 
 
 @pytest.fixture(scope="session")

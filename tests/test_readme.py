@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from audiosim.simulation.demo import prepare_demo
-
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCREEN = 40  # lines
@@ -64,10 +62,10 @@ def test_the_python_examples_run_as_they_are(example, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), OUTPUTS)
-def test_what_a_command_prints_is_what_the_page_shows(run, command, shown, monkeypatch, tmp_path, made_once):
+def test_what_a_command_prints_is_what_the_page_shows(run, command, shown, monkeypatch, tmp_path, whole_demo):
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(made_once("demo", lambda folder: prepare_demo(folder, str)), "demo")
+    shutil.copytree(whole_demo, "demo")
     code, said, _ = run(*command.split())
     assert code == 0
     printed, expected = (NUMBER.split("\n".join(map(str.rstrip, text.splitlines()))) for text in (said, shown))

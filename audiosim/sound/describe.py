@@ -154,11 +154,15 @@ def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Cre
 
 def prepare_for(parameters: Parameters) -> None:
     """Load the libraries and compile the code that describing needs."""
-    decode.load_libraries()
-    time = np.arange(parameters.rate_hz, dtype=np.float32) / parameters.rate_hz
-    sweep = np.sin(np.float32(1e4) * time * time)  # numpy.random takes 10 ms to load
     with suppress(Exception):  # each file will report the error of a descriptor
-        frames(Signal(sweep, parameters.rate_hz), parameters)
+        frames(second_of_sound(parameters.rate_hz), parameters)
+
+
+def second_of_sound(rate_hz: int) -> Signal:
+    """A sweep for a worker to begin with, once the libraries that read sound are loaded."""
+    decode.load_libraries()
+    time = np.arange(rate_hz, dtype=np.float32) / rate_hz
+    return Signal(np.sin(np.float32(1e4) * time * time), rate_hz)  # numpy.random takes 10 ms to load
 
 
 def _in_turn(one: Callable[[Recording], Described | Failure], recordings: Iterable[Recording]) -> Outcomes:

@@ -11,9 +11,8 @@ import numpy as np
 from audiosim.collection.evidence import Evidence, read_pieces
 from audiosim.errors import InputError, SoundError
 from audiosim.results.progress import progress
-from audiosim.sound import decode
 from audiosim.sound.decode import Reader
-from audiosim.sound.describe import Embedded, Failure, each_file, opened_sound
+from audiosim.sound.describe import Embedded, Failure, each_file, opened_sound, second_of_sound
 from audiosim.sound.embedding import Embed, Embedding, embedded_files, keep_embedded, vectors_path
 from audiosim.sound.embeddings import find_embedding
 from audiosim.sound.index import AudioIndex, ShowProgress, follow
@@ -138,10 +137,8 @@ def vectors_of(sounds: AudioIndex, embedding: Embedding) -> Array:
 
 def _prepare(embedding: Embedding) -> None:
     """Load the data that the function loads at its first call."""
-    decode.load_libraries()
-    time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
     with suppress(Exception):  # each file will report the error
-        embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
+        embedding.vector(second_of_sound(embedding.rate_hz).samples)
 
 
 def embed(

@@ -26,7 +26,7 @@ from audiosim.ranking.verdicts import Verdicts
 from audiosim.results.value import cached_property
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.collections.aliases import Aliases, Called, by_name
-from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.campaigns import Judging, published_models
 from audiosim.service.collections.predictions import Predictor
 from audiosim.service.collections.questions import Questions
 from audiosim.service.collections.ranking import GroundedRanking
@@ -296,7 +296,6 @@ class ServedCollection:
 
 def _published(name: str) -> str:
     """The name, checked to be one that callers may use: never a file, never an address."""
-    known = sorted({"uniform", *(model.rpartition("-")[0] for model in model_names())})
-    if name not in known and name not in model_names():
+    if name not in (known := published_models()) and name not in model_names():
         raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(known)}")
     return name

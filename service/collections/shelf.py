@@ -231,17 +231,14 @@ class Served:
         for name, one in fresh.items():
             self.collections.put(name, one)
 
-    def _check_known(self, model: str) -> None:
-        if model not in self.models:
-            raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.models)}")
-
     def collection(self, name: str) -> ServedCollection:
         """The collection with a name, opened if need be."""
         return self.collections.get(name)
 
     def model(self, name: str) -> Model:
         """The model with a name, including its scale."""
-        self._check_known(name)
+        if name not in self.models:
+            raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(self.models)}")
         return self.models[name]
 
 

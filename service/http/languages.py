@@ -19,7 +19,7 @@ CATALOGUES = Path(__file__).resolve().parents[1] / "pages" / "languages"
 ENGLISH = "en"
 FROM_RIGHT = ("R", "AL")  # Unicode's classes of letters that are written from right to left
 MARKED = re.compile(r"\{\{_(.+?)\}\}")
-WISH = re.compile(r"\s*([A-Za-z]{1,8})(?:-[A-Za-z0-9-]*)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*")
+WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 MOST_WISHES = 50
 
 Messages = Mapping[str, str | list[str]]
@@ -46,6 +46,17 @@ def direction(messages: Messages) -> str:
     return "rtl" if sum(bidirectional(sign) in FROM_RIGHT for sign in letters) > len(letters) / 2 else "ltr"
 
 
+def preferred(header: str) -> list[str]:
+    """The values of a header such as Accept that are wanted, by their weights, highest first."""
+    wishes = []
+    for place, wish in enumerate(header.split(",")[:MOST_WISHES]):
+        value, *parameters = (part.strip().lower() for part in wish.split(";"))
+        weight = next((one[2:] for one in parameters if one.startswith("q=")), "1")
+        if WEIGHT.fullmatch(weight) and float(weight) > 0:
+            wishes.append((-float(weight), place, value))
+    return [value for _, _, value in sorted(wishes)]
+
+
 def chosen_language(asked: str, own: str, accepted: str) -> str:
     """The language of a page: the first available one of these, or else English.
 
@@ -53,12 +64,7 @@ def chosen_language(asked: str, own: str, accepted: str) -> str:
     own       language of the collection's task
     accepted  the browser's Accept-Language header
     """
-    wishes = []
-    for place, wish in enumerate(accepted.split(",")[:MOST_WISHES]):
-        if (found := WISH.fullmatch(wish)) is not None and float(found[2] or 1) > 0:
-            wishes.append((-float(found[2] or 1), place, found[1]))
-    named = [asked, own, *(name for _, _, name in sorted(wishes))]
-    codes = (name.partition("-")[0].lower() for name in named)
+    codes = (name.partition("-")[0].lower() for name in (asked, own, *preferred(accepted)))
     return next((code for code in codes if code in languages()), ENGLISH)
 
 

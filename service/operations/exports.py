@@ -1,7 +1,6 @@
 """Judgments as files."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from audiosim.errors import InputError
 from audiosim.service.collections.questions import STANDARD
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.http.exchange import FAILING, CollectionDep, attachment, bodies, chapter
+from audiosim.service.http.languages import preferred
 from audiosim.tables.text import csv_line, shortest
 
 # Export of the judgments in force with all details, one per row: CSV, JSON Lines or a spreadsheet table.
@@ -267,15 +267,10 @@ def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:
 
 def negotiated(accept: str) -> str:
     """The export format that an Accept header prefers."""
-    wishes = []
-    for place, wish in enumerate(accept.split(",")):
-        kind, *parameters = (part.strip().lower() for part in wish.split(";"))
-        weight = next((parameter[2:] for parameter in parameters if parameter.startswith("q=")), "1")
-        if kind in ASKED and re.fullmatch(r"[01](\.\d{0,3})?", weight) and float(weight) > 0:
-            wishes.append((-float(weight), place, ASKED[kind]))
-    if not wishes:
+    form = next((ASKED[kind] for kind in preferred(accept) if kind in ASKED), None)
+    if form is None:
         raise HTTPException(406, f"judgments are available as {', '.join(dict.fromkeys(FORMATS.values()))}")
-    return min(wishes)[2]
+    return form
 
 
 def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[str, str]]:
