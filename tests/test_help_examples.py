@@ -24,7 +24,7 @@ from audiosim.people.study_log import StudyLog, read_study
 # no test has a cluster for the last one.
 ELSEWHERE = re.compile(r"audiosim (serve|study serve|demo)|http://|s3://|tcp://")
 LONG = (
-    *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
+    *("--evidence", "--learn", "--compare", "chroma", "--folds"),
     *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "worth")),
 )
 
@@ -53,7 +53,7 @@ MARKED = [pytest.param(text, marks=pytest.mark.slow if any(one in text for one i
 
 
 CLIPS = 6  # clips to describe again
-SMALLER = {"--repeat 20": "--repeat 2", "judgments=100": "judgments=20"}  # these take seconds of processor time
+SMALLER = {"calibration demo": "calibration demo --parts 2 --jobs 1", "judgments=100": "judgments=20"}  # else seconds
 
 
 @pytest.mark.parametrize("name", COMMANDS)
