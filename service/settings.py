@@ -1,7 +1,6 @@
 """Settings of the service, as words and as values: read from the command line, the environment and a file."""
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from audiosim.collection.values import SameArtist
 from audiosim.errors import ArgumentError, InputError
 from audiosim.ranking.about import About, DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule
+from audiosim.tables.toml import read_toml
 from audiosim.text import NOTES, did_you_mean, nearest_name, quoted
 
 PREFIX = "AUDIOSIM_"
@@ -190,10 +190,7 @@ _NAMES = {one.name: one.name.replace("_", "-") for one in fields(Settings)}
 
 def _file(path: Path) -> dict[str, Any]:
     """Settings of a file, by names of fields."""
-    try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
+    _, said = read_toml(path)
     settings = {name.replace("-", "_"): value for name, value in said.items()}
     for name in settings:
         if name not in _NAMES or name == "config":

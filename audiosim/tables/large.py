@@ -33,7 +33,7 @@ def large_table(
     """
     sign = separator or next((one for one in " \t" if len(first.split(one)) == len(names)), None)
     columns = None if sign is None else _columns(path, schema, sign, names, head)
-    if columns is None or any(isinstance(one, Words) and not _are_plain(one, separator) for one in columns.values()):
+    if not columns or any(isinstance(one, Words) and not _are_plain(one, separator) for one in columns.values()):
         return None
     rows = len(next(iter(columns.values())))
     start = 1 if head is None else 2

@@ -25,6 +25,7 @@ from audiosim.text import quoted, shortened
 OF_ELEMENT = ("id", "name", "value")  # names of attributes with the value of their element
 EXPECTED = "one object per line, a list of objects, or values by query and document"
 DEEPEST = 100  # open elements
+MOST_EMPTY, SOME_EMPTY = 50, 1_000_000  # empty cells of a table for each value, and beside these
 
 
 def read_json(path: Path, lines: Lines) -> Table | Any:
@@ -41,6 +42,9 @@ def read_json(path: Path, lines: Lines) -> Table | Any:
 def of_records(source: Path | str, records: list[dict[str, Any]], lines: list[int] | None = None) -> Table:
     """A table of objects with named values; objects in them are left out."""
     names = dict.fromkeys(name for record in records for name, value in record.items() if not isinstance(value, dict))
+    if len(names) * len(records) > MOST_EMPTY * sum(map(len, records)) + SOME_EMPTY:
+        said = f"{len(names):,} names in {len(records):,} objects"
+        raise InputError(f"{source}: expected objects with much the same names, found {said}")
     columns = {name: [record.get(name) for record in records] for name in names}
     return Table(source, columns, lines)
 

@@ -15,21 +15,23 @@ MOST_DOTS = 1000  # more than any text has between two commas or brackets
 
 def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]:
     """The text of a TOML file and its table; an unknown key is an error."""
-    text = "\n".join(line for _, line in every_line(path))
-    for key in (table := _parse(path, text)):
+    text, table = read_toml(path)
+    for key in table:
         if key not in keys:
             expected = f"expected {', '.join(keys)}{did_you_mean(key, keys)}"
             raise FormatError(path, line_of(text, key), f"unknown key {key}, {expected}")
     return text, table
 
 
-def _parse(path: Path, text: str) -> dict[str, object]:
+def read_toml(path: Path) -> tuple[str, dict[str, object]]:
+    """The text of a TOML file and its table, with any keys."""
+    text = "\n".join(line for _, line in every_line(path))
     # tomllib takes time by the square of the number of parts of a key.
     for at, words in enumerate(text.split("\n"), start=1):
         if len(words) > MOST_DOTS and max(part.count(".") for part in re.split(r"[=,{}\[\]]", words)) > MOST_DOTS:
             raise FormatError(path, at, f"expected keys of up to {MOST_DOTS:,} parts, found more dots together")
     try:
-        return tomllib.loads(text)
+        return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         # tomllib reports the place only in its message, and no line number at the end of the file.
         problem, _, place = str(error).rpartition(" (at ")

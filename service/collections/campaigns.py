@@ -1,7 +1,6 @@
 """The campaigns of a service: one per collection, with its log in a database or in memory."""
 
 import json
-import tomllib
 from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ from audiosim.ordinal.model import model_names
 from audiosim.ranking.rules import SELECTION_RULE_POINT
 from audiosim.ranking.stopping import StoppingRule, as_stopping_rule, parse_stopping_rule
 from audiosim.service.process.learning import Errands
-from audiosim.tables.text import every_line
+from audiosim.tables.toml import read_toml
 
 LISTEN_S, LONGEST_LISTEN_S = 5.0, 600.0
 WAIT_S = 2.0  # longest wait for other writers, and for an answer of the database
@@ -176,10 +175,10 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         path = None if folder is None else Path(folder) / FILE
         if path is None or not path.is_file():
             return cls()
-        text = "\n".join(line for _, line in every_line(path))
+        _, table = read_toml(path)
         try:
-            return msgspec.convert(tomllib.loads(text), cls)
-        except (tomllib.TOMLDecodeError, msgspec.ValidationError, InputError) as error:
+            return msgspec.convert(table, cls)
+        except (msgspec.ValidationError, InputError) as error:
             raise InputError(f"{path}: {error}") from None
 
     def of_judging(self, judging: Judging) -> Judging:

@@ -6,7 +6,6 @@ setting `questions`.
 """
 
 import hashlib
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +36,7 @@ from audiosim.collection.task import (
 )
 from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import ClosedError, InputError
+from audiosim.tables.toml import read_toml
 from audiosim.text import repeated
 
 # Headphone check: results of a person, and whether they may judge.
@@ -310,10 +310,11 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
     A slider may have `range = [0, 100]` instead of levels.
     """
+    _, table = read_toml(path)
     try:
-        found = _converted(tomllib.loads(path.read_text(encoding="utf-8")))
+        found = _converted(table)
         check_question_names([one.name for one in found])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, InputError) as error:
+    except (msgspec.ValidationError, InputError) as error:
         raise InputError(f"{path}: {error}") from None
     return found
 

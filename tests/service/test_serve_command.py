@@ -71,7 +71,7 @@ def test_a_file_that_is_no_toml_is_refused(run, tmp_path, folders):
     (tmp_path / "a.toml").write_text("port: 8000", encoding="utf-8")
     code, _, said = run("serve", folders[0], "--config", tmp_path / "a.toml")
     assert code == 1
-    assert said.startswith(f"audiosim: {tmp_path / 'a.toml'}: ")
+    assert said.startswith(f"audiosim: {tmp_path / 'a.toml'}:1: not TOML: ")
     assert said.count("\n") == 1
 
 
