@@ -141,7 +141,7 @@ def create_app(
     access = Access() if access is None else access
     state = app.state.service = ServiceState.of(served, home, access, limits or Limits())
     app.add_middleware(Observed, state.finished, state.metrics.in_flight)
-    answer_problems(app)
+    answer_problems(app, pages.nowhere)
     _add_routes(app)
     describe(app, served, access)
     return app

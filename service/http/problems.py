@@ -1,7 +1,7 @@
 """Errors as RFC 9457 problems."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 import msgspec
@@ -38,14 +38,19 @@ STATUSES: dict[type[Exception], int] = {
     MissingPackageError: 501,
 }
 # The router's own messages, in our words.
+NOTHING = "Not Found"
 ROUTER = {
-    "Not Found": "nothing is served at this address",
+    NOTHING: "nothing is served at this address",
     "Method Not Allowed": "this address does not answer to this method",
 }
 
 
-def answer_problems(app: FastAPI) -> None:
-    """Make an application answer every error as a problem."""
+def answer_problems(app: FastAPI, nowhere: Callable[[], Response] | None = None) -> None:
+    """Make an application answer every error as a problem.
+
+    nowhere  page for browsers at addresses outside /v1 where nothing is served; None: a problem there, too
+    """
+    app.state.nowhere = nowhere
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _of_arguments)
     for kind in STATUSES:
@@ -61,6 +66,10 @@ async def _of_http(request: Request, error: Exception) -> Response:
                 pass
         except HTTPException as refused:
             return await _of_http(request, refused)
+    nowhere, accepted = request.app.state.nowhere, request.headers.get("accept", "")
+    if nowhere is not None and error.detail == NOTHING and "text/html" in accepted and request.url.path[:4] != "/v1/":
+        page: Response = nowhere()
+        return page
     if error.status_code == 405 and route is not None:
         known = set().union(*(one.methods for one in request.app.routes if one.path == route.path))
         headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))

@@ -38,6 +38,7 @@ HASH_DIGITS = 16
 LanguageQuery = Annotated[str, Query(max_length=40)]
 ANY_TASK = TaskTable()
 RANKING = "organise/ranking.html"  # the table of two pages
+MISSING = "There is no collection “{name}” here"  # heading of missing.html
 LEVEL = 6  # of compression; a higher one would save a few percent of 2 MB, and make the first reader wait
 
 
@@ -156,6 +157,12 @@ def results(collection: str, served: ServedDep) -> Response:
 
 def _page(name: str, collection: str, known: bool) -> Response:
     return _sent(name, collection) if known else _missing(collection)
+
+
+def nowhere() -> Response:
+    """The page at an address where nothing is."""
+    page = shipped().fill("missing").replace(MISSING, "There is no page at this address")
+    return HTMLResponse(page, 404, HEADERS)
 
 
 def _missing(collection: str, language: str = ENGLISH) -> Response:

@@ -63,6 +63,17 @@ def test_a_wrong_address_is_a_problem(http, method, path, status, message):
     check_problem(http.request(method, path), status, message)
 
 
+@pytest.mark.parametrize("path", ["/nothing", "/judging/small", "/v1", "/organise/small/more"])
+def test_a_browser_at_a_wrong_address_gets_a_page_and_a_program_a_problem(http, path):
+    page = http.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "<h1>There is no page at this address</h1>" in page.text
+    assert "{" not in page.text
+    check_problem(http.get(path), 404, "^nothing is served at this address$")
+    browsed = http.get("/v1/nothing", headers={"Accept": "text/html"})
+    check_problem(browsed, 404, "^nothing is served at this address$")
+
+
 def test_a_wrong_method_is_told_the_right_one(http):
     assert http.get(SMALL).headers["allow"] == "POST"
 
