@@ -91,7 +91,7 @@ def with_cutoff(text: str, cutoff: int | None) -> str:
     if "@" in text or text in MEASURE_POINT.names():
         return text if cutoff is None or "@" in text else f"{text}@{cutoff}"
     if (parts := CUT.fullmatch(text)) is not None:
-        return f"{parts['name']}@{parts['cutoff']}"
+        return f"{_named(parts['name']).name}@{parts['cutoff']}"
     return text if cutoff is None else f"{text}@{cutoff}"
 
 
