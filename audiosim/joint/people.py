@@ -30,9 +30,9 @@ from audiosim.results.value import Value, cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.blocks import Within
+from audiosim.stats.normal.blocks import SameCode, Within
 from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
-from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.layout import REST, Layout, Repeats
 from audiosim.stats.normal.projection import EffectsGiven
 from audiosim.stats.normal.variance_components import RestrictedLikelihood
 from audiosim.stats.threads import one_thread
@@ -517,10 +517,11 @@ def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
         said,
         kernels={
             **said.kernels,
-            PAIR: tuple(panel.place[rows][:, None] == panel.place[rows] for rows in said.blocks),
-            JUDGE_QUERY: tuple(panel.judge[rows][:, None] == panel.judge[rows] for rows in said.blocks),
+            PAIR: SameCode(said.blocks, panel.place),
+            JUDGE_QUERY: SameCode(said.blocks, panel.judge),
         },
         shared={**said.shared, SEVERITY: person, TASTE: tastes},
+        repeats=Repeats(panel.place, panel.judge, JUDGE_QUERY),
     )
 
 

@@ -9,7 +9,7 @@ the tastes of those who judged it: their rows of Z have columns for these alone.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -71,6 +71,17 @@ class _Group(NamedTuple):
             into[place] += loadings[number].T @ rows[..., number, :, :]
 
 
+class Components(Protocol):
+    """The k components of a covariance; see `BlockCovariances`."""
+
+    @property
+    def kinds(self) -> Integers: ...
+    @property
+    def owner(self) -> Integers: ...
+    @property
+    def count(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockCovariances:
     """Kernels within blocks, and loadings on shared effects.
@@ -113,15 +124,12 @@ class BlockCovariances:
         for group in self.groups:
             factor = np.asarray(np.linalg.cholesky(np.tensordot(variances[self.kinds], group.kernels, 1)), np.float64)
             roots.append(_triangle_inverses(factor))
-            determinant += _log_determinant(factor)
+            determinant += log_determinant(factor)
             loadings.append(roots[-1] @ group.loadings)
             group.add_products(loadings[-1], loadings[-1], own, both=True)
         own = own[:-1, :-1]
         factor = np.asarray(np.linalg.cholesky(own + np.diag(1 / effects)), np.float64)
-        determinant += _log_determinant(factor)
-        return BlockInverse(
-            self, roots, loadings, own, _triangle_inverse(factor), _inverse(factor), effects, determinant
-        )
+        return BlockInverse(effects, own, factor, determinant + log_determinant(factor), self, roots, loadings)
 
     def weighted(self, loadings: Sequence[Array], ordered: Array) -> Array:
         """(p, x) transposed loadings (b, m, q) of each group times the rows (n, x)."""
@@ -165,25 +173,81 @@ class BlockCovariances:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockInverse:
-    """C^-1 = R' R - R' R Z M^-1 Z' R' R as its factors, with F F' = M.
+class SharedInverse:
+    """Part of C^-1 that belongs to shared effects.
+
+    effects   (p,) variances of the effects
+    own       (p, p) Z' B^-1 Z
+    factor    (p, p) F, lower, with F F' = M
+    determinant  log |C|
+    """
+
+    effects: Array
+    own: Array
+    factor: Array
+    determinant: float
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(p, p) M^-1."""
+        if len(self.factor) == 0:
+            return self.factor
+        lower = np.tril(np.asarray(dpotri(self.factor, lower=1)[0], dtype=np.float64))
+        return np.asarray(lower + np.tril(lower, -1).T)
+
+    @cached_property
+    def padded(self) -> Array:
+        """(p + 1, p + 1) M^-1, and zeros."""
+        return np.pad(self.inverse, (0, 1))
+
+    def shared_traces(self, owner: Integers, count: int) -> Array:
+        """(k,) traces tr C^-1 Z Z' of the effects of each component."""
+        # Z' C^-1 Z as Z' B^-1 Z M^-1 L^-1: Woodbury's form subtracts two nearly equal matrices when effects are large.
+        return np.bincount(owner, np.vecdot(self.own, self.inverse) / self.effects, count)
+
+    def together(self, within: Array, sums: tuple[Array, Array, Array], beyond: Array, of: "Components") -> Array:
+        """(k, k) traces tr P K_i P K_j of all components, P = C^-1 - w w'.
+
+        within  (c, c) of kernels, within blocks
+        sums    S (c, p, p) sums of Z' B^-1 K B^-1 Z over blocks, X (c, p, f) of Z' B^-1 K w, Y (c, f, f) of w' K w
+        beyond  (p, f) Z' w
+        """
+        (s, x, y), c = sums, len(within)
+        moved = s @ self.inverse
+        within = within + moved.reshape(c, -1) @ np.swapaxes(moved, 1, 2).reshape(c, -1).T
+        within += 2 * x.reshape(c, -1) @ (self.inverse @ x).reshape(c, -1).T + y.reshape(c, -1) @ y.reshape(c, -1).T
+        # (I - G) L as L M^-1 L^-1 minus the trend's part: no difference of nearly equal matrices.
+        both = np.vecdot(self.inverse, np.swapaxes(moved, 1, 2)) / self.effects**2
+        both -= 2 * np.vecdot(self.inverse @ x, beyond) / self.effects
+        both += np.vecdot(beyond @ y, beyond)
+        # Z' C^-1 Z as in `shared_traces`.
+        effects = self.own @ self.inverse / self.effects - beyond @ beyond.T
+        found = np.zeros((of.count, of.count))
+        found[np.ix_(of.kinds, of.kinds)] += within
+        np.add.at(found, (of.owner[:, None], of.owner), effects * effects.T)
+        for kind, shares in zip(of.kinds.tolist(), both, strict=True):
+            shared = np.bincount(of.owner, shares, of.count)
+            found[kind] += shared
+            found[:, kind] += shared
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class BlockInverse(SharedInverse):
+    """C^-1 = R' R - R' R Z M^-1 Z' R' R as its factors.
 
     roots     for each group (b, m, m) R, with B^-1 = R' R
     loadings  for each group (b, m, q) R Z, in the effects met
-    own       (p, p) Z' B^-1 Z
-    root      (p, p) F^-1
-    inverse   (p, p) M^-1
-    effects   (p,) variances of the effects
     """
 
     covariances: BlockCovariances
     roots: Sequence[Array]
     loadings: Sequence[Array]
-    own: Array
-    root: Array
-    inverse: Array
-    effects: Array
-    determinant: float
+
+    @cached_property
+    def root(self) -> Array:
+        """(p, p) F^-1."""
+        return np.asarray(dtrtri(self.factor, lower=1)[0], np.float64) if len(self.factor) else self.factor
 
     def solve(self, sides: Array) -> Array:
         of = self.covariances
@@ -192,16 +256,11 @@ class BlockInverse:
         rest = rooted - of.loaded(self.loadings, shared)
         return of.returned(of.times_blocks(self.roots, rest, turned=True))
 
-    @cached_property
-    def _padded(self) -> Array:
-        """(p + 1, p + 1) M^-1, and zeros."""
-        return np.pad(self.inverse, (0, 1))
-
     def _mixed(self) -> Iterator[tuple[_Group, Array, Array, Array]]:
         """Each group, its R (b, m, m), and Q = R' R Z (b, m, q) without and with the factor M^-1."""
         for group, root, loadings in zip(self.covariances.groups, self.roots, self.loadings, strict=True):
             mixed = np.swapaxes(root, 1, 2) @ loadings
-            yield group, root, mixed, mixed @ group.between(self._padded)
+            yield group, root, mixed, mixed @ group.between(self.padded)
 
     def diagonal(self) -> Array:
         """(n,) diagonal of C^-1."""
@@ -223,9 +282,7 @@ class BlockInverse:
         found = np.zeros(self.covariances.count)
         for group, inverse in self._within():
             found[self.covariances.kinds] += group.kernels.reshape(len(group.kernels), -1) @ inverse.ravel()
-        # Z' C^-1 Z as Z' B^-1 Z M^-1 L^-1: Woodbury's form subtracts two nearly equal matrices when effects are large.
-        shared = np.vecdot(self.own, self.inverse) / self.effects
-        return np.asarray(found + np.bincount(self.covariances.owner, shared, self.covariances.count))
+        return np.asarray(found + self.shared_traces(self.covariances.owner, self.covariances.count))
 
     def products(self, mean: Array) -> Array:
         """(k, k) traces tr P K_i P K_j of all components.
@@ -248,33 +305,12 @@ class BlockInverse:
         for group, some, kernels, loadings, rows in self._rooted_kernels(unrooted):
             by_effects, by_rows = kernels @ loadings, kernels @ rows
             flat, beside, effects = (part.reshape(c, -1) for part in (kernels, by_rows, by_effects))
-            by_inverse = (by_effects @ group.between(self._padded, some)).reshape(c, -1)
+            by_inverse = (by_effects @ group.between(self.padded, some)).reshape(c, -1)
             within += flat @ flat.T - 2 * (beside @ beside.T + effects @ by_inverse.T)
             group.add_products(loadings, by_effects, s, some, both=True)
             group.add_products(loadings, by_rows, x, some)
             y += (np.swapaxes(rows, 1, 2) @ by_rows).sum(axis=1)
-        moved, x = s[:, :-1, :-1] @ self.inverse, x[:, :-1]
-        within += moved.reshape(c, -1) @ np.swapaxes(moved, 1, 2).reshape(c, -1).T
-        within += 2 * x.reshape(c, -1) @ (self.inverse @ x).reshape(c, -1).T + y.reshape(c, -1) @ y.reshape(c, -1).T
-        # (I - G) L as L M^-1 L^-1 minus the trend's part: no difference of nearly equal matrices.
-        both = np.vecdot(self.inverse, np.swapaxes(moved, 1, 2)) / self.effects**2
-        both -= 2 * np.vecdot(self.inverse @ x, beyond.T) / self.effects
-        both += np.vecdot(beyond.T @ y, beyond.T)
-        # Z' C^-1 Z as in `traces`.
-        effects = self.own @ self.inverse / self.effects - beyond.T @ beyond
-        return self._together(within, both, effects)
-
-    def _together(self, within: Array, both: Array, effects: Array) -> Array:
-        """(k, k) traces of all components, from kernels (c, c), kernels and effects (c, p), and effects (p, p)."""
-        of = self.covariances
-        found = np.zeros((of.count, of.count))
-        found[np.ix_(of.kinds, of.kinds)] += within
-        np.add.at(found, (of.owner[:, None], of.owner), effects * effects.T)
-        for kind, shares in zip(of.kinds.tolist(), both, strict=True):
-            shared = np.bincount(of.owner, shares, of.count)
-            found[kind] += shared
-            found[:, kind] += shared
-        return found
+        return self.together(within, (s[:, :-1, :-1], x[:, :-1], y), beyond.T, of)
 
     def _unrooted(self, ordered: Array) -> Array:
         """R'^-1 times the rows (n, c)."""
@@ -335,21 +371,9 @@ def _kernels(layout: Layout, some: Sequence[int]) -> Array:
     return np.asarray(kernels * (scale[:, :, None] * scale[:, None, :]))
 
 
-def _inverse(factor: Array) -> Array:
-    """Inverse of a matrix from its lower Cholesky factor."""
-    if len(factor) == 0:
-        return factor
-    lower = np.tril(np.asarray(dpotri(factor, lower=1)[0], dtype=np.float64))
-    return np.asarray(lower + np.tril(lower, -1).T)
-
-
-def _log_determinant(factor: Array) -> float:
+def log_determinant(factor: Array) -> float:
     """Sum of log |C| over matrices, from their lower Cholesky factors (..., m, m)."""
     return 2 * float(np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum())
-
-
-def _triangle_inverse(factor: Array) -> Array:
-    return np.asarray(dtrtri(factor, lower=1)[0], dtype=np.float64) if len(factor) else factor
 
 
 def _triangle_inverses(factors: Array) -> Array:

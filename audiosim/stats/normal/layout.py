@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +18,19 @@ from audiosim.stats.normal.loadings import Loadings
 
 REST = "rest"
 Kernels = SameCode | Cosines | tuple[Array, ...] | tuple[Booleans, ...] | tuple[Array | Booleans, ...]
+
+
+class Repeats(NamedTuple):
+    """Several people's observations of the same unknowns.
+
+    unknown  (n,) code of the unknown that each value observes: kernels are the same for values of one unknown
+    person   (n,) code of the person
+    within   name of the only other kernel: 1 between a person's values of a block
+    """
+
+    unknown: Integers
+    person: Integers
+    within: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +48,7 @@ class Layout:
     scale    (n,) s, above 0: factor on all deviations of a value
     trend    (n, f) design matrix X of f fixed coefficients; the scale as its only column if None
     times    (n,) t, factor on each value's own deviation `rest`; ones if None
+    repeats  the unknowns that the values observe, if several observe the same
     """
 
     blocks: tuple[Integers, ...]
@@ -42,6 +57,7 @@ class Layout:
     scale: Array
     trend: Array | None = None
     times: Array | None = None
+    repeats: Repeats | None = None
 
     def __post_init__(self) -> None:
         n = len(self.scale)

@@ -12,6 +12,7 @@ from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array
 from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.normal.layout import Layout
+from audiosim.stats.normal.repeated import RepeatedCovariances, RepeatedInverse
 from audiosim.stats.threads import one_thread
 
 # Restricted log-likelihood of variance components, with its first and second derivatives.
@@ -24,6 +25,9 @@ from audiosim.stats.threads import one_thread
 # The observed information is twice the average less the expected one. The average one needs no more than products of
 # matrices with a few vectors. Patterson & Thompson (1971), doi:10.1093/biomet/58.3.545; Gilmour, Thompson & Cullis
 # (1995), doi:10.2307/2533274.
+
+
+FEWEST = 2  # values of each unknown, on average, from which equations of the unknowns are smaller than of the values
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +49,11 @@ class RestrictedLikelihood:
         return bool(len(self.values) > self.layout.independent.shape[1])
 
     @cached_property
-    def _covariances(self) -> BlockCovariances:
-        return BlockCovariances.of(self.layout)
+    def _covariances(self) -> BlockCovariances | RepeatedCovariances:
+        repeats = self.layout.repeats
+        if repeats is None or len(self.values) < FEWEST * len(np.unique(repeats.unknown)):
+            return BlockCovariances.of(self.layout)
+        return RepeatedCovariances.of_layout(self.layout, repeats)
 
     def at(self, variances: Array) -> "Bend":
         """Likelihood and its derivatives at variances (k,), in the order of the layout's names."""
@@ -83,8 +90,8 @@ class Bend:
     """
 
     value: float
-    covariances: BlockCovariances
-    inverse: BlockInverse
+    covariances: BlockCovariances | RepeatedCovariances
+    inverse: BlockInverse | RepeatedInverse
     mean: Array
     projected: Array
 
