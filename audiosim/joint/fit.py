@@ -129,32 +129,34 @@ def panel_model(
     with_trend  the layout with the trend as effects of unit size, COVARIATES
     parts  (n, s) share of each pair that belongs to the results of each system
     deviations  prior of people's deviations; None for the usual one
-    near   model of a similar panel, from which the search begins; None: with many judgments that of fewer queries
+    near   model of a panel of the same people with other judgments, from which the search begins; None: with many
+           judgments, that of fewer queries
     """
     from audiosim.joint.people import judge_noise
     from audiosim.stats.normal.variance_components import estimate_components  # imported here, as it is slow
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
-    found, left, noise = centre, spread, None
+    found, left, noise, learned = centre, spread, None, None
+    similar = near
     if near is None and len(panel.place) > MANY:
         # Far from the minimum a step needs no more than a part; the minimum that is found is the same.
         judged = [rows for rows in layout.blocks if np.isin(rows, panel.place).any()]
         some = panel.some(np.flatnonzero(np.isin(panel.place, np.concatenate(judged[::PART]))))
-        near = panel_model(layout, with_trend, held, parts, some, deviations) if len(judged) > 1 else None
+        similar = panel_model(layout, with_trend, held, parts, some, deviations) if len(judged) > 1 else None
     if len(panel.place):
         rows = with_judges(with_trend, parts, panel)
         start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}
         unsure = {**spread, COVARIATES: HELD}
         off = panel.gain - held.mean[panel.place]
-        begin = None if near is None else {name: max(near.likeliest.get(name, 1.0), SMALL) for name in start}
+        begin = None if similar is None or similar.learned is None else similar.learned.raised(SMALL)
         learned = estimate_components([rows], [off], start, unsure, begin=begin)
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
         if panel.several:
-            noise = judge_noise(rows, learned.standard_deviations, panel, off).times
+            noise = judge_noise(rows, learned.standard_deviations, panel, off, None if near is None else near.noise).times
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
     used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in DOUBTED}}
-    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, found, left[REST])
+    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, found, left[REST], learned)
 
 
 MOST = 400  # comparisons to learn from, spread evenly over all

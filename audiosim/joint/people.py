@@ -34,7 +34,7 @@ from audiosim.stats.normal.blocks import SameCode, Within
 from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
 from audiosim.stats.normal.layout import REST, Layout, Repeats
 from audiosim.stats.normal.projection import EffectsGiven
-from audiosim.stats.normal.variance_components import RestrictedLikelihood
+from audiosim.stats.normal.variance_components import Components, RestrictedLikelihood
 from audiosim.stats.threads import one_thread
 
 # Mean opinion of some people about each pair, given judgments, in blocks: a new judgment changes only its own.
@@ -305,6 +305,7 @@ class PanelModel:
     noise   (p,) noise of the first people, relative to the common noise, which all others have
     likeliest  the deviations before their own uncertainty enlarged them
     noise_error  relative standard error of the noise
+    learned  estimate of the deviations; None if nobody has judged
     """
 
     layout: Layout
@@ -316,6 +317,7 @@ class PanelModel:
     noise: Array | None = None
     likeliest: Mapping[str, float] = field(default_factory=dict)
     noise_error: float = math.inf
+    learned: Components | None = None
 
     @cached_property
     def gains(self) -> BlockNormal:
@@ -355,6 +357,10 @@ class PanelModel:
         """Drop the gains and cached results of earlier posteriors: with hundreds of people, tens of megabytes."""
         self._opinions.clear()
         vars(self).pop("gains", None)
+
+    def without(self, judge: int) -> "PanelModel":
+        """The model without a person's noise."""
+        return self if self.noise is None else replace(self, noise=np.delete(self.noise, judge))
 
     def noise_of_each(self, judges: int) -> Array:
         """(p,) noise of the first p people, relative to the common noise."""
@@ -577,15 +583,19 @@ class JudgeNoise:
     errors: Array
 
 
-def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array) -> JudgeNoise:
+def judge_noise(
+    rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array, begin: Array | None = None
+) -> JudgeNoise:
     """Noise of each person of a panel: maximum of likelihood times prior, by Fisher scoring.
 
     rows        layout of the judgments
     deviations  deviations of all components of that layout, by name
     off         (J,) judgments less their expectations
+    begin       (p,) noise from which the search begins, relative to the common noise; None: that of nobody is known
     """
     variances = np.array([deviations[name] ** 2 for name in rows.names])
-    logarithms, prior, people = np.zeros(len(panel.judges)), VARIES**-2, len(panel.judges)
+    prior, people = VARIES**-2, len(panel.judges)
+    logarithms = np.zeros(people) if begin is None else np.log(begin)
     for _ in range(ROUNDS):
         times = np.exp(logarithms)[panel.judge]
         bend = RestrictedLikelihood(replace(rows, times=times), off).at(variances)

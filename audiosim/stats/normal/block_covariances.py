@@ -71,8 +71,8 @@ class _Group(NamedTuple):
             into[place] += loadings[number].T @ rows[..., number, :, :]
 
 
-class Components(Protocol):
-    """The k components of a covariance; see `BlockCovariances`."""
+class Numbered(Protocol):
+    """Numbers of the k components of a covariance; see `BlockCovariances`."""
 
     @property
     def kinds(self) -> Integers: ...
@@ -205,7 +205,7 @@ class SharedInverse:
         # Z' C^-1 Z as Z' B^-1 Z M^-1 L^-1: Woodbury's form subtracts two nearly equal matrices when effects are large.
         return np.bincount(owner, np.vecdot(self.own, self.inverse) / self.effects, count)
 
-    def together(self, within: Array, sums: tuple[Array, Array, Array], beyond: Array, of: "Components") -> Array:
+    def together(self, within: Array, sums: tuple[Array, Array, Array], beyond: Array, of: Numbered) -> Array:
         """(k, k) traces tr P K_i P K_j of all components, P = C^-1 - w w'.
 
         within  (c, c) of kernels, within blocks

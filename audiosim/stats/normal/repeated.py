@@ -276,17 +276,21 @@ class RepeatedInverse(SharedInverse):
         )
         here, met = self._within, self._met
         shared = self._met_inverse @ np.swapaxes(met, 1, 2) + rows @ np.swapaxes(rows, 1, 2)
-        c = len(of.kinds)
-        by_here, by_shared = np.zeros((2, c, *here.shape))
-        by_met, by_rows = np.zeros((c, *met.shape)), np.zeros((c, *rows.shape))
-        for whole, part in ((by_here, here), (by_shared, shared), (by_met, met), (by_rows, rows)):
-            whole[:-1, :, :u], whole[-1, :, u:] = of.kernels @ part[:, :u], part[:, u:]
+        by_here, by_shared = np.zeros((2, len(of.kinds), *here.shape))
+        sums = list[tuple[Array, Array, Array]]()
+        for place in range(len(of.kinds)):
+            # Each kernel is of unknowns alone, or of people alone.
+            some = slice(u) if place < len(of.kernels) else slice(u, None)
+            by = (lambda part, kernel=of.kernels[place]: kernel @ part) if place < len(of.kernels) else np.asarray
+            for whole, part in ((by_here, here), (by_shared, shared)):
+                whole[place][:, some] = by(part[:, some])
+            across, beside = (np.swapaxes(part[:, some], 1, 2) for part in (met, rows))
+            by_rows = by(rows[:, some])
+            sums.append((of.added(across @ by(met[:, some]), True), of.added(across @ by_rows), (beside @ by_rows).sum(0)))
         # tr K_i P K_j P within blocks, with P as what is here less what is shared.
-        turned = [np.swapaxes(part, 2, 3).reshape(c, -1) for part in (by_here, by_shared)]
-        within = by_here.reshape(c, -1) @ (turned[0] - 2 * turned[1]).T
-        s = of.added(np.swapaxes(met, 1, 2) @ by_met, both=True)
-        x = of.added(np.swapaxes(met, 1, 2) @ by_rows)
-        y = (np.swapaxes(rows, 1, 2) @ by_rows).sum(axis=1)
+        turned = [np.swapaxes(part, 2, 3).reshape(len(part), -1) for part in (by_here, by_shared)]
+        within = by_here.reshape(len(by_here), -1) @ (turned[0] - 2 * turned[1]).T
+        s, x, y = (np.array(part) for part in zip(*sums, strict=True))
         found = self.together(within, (s, x, y), of.loadings.T @ mean, of)
         traces = self.traces() - np.einsum("knf,nf->k", of.times(mean), mean)
         others, rest = self.variances[:-1], float(self.variances[-1])

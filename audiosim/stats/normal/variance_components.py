@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -167,32 +167,36 @@ P = TypeVar("P", bound=Point)
 Cost = Callable[[Array], P]
 
 
-def least_cost(cost: Cost[P], start: Array, highest: float, enough: float = LEAST_GAIN) -> P:
+def least_cost(
+    cost: Cost[P], start: Array, highest: float, enough: float = LEAST_GAIN, lacking: Array | None = None
+) -> P:
     """Point of least cost.
 
     cost     function of logarithms (k,) of standard deviations; may raise LinAlgError
     highest  upper bound of the logarithms
     enough   promised gain at which the search ends: the square of the distance, in standard errors
+    lacking  (k, k) what the approximate curvature lacks near the start, if known
 
     The cost flattens as a standard deviation approaches 0, so Newton steps stall there. Components that cost less at
     the lower bound are set to it, and the others are searched again.
     """
     best = cost(start)
     while True:
-        best = _descended(cost, best, highest, enough)
+        best = _descended(cost, best, highest, enough, lacking)
         lowered = _lowered(cost, best)
         if lowered is best:
             return best
         best = lowered
 
 
-def _descended(cost: Cost[P], start: P, highest: float, enough: float) -> P:
+def _descended(cost: Cost[P], start: P, highest: float, enough: float, lacking: Array | None = None) -> P:
     """Point from which no step leads down, by damped Newton steps between the bounds.
 
     Steps use the approximate curvature plus a correction learned from earlier steps; with the approximation alone,
     convergence would only be linear. Dennis, Gay & Welsch (1981), doi:10.1145/355958.355965.
     """
-    best, damping, lacking = start, 0.0, np.zeros((len(start.at),) * 2)
+    best, damping = start, 0.0
+    lacking = np.zeros((len(start.at),) * 2) if lacking is None else lacking
     lasting = np.zeros(len(start.at), dtype=np.bool_)  # tried at the bound
     for _ in range(STEPS):
         step, promise = _step(best, best.about + lacking, damping, highest)
@@ -291,6 +295,7 @@ class Components:
     likelihood  restricted log-likelihood at the estimate, without the prior
     trend       (f,) coefficients of the trend, by generalised least squares
     covariance  (f, f) covariance of these coefficients
+    lacking     (k, k) what the approximate curvature lacks at the estimate, per value
     """
 
     standard_deviations: Mapping[str, float]
@@ -298,6 +303,11 @@ class Components:
     likelihood: float
     trend: Array
     covariance: Array
+    lacking: Array
+
+    def raised(self, least: float) -> "Components":
+        """The same with standard deviations of at least this, from which a search can leave 0."""
+        return replace(self, standard_deviations={name: max(of, least) for name, of in self.standard_deviations.items()})
 
 
 def estimate_components(
@@ -306,7 +316,7 @@ def estimate_components(
     start: Mapping[str, float],
     spread: Mapping[str, float] | None = None,
     enough: float = LEAST_GAIN,
-    begin: Mapping[str, float] | None = None,
+    begin: Components | None = None,
 ) -> Components:
     """Standard deviations by restricted maximum likelihood, from one or several independent sets of values.
 
@@ -315,7 +325,7 @@ def estimate_components(
     start   initial standard deviations, above 0; with `spread` also the centre of the prior
     spread  standard deviations of a normal prior on their logarithms, by name; None for no prior
     enough  promised gain of log-likelihood at which the search ends
-    begin   standard deviations from which the search begins, if others than `start`: those of similar values save steps
+    begin   estimate by similar values, from which the search begins, in fewer steps
 
     Newton's method on the logarithms, see `least_cost`. Standard errors come from the curvature at the maximum, with
     components at the lower bound held there. Patterson & Thompson (1971), doi:10.1093/biomet/58.3.545.
@@ -326,9 +336,12 @@ def estimate_components(
     likelihoods = [RestrictedLikelihood(layout, value) for layout, value in zip(layouts, values, strict=True)]
     # A set with no more values than trend coefficients has no information on variances and no defined likelihood.
     cost = _Cost([one for one in likelihoods if one.informative], np.log([start[name] for name in names]), tightness)
-    first = cost.centre if begin is None else np.log([begin[name] for name in names])
+    count = sum(len(value) for value in values)
+    first, lacking = cost.centre, None
+    if begin is not None:
+        first, lacking = np.log([begin.standard_deviations[name] for name in names]), count * begin.lacking
     with one_thread():
-        found = least_cost(cost, first, math.log(_ceiling(layouts, values, start)), enough)
+        found = least_cost(cost, first, math.log(_ceiling(layouts, values, start)), enough, lacking)
         trend, covariance = _trend(likelihoods, np.exp(2 * found.at))
     deviations, errors = np.exp(found.at), relative_errors(found.curvature, found.at)
     return Components(
@@ -337,6 +350,7 @@ def estimate_components(
         found.likelihood,
         trend,
         covariance,
+        (found.curvature - found.about) / max(1, count),
     )
 
 
