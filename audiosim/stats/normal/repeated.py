@@ -12,7 +12,9 @@ and |B| = |D'| |N| |N^-1 + S|. D' is inverted person by person, by Sherman & Mor
 a common size with unknowns and people without values.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -114,14 +116,16 @@ class RepeatedCovariances:
         blocks, u, g = self.between.shape
         return blocks, u, g
 
-    def added(self, rows: Array, both: bool = False) -> Array:
-        """(..., p, x) sums over blocks of rows (..., b, q, x) of the effects met, whose columns they are if `both`."""
+    def added(self, left: Array, right: Array, both: bool = False) -> Array:
+        """(p, x) sum over blocks of the products of transposed rows (b, m, q) of the effects met and rows (b, m, x).
+
+        both  True if the columns of the latter belong to the same effects
+        """
         p = len(self.owner)
-        found = np.zeros((*rows.shape[:-3], p + 1, p + 1 if both else rows.shape[-1]))
+        found = np.zeros((p + 1, p + 1 if both else right.shape[-1]))
         for number, met in enumerate(self.met):
-            place = (..., met[:, None], met) if both else (..., met, slice(None))
-            found[place] += rows[..., number, :, :]
-        return found[..., :-1, : p if both else None]
+            found[(met[:, None], met) if both else met] += left[number].T @ right[number]
+        return found[:-1, : p if both else None]
 
     def inverse(self, variances: Array) -> "RepeatedInverse":
         rest, shared = float(variances[-1]), float(variances[self.kinds[-1]])
@@ -138,9 +142,8 @@ class RepeatedCovariances:
         loaded = self.of_loaded / rest - (self.between * shrunk[:, None]) @ self.by_loaded
         gain = alone - alone @ weight @ alone
         moved = gain @ loaded
-        across = np.swapaxes(self.by_loaded * shrunk[:, :, None], 1, 2) @ self.by_loaded
-        across += np.swapaxes(loaded, 1, 2) @ moved
-        own = self.loaded / rest - self.added(across, both=True)
+        left, right = ([self.by_loaded, loaded], [self.by_loaded * shrunk[:, :, None], moved])
+        own = self.loaded / rest - self.added(np.hstack(left), np.hstack(right), both=True)
         effects = variances[self.owner]
         factor = np.linalg.cholesky(own + np.diag(1 / effects))
         determinant = float(np.log(effects).sum() + np.log(rest * self.own).sum() - np.log(ratio).sum())
@@ -209,23 +212,15 @@ class RepeatedInverse(SharedInverse):
         of = self.covariances
         return np.swapaxes(of.between, 1, 2) * (self.ratio / self.variances[-1])[:, :, None]
 
-    @cached_property
-    def _met(self) -> Array:
-        """(b, u + g, q) [E J]' B^-1 Z."""
+    def _met(self) -> tuple[Array, Array]:
+        """(b, u + g, q) [E J]' B^-1 Z, without and with the factor M^-1."""
         of = self.covariances
         people = of.by_loaded * (self.ratio / self.variances[-1])[:, :, None] - self._of_people @ self.moved
-        return np.concatenate([self.weight @ (self.alone @ self.loaded), people], axis=1)
-
-    @cached_property
-    def _met_inverse(self) -> Array:
-        """(b, u + g, q) the same times M^-1."""
-        return np.matmul(self._met, self._inverse_of_met)
-
-    @property
-    def _inverse_of_met(self) -> Array:
-        """(b, q, q) entries of M^-1 of the effects that a block meets."""
-        met = self.covariances.met
-        return self.padded[met[:, :, None], met[:, None]]
+        met = np.hstack([self.weight @ (self.alone @ self.loaded), people])
+        by = np.empty_like(met)
+        for number, effects in enumerate(of.met):
+            by[number] = met[number] @ self.padded[effects[:, None], effects]
+        return met, by
 
     def diagonal(self) -> Array:
         """(n,) diagonal of C^-1."""
@@ -234,7 +229,6 @@ class RepeatedInverse(SharedInverse):
         scale = float(self.variances[of.kinds[-1]]) * self.ratio / float(self.variances[-1])
         # B^-1 Z = D^-1 (Z - J h - E e), with what the values tell about people and unknowns, e and h.
         people = scale[:, :, None] * (of.by_loaded - np.swapaxes(of.between, 1, 2) @ self.moved)
-        inverse = self._inverse_of_met
         for number, rows in enumerate(of.order):
             code, person = of.of.indices[rows] % u, of.by.indices[rows] % g
             size = of.by.data[rows]
@@ -248,7 +242,7 @@ class RepeatedInverse(SharedInverse):
             there = met < len(of.owner)
             some[:, there] = written_out(of.loadings, rows)[:, met[there]]
             some -= size[:, None] * people[number][person] + self.moved[number][code]
-            explained += np.vecdot(some @ inverse[number], some)
+            explained += np.vecdot(some @ self.padded[met[:, None], met], some)
             shared = float(self.variances[of.kinds[-1]]) * self.ratio[number][person] * size**2
             found[rows] = 1 / own - (shared + explained) / own**2
         return found
@@ -256,11 +250,12 @@ class RepeatedInverse(SharedInverse):
     def traces(self) -> Array:
         of, found = self.covariances, np.zeros(self.covariances.count)
         u, c = of.shape[1], len(of.kernels)
-        within = self.weight - self._met_inverse[:, :u] @ np.swapaxes(self._met[:, :u], 1, 2)
+        met, by = self._met()
+        within = self.weight - by[:, :u] @ np.swapaxes(met[:, :u], 1, 2)
         found[of.kinds[:-1]] += of.kernels.reshape(c, -1) @ within.ravel()
         people = self.ratio * of.people / self.variances[-1]
         people = people - np.vecdot(self._of_people @ self.gain, self._of_people)
-        found[of.kinds[-1]] += (people - np.vecdot(self._met_inverse[:, u:], self._met[:, u:])).sum()
+        found[of.kinds[-1]] += (people - np.vecdot(by[:, u:], met[:, u:])).sum()
         found += self.shared_traces(of.owner, of.count)
         found[-1] = (len(of.own) - self.variances[:-1] @ found[:-1]) / self.variances[-1]  # as tr C^-1 C is n
         return found
@@ -274,22 +269,22 @@ class RepeatedInverse(SharedInverse):
         rows = np.concatenate(
             [(part.T @ mean).reshape(of.shape[0], -1, mean.shape[1]) for part in (of.of, of.by)], axis=1
         )
-        here, met = self._within, self._met
-        shared = self._met_inverse @ np.swapaxes(met, 1, 2) + rows @ np.swapaxes(rows, 1, 2)
-        by_here, by_shared = np.zeros((2, len(of.kinds), *here.shape))
-        sums = list[tuple[Array, Array, Array]]()
-        for place in range(len(of.kinds)):
+        here, (met, shared) = self._within, self._met()
+        shared = shared @ np.swapaxes(met, 1, 2) + rows @ np.swapaxes(rows, 1, 2)
+        parts, sums = [slice(u)] * len(of.kernels) + [slice(u, None)], list[tuple[Array, Array, Array]]()
+        within = np.zeros((len(parts),) * 2)
+        for place, some in enumerate(parts):
             # Each kernel is of unknowns alone, or of people alone.
-            some = slice(u) if place < len(of.kernels) else slice(u, None)
-            by = (lambda part, kernel=of.kernels[place]: kernel @ part) if place < len(of.kernels) else np.asarray
-            for whole, part in ((by_here, here), (by_shared, shared)):
-                whole[place][:, some] = by(part[:, some])
-            across, beside = (np.swapaxes(part[:, some], 1, 2) for part in (met, rows))
+            by = _times(of.kernels[place] if place < len(of.kernels) else None)
             by_rows = by(rows[:, some])
-            sums.append((of.added(across @ by(met[:, some]), True), of.added(across @ by_rows), (beside @ by_rows).sum(0)))
-        # tr K_i P K_j P within blocks, with P as what is here less what is shared.
-        turned = [np.swapaxes(part, 2, 3).reshape(len(part), -1) for part in (by_here, by_shared)]
-        within = by_here.reshape(len(by_here), -1) @ (turned[0] - 2 * turned[1]).T
+            beside = (np.swapaxes(rows[:, some], 1, 2) @ by_rows).sum(axis=0)
+            sums.append((of.added(met[:, some], by(met[:, some]), True), of.added(met[:, some], by_rows), beside))
+            # tr K_i P K_j P within blocks, with P as what is here less what is shared: K_i and K_j meet in its corners.
+            for other, others in enumerate(parts[: place + 1]):
+                and_by = _times(of.kernels[other] if other < len(of.kernels) else None)
+                once = np.swapaxes(by(here[:, some, others]), 1, 2)
+                twice = and_by(here[:, others, some] - 2 * shared[:, others, some])
+                within[place, other] = within[other, place] = np.vdot(once, twice)
         s, x, y = (np.array(part) for part in zip(*sums, strict=True))
         found = self.together(within, (s, x, y), of.loadings.T @ mean, of)
         traces = self.traces() - np.einsum("knf,nf->k", of.times(mean), mean)
@@ -310,6 +305,11 @@ class RepeatedInverse(SharedInverse):
         people = np.arange(u, u + g)
         found[:, people, people] += self.ratio * of.people / self.variances[-1]
         return found
+
+
+def _times(kernel: Array | None) -> Callable[[Array], Array]:
+    """Product with a kernel; None: the identity."""
+    return np.asarray if kernel is None else partial(np.matmul, kernel)
 
 
 def _met(of: sparse.csr_array, by: sparse.csr_array, blocks: int, u: int, g: int) -> tuple[Integers, Array, Array]:
