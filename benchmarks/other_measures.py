@@ -1,12 +1,13 @@
 """Honesty of scores by nDCG, RBP, ERR, P and AP, from drawn grades: on each collection, and at home.
 
     python benchmarks/other_measures.py [--parts 8] [--only dl2019,home] [--at 50,100,200]
+    python benchmarks/other_measures.py --random --parts 12 --at 20,50
 
 The campaigns are those of benchmarks/calibration.py, with pairs chosen for CG; at some moments each measure is applied
 to the same belief. Away from home, the source of the collection is left out and nothing is known about its documents;
 home is MIREX 2011 with the model of the other half of its queries. The alikeness of documents in a list is measured by
 the standard deviation, over systems and queries, of the share of relevant documents: only AP, of these measures, grows
-with it.
+with it. --random judges pairs of the whole collection at random, as people without `next` do, by the model as shipped.
 """
 
 import argparse
@@ -21,7 +22,9 @@ from figures import Figures
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from audiosim import estimate
 from audiosim.collection.collection import Collection
+from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Scale
 from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import Model, load_model
@@ -92,6 +95,23 @@ def played(name: str, collection: Collection, model: Model, parts: int, at: Sequ
     return found
 
 
+def randomly_judged(collection: Collection, draws: int, at: Sequence[int]) -> Iterator[list[str]]:
+    """Rows of expected less true scores after some random judgments, by each measure at cutoff 5."""
+    for written in ("CG@5", "nDCG@5", "AP@5"):
+        truth = estimate(collection, model="joint", measure=written).scores.mean
+        pool = build_pool(collection, 5)
+        inside = [one for one in collection.judgments if one.pair in pool.positions]
+        row = [written, f"{truth.mean():.3f}"]
+        for count in at:
+            off = list[float]()
+            for seed in range(draws):
+                some = np.random.default_rng(seed).permutation(len(inside))[:count]
+                part = replace(collection, judgments=tuple(inside[place] for place in some))
+                off.append(float((estimate(part, model="joint", measure=written).scores.mean - truth).mean()))
+            row.append(_with_error(off))
+        yield row
+
+
 def tables(figures: Figures, results: Mapping[str, Sequence[Row]], at: Sequence[int]) -> None:
     """Keep the overall error of scores, coverage of intervals and excess confidence for each measure."""
     head = ["", *(f"{count} judged" for count in at)]
@@ -134,11 +154,18 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--only", default="", help=f"collections, with commas; {HOME} is MIREX 2011 at home")
     parser.add_argument("--at", default="50,100,200", help="numbers of judged pairs to look at")
+    parser.add_argument("--random", action="store_true", help="judge pairs at random")
     options = parser.parse_args()
     names = [name for name in options.only.split(",") if name]
     at = [int(count) for count in options.at.split(",")]
-    model, estimates = load_model("joint-fine"), between_all()
     asked = {name: one for name, one in real([]).items() if not names or name in names}
+    if options.random:
+        with Figures("other_measures", "random") as figures, threadpool_limits(1):
+            rows = [[name, *row] for name, one in asked.items() for row in randomly_judged(one, options.parts, at)]
+            head = ["", "measure", "true score", *(f"after {count}" for count in at)]
+            figures.table(f"expected less true scores, pairs judged at random, {options.parts} draws", head, rows)
+        return
+    model, estimates = load_model("joint-fine"), between_all()
     asked |= {HOME: real(["mirex2011"], known=True)["mirex2011"]} if not names or HOME in names else {}
     results = {}
     with Figures("other_measures", HOME if names == [HOME] else "") as figures, threadpool_limits(1):

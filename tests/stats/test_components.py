@@ -13,7 +13,8 @@ from scipy.stats import multivariate_normal, norm
 
 from audiosim.errors import InputError
 from audiosim.stats.normal.block_covariances import LARGE
-from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.blocks import SameCode
+from audiosim.stats.normal.layout import REST, Layout, Repeats
 from audiosim.stats.normal.variance_components import SMALLEST, RestrictedLikelihood, estimate_components
 
 
@@ -108,10 +109,10 @@ def test_the_field_of_a_layout_has_the_covariance_of_its_components(blocks, scal
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.integers(0, 2**32))
 def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(blocks, seed):
     rng = np.random.default_rng(seed)
-    layout = drawn(rng, blocks)
-    layout = replace(layout, times=rng.uniform(0.5, 2, len(layout.scale))) if seed % 2 else layout
-    values = simulated(rng, layout, STANDARD_DEVIATIONS, 1.0)
-    logarithms = rng.normal(-0.5, 0.7, 5)
+    layout = (drawn, drawn, repeated)[seed % 3](rng, blocks)
+    layout = replace(layout, times=rng.uniform(0.5, 2, len(layout.scale))) if seed % 3 else layout
+    values = layout.scale * (1 + rng.normal(size=len(layout.scale)))
+    logarithms = rng.normal(-0.5, 0.7, len(layout.names))
 
     def at(logarithms):
         return density(layout, values, dict(zip(layout.names, np.exp(logarithms), strict=True)))
@@ -119,19 +120,50 @@ def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(
     standard_deviations = dict(zip(layout.names, np.exp(logarithms), strict=True))
     value, slopes = by_logarithms(layout, values, standard_deviations)
     assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
-    steps = 1e-5 * np.eye(5)
+    steps = 1e-5 * np.eye(len(layout.names))
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in steps]
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
 
 
+def in_both(rng, blocks):
+    """A layout in which the groups of the first two blocks are separate effects, and those of others a kernel."""
+    layout = drawn(rng, blocks)
+    early = np.isin(np.arange(sum(blocks)), np.concatenate(layout.blocks[:2]))
+    columns = np.eye(3)[rng.integers(0, 3, sum(blocks))] * early[:, None]
+    kernels = tuple(
+        kernel * np.outer(~early[rows], ~early[rows])
+        for rows, kernel in zip(layout.blocks, layout.kernels["group"], strict=True)
+    )
+    shared = {**layout.shared, "group": columns}
+    return replace(layout, kernels={**layout.kernels, "group": kernels}, shared=shared)
+
+
+def repeated(rng, blocks):
+    """A layout in which some people observe few unknowns of each block, two to four times each on average."""
+    unknowns = drawn(rng, blocks)
+    place = rng.permutation(np.repeat(np.arange(sum(blocks)), rng.integers(2, 5, sum(blocks))))
+    person = rng.integers(0, 3, len(place))
+    layout = unknowns.repeated(place)
+    itself, together = SameCode(layout.blocks, place), SameCode(layout.blocks, person)
+    shared = {**layout.shared, "person": sparse.csr_array(np.eye(3)[person] * rng.uniform(0.5, 2, (len(place), 1)))}
+    kernels = {**layout.kernels, "itself": itself, "together": together}
+    times = rng.uniform(0.5, 2, len(place))
+    return replace(layout, kernels=kernels, shared=shared, times=times, repeats=Repeats(place, person, "together"))
+
+
 @pytest.mark.slow
-@given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.booleans(), st.integers(0, 2**32))
-@example([LARGE, 1, LARGE + 3], False, 1)  # blocks inverted one by one
-@example([LARGE, LARGE], True, 2)
-def test_average_and_observed_information_are_their_definitions(blocks, mixed, seed):
+@given(
+    st.lists(st.integers(1, 6), min_size=2, max_size=5),
+    st.sampled_from([drawn, in_both, repeated]),
+    st.integers(0, 2**32),
+)
+@example([LARGE, 1, LARGE + 3], drawn, 1)  # blocks inverted one by one
+@example([LARGE, LARGE], in_both, 2)
+@example([LARGE, 1, LARGE + 3], repeated, 3)
+def test_average_and_observed_information_are_their_definitions(blocks, form, seed):
     # Gilmour, Thompson & Cullis (1995): y'PK_iPK_jPy / 2, and the second derivatives with the opposite sign.
     rng = np.random.default_rng(seed)
-    layout = in_both(rng, [*blocks, 3]) if mixed else drawn(rng, [*blocks, 3])
+    layout = form(rng, [*blocks, 3])
     layout = replace(layout, trend=rng.normal(size=(len(layout.scale), 2)))
     values, names = rng.normal(size=len(layout.scale)), layout.names
     variances = rng.uniform(0.1, 1.5, len(names)) ** 2
@@ -368,19 +400,6 @@ def test_what_the_trend_has_twice_counts_once_and_its_coefficients_are_not_told(
         np.testing.assert_allclose(again.trend, [*found.trend[:zeros], *[0] * (len(again.trend) - zeros)], rtol=1e-6)
         errors = [*np.diagonal(found.covariance)[:zeros], *[np.inf] * (len(again.trend) - zeros)]
         np.testing.assert_allclose(np.diagonal(again.covariance), errors, rtol=1e-6)
-
-
-def in_both(rng, blocks):
-    """A layout in which the groups of the first two blocks are separate effects, and those of others a kernel."""
-    layout = drawn(rng, blocks)
-    early = np.isin(np.arange(sum(blocks)), np.concatenate(layout.blocks[:2]))
-    columns = np.eye(3)[rng.integers(0, 3, sum(blocks))] * early[:, None]
-    kernels = tuple(
-        kernel * np.outer(~early[rows], ~early[rows])
-        for rows, kernel in zip(layout.blocks, layout.kernels["group"], strict=True)
-    )
-    shared = {**layout.shared, "group": columns}
-    return replace(layout, kernels={**layout.kernels, "group": kernels}, shared=shared)
 
 
 @pytest.mark.slow

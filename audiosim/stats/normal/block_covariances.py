@@ -203,7 +203,7 @@ class SharedInverse:
     def shared_traces(self, owner: Integers, count: int) -> Array:
         """(k,) traces tr C^-1 Z Z' of the effects of each component."""
         # Z' C^-1 Z as Z' B^-1 Z M^-1 L^-1: Woodbury's form subtracts two nearly equal matrices when effects are large.
-        return np.bincount(owner, np.vecdot(self.own, self.inverse) / self.effects, count)
+        return np.asarray(np.bincount(owner, np.vecdot(self.own, self.inverse) / self.effects, count), np.float64)
 
     def together(self, within: Array, sums: tuple[Array, Array, Array], beyond: Array, of: Numbered) -> Array:
         """(k, k) traces tr P K_i P K_j of all components, P = C^-1 - w w'.

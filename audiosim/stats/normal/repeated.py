@@ -24,7 +24,7 @@ from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.block_covariances import SharedInverse, log_determinant
 from audiosim.stats.normal.blocks import written_out
-from audiosim.stats.normal.layout import REST, Layout, Repeats
+from audiosim.stats.normal.layout import Layout, Repeats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +101,8 @@ class RepeatedCovariances:
             np.array([*kinds, names.index(repeats.within)]),
             np.array([names.index(name) for name in layout.shared], dtype=np.int64)[layout.owner],
             own,
-            (of.T @ (1 / own)).reshape(len(blocks), u),
-            (by.T @ (layout.scale / own)).reshape(len(blocks), g),
+            np.asarray(of.T @ (1 / own)).reshape(len(blocks), u),
+            np.asarray(by.T @ (layout.scale / own)).reshape(len(blocks), g),
             between,
             of_loaded,
             by_loaded,
@@ -136,21 +136,20 @@ class RepeatedCovariances:
         information = -(self.between * shrunk[:, None]) @ np.swapaxes(self.between, 1, 2)
         diagonal = np.arange(there.shape[1])
         information[:, diagonal, diagonal] += np.where(there, self.counts / rest, 1.0)
-        alone = np.linalg.inv(information)
+        alone = np.asarray(np.linalg.inv(information), np.float64)
         total = alone + np.tensordot(variances[self.kinds[:-1]], self.kernels, 1)
-        weight = np.linalg.inv(total)
+        weight = np.asarray(np.linalg.inv(total), np.float64)
         loaded = self.of_loaded / rest - (self.between * shrunk[:, None]) @ self.by_loaded
         gain = alone - alone @ weight @ alone
         moved = gain @ loaded
         left, right = ([self.by_loaded, loaded], [self.by_loaded * shrunk[:, :, None], moved])
         own = self.loaded / rest - self.added(np.hstack(left), np.hstack(right), both=True)
         effects = variances[self.owner]
-        factor = np.linalg.cholesky(own + np.diag(1 / effects))
+        factor = np.asarray(np.linalg.cholesky(own + np.diag(1 / effects)), np.float64)
         determinant = float(np.log(effects).sum() + np.log(rest * self.own).sum() - np.log(ratio).sum())
-        for matrix in (information, total):
-            determinant += log_determinant(np.linalg.cholesky(matrix))
-        determinant += log_determinant(factor)
-        sizes = effects, own, np.asarray(factor), determinant
+        for root in (np.linalg.cholesky(information), np.linalg.cholesky(total), factor):
+            determinant += log_determinant(np.asarray(root, np.float64))
+        sizes = effects, own, factor, determinant
         return RepeatedInverse(*sizes, self, variances, ratio, alone, weight, gain, loaded, moved)
 
     def times(self, vectors: Array) -> Array:
@@ -204,13 +203,14 @@ class RepeatedInverse(SharedInverse):
 
     def solve(self, sides: Array) -> Array:
         found, loadings = self._without_effects(sides), self.covariances.loadings
-        return found - self._without_effects(loadings @ cho_solve((self.factor, True), loadings.T @ found))
+        effects = cho_solve((self.factor, True), loadings.T @ found)
+        return np.asarray(found - self._without_effects(loadings @ effects))
 
     @cached_property
     def _of_people(self) -> Array:
         """(b, g, u) J' D'^-1 E."""
         of = self.covariances
-        return np.swapaxes(of.between, 1, 2) * (self.ratio / self.variances[-1])[:, :, None]
+        return np.asarray(np.swapaxes(of.between, 1, 2) * (self.ratio / self.variances[-1])[:, :, None])
 
     def _met(self) -> tuple[Array, Array]:
         """(b, u + g, q) [E J]' B^-1 Z, without and with the factor M^-1."""
@@ -225,7 +225,7 @@ class RepeatedInverse(SharedInverse):
     def diagonal(self) -> Array:
         """(n,) diagonal of C^-1."""
         of, found = self.covariances, np.empty(len(self.covariances.own))
-        blocks, u, g = of.shape
+        _, u, g = of.shape
         scale = float(self.variances[of.kinds[-1]]) * self.ratio / float(self.variances[-1])
         # B^-1 Z = D^-1 (Z - J h - E e), with what the values tell about people and unknowns, e and h.
         people = scale[:, :, None] * (of.by_loaded - np.swapaxes(of.between, 1, 2) @ self.moved)

@@ -307,7 +307,9 @@ class Components:
 
     def raised(self, least: float) -> "Components":
         """The same with standard deviations of at least this, from which a search can leave 0."""
-        return replace(self, standard_deviations={name: max(of, least) for name, of in self.standard_deviations.items()})
+        return replace(
+            self, standard_deviations={name: max(of, least) for name, of in self.standard_deviations.items()}
+        )
 
 
 def estimate_components(
