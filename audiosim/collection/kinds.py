@@ -77,6 +77,7 @@ DOCUMENT = (
     *("candidate", "result", "item_id"),
 )
 SYSTEM = ("system", "run", "run_id", "tag", "name")
+SCORE = ("score", "similarity", "prediction")
 GRADE = ("grade", "relevance", "rel", "label", "rating", "score")
 ASSESSOR = ("assessor", "grader", "evaluator", "user")
 
@@ -274,7 +275,8 @@ def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
 
 JUDGES = "judges"
 GRADES_OF_JUDGE = Schema(
-    "grades", "a header with query, document and grade", {"query": QUERY, "document": DOCUMENT, "grade": GRADE},
+    "grades", "a header with query, document and grade",
+    {"query": QUERY, "document": DOCUMENT, "grade": (*GRADE, *SCORE[1:])},
     ("query", "document", "grade"), open=True, keys=("query", "document"), value="grade",
     memory="a data frame or a dict of pairs and grades",
 )  # fmt: skip
@@ -389,7 +391,7 @@ TREC = ("query", "Q0", "document", "rank", "score", "system")
 LIST = ("system", "query", "document")
 RUNS = Schema(
     "runs", f"a TREC run ({' '.join(TREC)}), lines of {' '.join(LIST)}, or a MIREX result file",
-    {"query": QUERY, "document": DOCUMENT, "system": SYSTEM, "score": ("score", "similarity"), "rank": ("rank",)},
+    {"query": QUERY, "document": DOCUMENT, "system": SYSTEM, "score": SCORE, "rank": ("rank",)},
     ("query", "document"), (TREC, LIST), open=True, numbers=("score",), whole=("rank",),
     keys=("query", "document"), value="score",
     memory="a data frame, a dict of system -> query -> documents, or ranx's runs",

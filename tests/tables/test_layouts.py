@@ -97,6 +97,10 @@ LAYOUTS = {
         **each(".tsv", lambda s: "".join(f"{q}\t{d}\t{n - 1}\n" for q, d, n in ranked(s))),
         "judgments.qrels": QRELS,
     },
+    "recommenders": {
+        **each(".csv", lambda s: table(("user_id", "item_id", "prediction"), [(q, d, -n) for q, d, n in ranked(s)])),
+        "judgments.qrels": QRELS,
+    },
     "Elliot": {
         **each(".tsv", lambda s: "".join(f"{q}\t{d}\t{9.5 - n}\n" for q, d, n in reversed(ranked(s)))),
         "judgments.tsv": table(("user_id", "item_id", "rating", "timestamp"), judged("q", "d", "g", "0"), "\t"),
@@ -178,7 +182,7 @@ def test_files_of_any_layout_that_a_page_sends_are_the_same_collection(tmp_path,
         assert_same(found)
 
 
-@pytest.mark.parametrize("column", ["distance", "prediction"])
+@pytest.mark.parametrize("column", ["distance", "value"])
 def test_rows_that_nothing_orders_are_said_to_be_taken_as_they_come(tmp_path, column):
     rows = [(s, q, d, n) for s, q, d, n in ROWS]
     found = written(tmp_path / "c", {"runs.csv": table(("system", "query", "document", column), rows)})
