@@ -29,7 +29,7 @@ from audiosim.service.collections.served import ServedCollection
 from audiosim.service.types.base import Strict, Wire
 from audiosim.service.types.judging import RecordOut, addresses_of
 from audiosim.simulation.alternatives import DesignChoice
-from audiosim.simulation.plan import Effort, usual_seconds
+from audiosim.simulation.plan import Effort, FurtherJudging, usual_seconds
 from audiosim.simulation.remaining import Forecast
 from audiosim.stats.arrays import Array, Integers
 
@@ -648,27 +648,6 @@ class UnsettledOut(Wire):
     queries: int | None
 
 
-class FurtherOut(Wire):
-    """Confidence and mean width of 95 % intervals of scores, for the people who judged and for listeners at large.
-
-    what             the campaign as it is, or after further judgments
-    people           number of people in all
-    judgments        number of judgments in all
-    panel            confidence about the people who judged; null if there is nothing to order
-    panel_width      mean width of the intervals about them
-    listeners        confidence about listeners at large; null if there is nothing to order
-    listeners_width  mean width of the intervals about them
-    """
-
-    what: str
-    people: int
-    judgments: int
-    panel: float | None
-    panel_width: float
-    listeners: float | None
-    listeners_width: float
-
-
 class EffortOut(Wire):
     """Effort until a stopping rule is met, as `audiosim plan` reports it.
 
@@ -698,7 +677,7 @@ class EffortOut(Wire):
     about: AboutOut
     unsettled: list[UnsettledOut]
     otherwise: list[DesignChoice]
-    further: list[FurtherOut]
+    further: list[FurtherJudging]
 
 
 class PlanOut(EffortOut):
