@@ -169,7 +169,8 @@ class History:
         with self._working, self._looking:
             self._read_on()
             if places := self._missing():
-                found = self._one.judging.errands.run(partial(self._past(self._log[1]).moments, places, FORECAST_S))
+                past = partial(self._past, self._log[1])
+                found = self._one.judging.errands.run(lambda: partial(past().moments, places, FORECAST_S))
                 self._known |= {place: self._timed(moment) for place, moment in found.items()}
 
     @property
@@ -399,8 +400,11 @@ class Ahead:
 
     Its states, each with the opinions of everybody about every pair, take hundreds of megabytes: a service makes it in
     a separate process, and gets only the figures.
+
+    looked  figures of the state that the selection is of
     """
 
+    looked: Looked
     selection: Selection
     stopping_rule: StoppingRule
     seed: int
@@ -410,6 +414,10 @@ class Ahead:
         """The forecast."""
         rng = np.random.default_rng(self.seed)
         return forecast(self.selection, self.stopping_rule, rng, proceed=Leisure(self.seconds))
+
+    def with_state(self) -> tuple[Looked, Forecast]:
+        """The forecast, with the state that it is of."""
+        return self.looked, self.forecast()
 
     def quickly(self) -> Forecast | None:
         """The forecast, if it takes less time, and less memory, than a process to make it in."""
@@ -450,12 +458,22 @@ class Lookahead:
         """
         with self._working:
             self._one.campaign.refresh()
-            current, judging = self._one.campaign.current_state, self._one.judging
-            if self._last is None or not self._is_current(current):
-                looked = Looked.of(current)
-                ahead = Ahead(current.selection.bare, judging.stopping_rule, judging.settings.seed, seconds)
-                self._last = looked, ahead.quickly() or judging.errands.run(ahead.forecast)
+            if self._last is None or not self._is_current(self._one.campaign.current_state):
+                ahead = self._ahead(seconds)
+                looked, quick = ahead.looked, ahead.quickly()
+                del ahead  # with its state
+                self._last = (
+                    self._one.judging.errands.run(lambda: self._ahead(seconds).with_state)
+                    if quick is None
+                    else (looked, quick)
+                )
             return self._last
+
+    def _ahead(self, seconds: float) -> Ahead:
+        """The forecast of the current state, to be made."""
+        current, judging = self._one.campaign.current_state, self._one.judging
+        now, rule = current.selection.bare, judging.stopping_rule
+        return Ahead(Looked.of(current), now, rule, judging.settings.seed, seconds)
 
     def go_on(self) -> None:
         """Make the forecast of the current state if a request came since the last one."""

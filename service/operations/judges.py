@@ -71,7 +71,8 @@ def _all_judges(one: ServedCollection) -> Judges:
 def _worked_out(work: Callable[[], Result], one: ServedCollection, judgments: int) -> Result:
     """Result of work on some judgments, in a process of its own if they, or the people who made them, are many."""
     now = one.campaign.selection
-    return one.judging.errands.run_now(work) if takes_long(judgments, len(now.panel.judges), now.pool) else work()
+    long = takes_long(judgments, len(now.panel.judges), now.pool)
+    return one.judging.errands.run_now(lambda: work) if long else work()
 
 
 def _only_people(one: ServedCollection, selection: Selection) -> Judges:

@@ -177,7 +177,8 @@ class Errand(Generic[Found]):
         """Begin the work.
 
         work    a method of a value that can be pickled
-        shared  parts of that value; the result refers to these very objects, not to copies
+        shared  parts of that value; the result refers to these very objects, not to copies. Without any, nothing of the
+                value stays in memory here while it is worked on
         progress  called whenever the work calls `tell_progress`
         """
         packed = wrap((work, tuple(shared)), with_results=False)
@@ -196,10 +197,12 @@ class Errand(Generic[Found]):
         try:
             with self._process.stdin as target, self._process.stdout as source:
                 self._packed.write(target)  # type: ignore[arg-type]
-                found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
+                known = self._packed.arrays if self._shared else []
+                del self._packed
+                found = receive(source, known, self._shared)[0]  # type: ignore[arg-type]
                 while isinstance(found, ErrandProgress):
                     self._progress(found)
-                    found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
+                    found = receive(source, known, self._shared)[0]  # type: ignore[arg-type]
         except (OSError, EOFError, pickle.UnpicklingError):
             raise ServiceError(f"the process that learns ended with status {self._process.wait()}") from None
         self._process.wait()
@@ -239,29 +242,33 @@ class Errands:
         if not takes_long(len(stretch.changes), people, stretch.first.pool) or not isinstance(stretch.base, Relearning):
             return stretch.counted()
         try:
-            return self.run_now(stretch.counted, stretch.shared)
+            return self.run_now(lambda: stretch.counted, stretch.shared)
         except ServiceError as error:
             if self._ended:
                 raise
             LOG.warning("%s; it is done within the service", error)  # because requests wait for it
             return stretch.counted()
 
-    def run(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> Found:
-        """Result of work, as for `Errand`, when its turn comes; done in this process if the service does not answer
-        requests yet, or if the value cannot be pickled.
+    def run(self, prepare: Callable[[], Callable[[], Found]]) -> Found:
+        """Result of work, when its turn comes; see `run_now`.
+
+        prepare  makes the work, so that nothing here keeps its state in memory meanwhile
         """
         with self._turn:
-            return self.run_now(work, shared)
+            return self.run_now(prepare)
 
-    def run_now(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> Found:
-        """The same, without waiting for a turn: requests wait for it, or the model does."""
+    def run_now(self, prepare: Callable[[], Callable[[], Found]], shared: Sequence[object] = ()) -> Found:
+        """Result of work, as for `Errand`; without waiting for a turn, because requests wait for it, or the model does.
+
+        It is done in this process if the service does not answer requests yet, or if the value cannot be pickled.
+        """
         if not self._serving:
-            return work()
+            return prepare()()
         try:
-            errand = Errand(work, shared)
+            errand = Errand(prepare(), shared)
         except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
             LOG.warning("computed within the service, not in a process of its own: %s", error)
-            return work()
+            return prepare()()
         self._under_way.add(errand)
         try:
             if self._ended:  # since the check above
@@ -287,7 +294,7 @@ def _learn(source: BinaryIO, target: BinaryIO) -> None:
     listeners.append(lambda progress: wrap(progress).write(target))
     (work, shared), arrays = receive(source)
     threading.Thread(target=_end_with_service, args=[source.fileno()], daemon=True).start()
-    wrap(work(), arrays, shared).write(target)
+    wrap(work(), arrays if shared else (), shared).write(target)
 
 
 def _end_with_service(source: int) -> None:

@@ -214,4 +214,4 @@ class Keeper:
     def _learned(self, lesson: Lesson) -> RelevanceEstimator:
         """The estimator after learning; computed here if there is nothing to learn."""
         teaches = isinstance(lesson.estimator, Relearning)
-        return self._errands.run_now(lesson.learned, lesson.shared) if teaches else lesson.learned()
+        return self._errands.run_now(lambda: lesson.learned, lesson.shared) if teaches else lesson.learned()

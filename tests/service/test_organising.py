@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
@@ -21,7 +22,7 @@ from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.simulation.plan import plan
 from service.access.tokens import TokenStore
 from service.collections.campaigns import Judging
-from service.collections.outlook import Ahead, History, Leisure, Outlook, Outlooks
+from service.collections.outlook import Ahead, History, Leisure, Looked, Outlook, Outlooks
 from service.collections.served import ServedCollection
 from service.types.campaign import PlanOut, RemainingOut
 
@@ -143,9 +144,29 @@ def test_a_forecast_that_is_sooner_made_than_a_process_is_the_same_and_starts_no
     one.judging.errands.start()
     monkeypatch.setattr("sys.executable", "nowhere")  # a process would fail to start
     found = outlook.remaining.worked_out()[1]
-    ahead = Ahead(one.campaign.selection, one.judging.stopping_rule, one.judging.settings.seed, 60)
+    looked = Looked.of(one.campaign.current_state)
+    ahead = Ahead(looked, one.campaign.selection, one.judging.stopping_rule, one.judging.settings.seed, 60)
     assert found.counts == ahead.forecast().counts == (20,) * 10
     assert np.array_equal(found.worlds, ahead.forecast().worlds)
+
+
+@pytest.mark.slow
+def test_the_state_of_a_forecast_is_not_kept_in_memory_while_another_process_makes_it(coarse, wait_until):
+    one, begun = open_campaign(coarse, "judgments=20"), []
+    errands = one.judging.errands
+    errands.start()
+
+    def prepare():
+        looked = Looked.of(one.campaign.current_state)
+        ahead = Ahead(looked, one.campaign.selection, one.judging.stopping_rule, one.judging.settings.seed, 60)
+        begun.append(weakref.ref(ahead))
+        return ahead.with_state
+
+    with ThreadPoolExecutor(1) as threads:
+        told = threads.submit(errands.run, prepare)
+        wait_until(lambda: begun and begun[0]() is None)
+        assert not told.done()
+        assert told.result()[1].counts == (20,) * 10
 
 
 @pytest.mark.slow
