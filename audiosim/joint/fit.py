@@ -153,9 +153,7 @@ def panel_model(
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
         if panel.several:
-            noise = judge_noise(
-                rows, learned.standard_deviations, panel, off, None if near is None else near.noise
-            ).times
+            noise = judge_noise(rows, learned.standard_deviations, panel, off).times
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
     used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in DOUBTED}}
     return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, found, left[REST], learned)

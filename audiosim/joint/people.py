@@ -358,10 +358,6 @@ class PanelModel:
         self._opinions.clear()
         vars(self).pop("gains", None)
 
-    def without(self, judge: int) -> "PanelModel":
-        """The model without a person's noise."""
-        return self if self.noise is None else replace(self, noise=np.delete(self.noise, judge))
-
     def noise_of_each(self, judges: int) -> Array:
         """(p,) noise of the first p people, relative to the common noise."""
         known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel
@@ -583,19 +579,15 @@ class JudgeNoise:
     errors: Array
 
 
-def judge_noise(
-    rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array, begin: Array | None = None
-) -> JudgeNoise:
+def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array) -> JudgeNoise:
     """Noise of each person of a panel: maximum of likelihood times prior, by Fisher scoring.
 
     rows        layout of the judgments
     deviations  deviations of all components of that layout, by name
     off         (J,) judgments less their expectations
-    begin       (p,) noise from which the search begins, relative to the common noise; None: that of nobody is known
     """
     variances = np.array([deviations[name] ** 2 for name in rows.names])
-    prior, people = VARIES**-2, len(panel.judges)
-    logarithms = np.zeros(people) if begin is None else np.log(begin)
+    logarithms, prior, people = np.zeros(len(panel.judges)), VARIES**-2, len(panel.judges)
     for _ in range(ROUNDS):
         times = np.exp(logarithms)[panel.judge]
         bend = RestrictedLikelihood(replace(rows, times=times), off).at(variances)

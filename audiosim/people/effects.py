@@ -136,15 +136,12 @@ def judge_effects(
         return replace(found, scores=replace(found.scores, reach=reach), _others=None)
 
     having = ranked(estimator, inside)
-    panel = Panel.of(pool, inside)
-    near = estimator.kept_model(panel) if isinstance(estimator, JointEstimator) else None
+    near = estimator.kept_model(Panel.of(pool, inside)) if isinstance(estimator, JointEstimator) else None
     others = {name: [one for one in inside if one.assessor != name] for name in judges}
 
     def lacking(name: str) -> Ranking:
         by = without[name][0]
-        if near is not None and counts[name] and isinstance(by, JointEstimator):
-            by = by.near(near.without(panel.judges.index(name)))
-        return ranked(by, others[name])
+        return ranked(by.near(near) if near and counts[name] and isinstance(by, JointEstimator) else by, others[name])
 
     found = []
     for number, name in enumerate(judges):
