@@ -306,11 +306,11 @@ def _digest(kept: ArchivedModel) -> str:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, text in enumerate(file, start=1):
             try:
                 row = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise FormatError(
                     path, number, "not JSON: the backup was cut off, or the file is not a backup"
                 ) from None

@@ -163,6 +163,17 @@ def test_a_damaged_backup_is_neither_verified_nor_restored(kept, tmp_path, damag
     assert not (tmp_path / "target.db").exists()
 
 
+@pytest.mark.parametrize(
+    "content", [b"PK\x03\x04\xac\xff\n", b'{"a":' * 100_000, b"\x00" * 1000, b"\xff\xfe{\x00}\x00"]
+)
+def test_a_file_of_another_kind_is_no_backup(tmp_path, content):
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(
+        AudiosimError, match=r"a\.zip:1: (not JSON: the backup was cut off|expected a backup of format)"
+    ):
+        verify(str(tmp_path / "a.zip"))
+
+
 def test_a_backup_made_while_the_log_grows_is_a_beginning_of_it(database, said, tmp_path):
     ended, begun = Flag(), Flag()
 
