@@ -38,7 +38,7 @@ else:
             while len(campaign.judgments()) < judged:
                 for pair in campaign.ask(20, "ann"):
                     campaign.tell(Judgment(*pair, grades[pair], "ann"))
-            mean, (first, second) = campaign.ranking.scores.mean, campaign.ranking.pairs
+            mean, (first, second) = campaign.ranking.scores.mean, campaign.ranking.scores.pairs
             same = np.sign(mean[first] - mean[second]) == np.sign(scores[first] - scores[second])
             right.append(float(same.mean()))
         curves.append(Line(name, looks, right))
