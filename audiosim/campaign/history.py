@@ -181,7 +181,8 @@ def history(
 
     sources    collections, or saved results: JSON of `estimate --format json`, or bundles of `report`
     model      as for `estimate`, for collections
-    measure    measure for collections. Default: that of the saved results, else CG@5
+    measure    measure for collections. Default: that of the saved results, else CG
+               at the cutoff of each collection
     looks      number of looks at each collection, evenly spaced from before the first judgment to after the last
     judgments  as for `estimate`, or the URL of the database of the collections' campaigns
 
@@ -194,14 +195,13 @@ def history(
     if looks < 1:
         raise InputError(f"the number of looks must be at least 1, got {looks}")
     saved = [_saved(source) for source in sources]
-    measure = measure or next((one.measure for one in saved if one is not None), "CG@5")
-    what = as_measure(measure)
+    measure = measure or next((one.measure for one in saved if one is not None), "CG")
     found: list[Look] = []
     for source, look in zip(sources, saved, strict=True):
         if look is not None:
             found.append(look)
             continue
-        found += _looks_at(source, model, what, looks, distribution, as_about(about), judgments)
+        found += _looks_at(source, model, measure, looks, distribution, as_about(about), judgments)
     return RankingHistory(tuple(found))
 
 
@@ -261,7 +261,7 @@ def _parsed(path: Path, text: bytes, name: str) -> Look:
 def _looks_at(
     source: object,
     model: str | None,
-    measure: Measure,
+    measure: str | Measure,
     looks: int,
     distribution: DifferenceDistribution,
     about: About,
@@ -271,8 +271,9 @@ def _looks_at(
     url = judgments if isinstance(judgments, str) and "://" in judgments else None
     collection = as_collection(source, None if url else judgments)
     moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection.judgments, looks))
-    pool = build_pool(collection, measure.cutoff)
-    expected, start = expected_scores(measure, pool), make_estimator(pool, model)
+    what = as_measure(measure, collection.cutoff)
+    pool = build_pool(collection, what.cutoff)
+    expected, start = expected_scores(what, pool), make_estimator(pool, model)
     found = []
     with progress("looking back") as show:
         for time, held in moments:

@@ -666,10 +666,13 @@ def _at(table: Table, row: int) -> str:
 
 
 def _system_of(source: Path | str) -> str:
-    """The system named by a file."""
-    name = Path(Path(source).name.removesuffix(".gz"))
+    """The system named by a file; TREC's own are called input.NAME."""
+    whole = Path(source).name.removesuffix(".gz")
+    name = Path(whole)
+    if name.stem == "input" and name.suffix not in ("", ".csv", ".run", ".trec", ".tsv", ".txt"):
+        return name.suffix[1:]
     # Only an ending in letters is a suffix: the 2 of KL.2 distinguishes two systems.
-    return name.stem if name.suffix[1:].isalpha() else name.name
+    return name.stem if name.suffix[1:].isalpha() else whole
 
 
 def _check_other_rankings(found: Sequence[Found]) -> None:
@@ -798,7 +801,8 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
     table = _worded(_counting(table))
     values = {name: table.numbers(name) for name in VALUES}
     known = np.asarray(~np.isnan([*values.values()]).all(axis=0))
-    if isinstance(table.source, Path) and not known.all():
+    # A frame may leave cells empty; one without any such column has its grades under a name that is not known.
+    if not known.all() and (isinstance(table.source, Path) or table.columns.keys().isdisjoint(VALUES)):
         raise table.error(int(np.argmin(known)), f"no grade, expected one in {', '.join(GRADES)}")
     if grouped or not np.isnan(values[GROUP]).all():
         scale, values = _levels(table, values, scale, say)

@@ -177,6 +177,8 @@ def effort_view(found: "Effort") -> RenderableType:
     rule = found.stopping_rule
     if found.judgments is None:
         said = f"{rule} takes more than {low:,} judgments: no simulated campaign met it within the time limit."
+    elif not high:
+        said = f"{rule} is reached."
     else:
         with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
         sure = f"80 % interval {low:,} to {high:,}" if found.reliable else "too few campaigns for an interval"
@@ -203,7 +205,9 @@ def effort_view(found: "Effort") -> RenderableType:
         table.add_row(row["a"], row["b"], f"{row['confidence']:.3f}", queries)
     more = len(found.unsettled) - ROWS_SHOWN
     rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
-    head = f"{len(found.unsettled)} pairs of systems would still be open:"
+    head = (
+        f"{len(found.unsettled)} pairs of systems {'are' if found.judgments == high == 0 else 'would still be'} open:"
+    )
     return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest, *below)
 
 

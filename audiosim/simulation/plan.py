@@ -127,6 +127,10 @@ def _ranked(
     selection: Selection, spread: _Spread, who: Who, before: Panel, after: Panel, rng: np.random.Generator
 ) -> tuple[float | None, float]:
     """Expected confidence, and mean width of the intervals of scores, after a panel's further judgments."""
+    if who == "panel" and after is before:  # what `estimate` says; judgments without names are not one person's there
+        stated = selection.stated(replace(selection.about, listeners="panel"))
+        low, high = stated.scores.interval()
+        return stated.confidence, float(np.mean(high - low))
     belief, expected = selection.stated_belief, selection.expected
     # About the same people before and after: the judges at that moment, or one person if there are none.
     people: Who = max(1, len(after.judges)) if who == "panel" else who

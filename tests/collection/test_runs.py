@@ -141,6 +141,12 @@ def test_files_that_share_a_tag_name_their_systems(tmp_path):
     assert [run.system for run in read_runs([first, second, third], system_from="file")] == ["kl", "js.2", "c"]
 
 
+def test_the_files_of_trec_name_their_systems_by_their_endings(tmp_path):
+    names = "input.bm25", "input.my.run2.gz", "input.dense", "input.run"
+    files = [run_file(tmp_path, "1 Q0 a 1 2 tag\n", name.removesuffix(".gz")) for name in names]
+    assert [run.system for run in read_runs(files)] == ["bm25", "input.my.run2", "dense", "input"]
+
+
 def test_a_file_that_names_its_system_holds_one(tmp_path):
     path = run_file(tmp_path, "1 Q0 a 1 2 S\n1 Q0 a 1 2 T\n")
     with pytest.raises(FormatError, match=r":2: the file holds systems S and T, expected one if files name the sys"):

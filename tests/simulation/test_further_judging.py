@@ -38,10 +38,11 @@ def begun(pool, names, count=20):
 
 
 @pytest.mark.slow
-def test_the_first_row_is_what_is_stated_now(pool):
-    selection = begun(pool, ("ann", "bob"))
+@pytest.mark.parametrize(("names", "people"), [(("ann", "bob"), 2), (("",), 1)])
+def test_the_first_row_is_what_is_stated_now(pool, names, people):
+    selection = begun(pool, names)
     now = further_judging(selection, np.random.default_rng(0))[0]
-    assert (now.what, now.people, now.judgments) == ("as it is", 2, 20)
+    assert (now.what, now.people, now.judgments) == ("as it is", people, 20)
     for listeners, confidence, width in (
         ("panel", now.panel, now.panel_width),
         ("listeners", now.listeners, now.listeners_width),
