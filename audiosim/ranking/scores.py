@@ -16,7 +16,7 @@ from audiosim.stats.score_matrix import bounded_mean
 Reach = Callable[[], tuple[Array, Array]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SystemScores(Moments):
     """Moments of the s mean scores of systems over some queries, whose means that differ by rounding alone are equal.
 

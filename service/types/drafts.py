@@ -19,6 +19,7 @@ from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftFile, 
 from audiosim.service.collections.questions import Questions
 from audiosim.service.types.base import Strict, Wire
 from audiosim.service.types.campaign import EffortOut
+from audiosim.service.types.predictions import ScaleOut
 
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 STOPPING_RULES = {
@@ -272,17 +273,6 @@ class DraftLessonOut(Wire):
     document_file: str | None
     grade: float
     text: str
-
-
-class ScaleOut(Wire):
-    """Grades that an assessor may give.
-
-    name    name of the scale, such as fine
-    levels  the grades, rising
-    """
-
-    name: str
-    levels: list[float]
 
 
 class CheckOut(Wire):

@@ -120,7 +120,7 @@ def test_a_list_of_pairs_is_read_in_its_order(tmp_path):
     [
         ("q01\td001\nq01\n", r"pairs.tsv:2: expected 2 columns as on the lines above, found 1$"),
         ("q01 d001 70\n", r"pairs.tsv:1: expected a query and a document per line, found 3 columns"),
-        ("q01 d001\nq01 d001\n", r"pairs.tsv:2: query q01, document d001 is on line 1 already$"),
+        ("q01 d001\nq01 d001\n", r"pairs.tsv:2: query q01, document d001 is on line 1 already, expected it once$"),
         ("query document\n", r"pairs.tsv:1: the file ends after its header, expected pairs below it$"),
         ("", r"pairs.tsv:1: the file is empty, expected a query and a document per line$"),
     ],

@@ -462,7 +462,9 @@ def test_the_estimator_is_named_after_its_model_and_found_by_it(pool, joined):
 
 
 def test_a_model_without_components_is_refused(pool, joined):
-    with pytest.raises(InputError, match=r"^model joined has no components: train it with --features joint$"):
+    with pytest.raises(
+        InputError, match=r"^model joined has no components: train it by audiosim train --features joint$"
+    ):
         estimator(pool, joined(components=None, trend=None))
 
 

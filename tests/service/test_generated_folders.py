@@ -121,5 +121,5 @@ def test_a_name_that_is_no_text_is_refused_in_words(folder, tmp_path):
 @pytest.mark.parametrize("given", [("--queries", 20), ("--seed", 1), ("--jobs", 2), ("--with", "tonal")])
 def test_options_that_mean_nothing_for_generated_sound_are_refused(folder, tmp_path, given):
     refused = run(folder, "-o", tmp_path / "mine", *given)
-    assert str(refused.exception) == f"{given[0]} means nothing with --generated, expected one of them"
+    assert str(refused.exception) == f"{given[0]} {given[1]} means nothing with --generated, expected one of them"
     assert not (tmp_path / "mine").exists()
