@@ -174,10 +174,10 @@ def beside_in_words(ranking: Ranking) -> str:
 def effort_view(found: "Effort") -> RenderableType:
     """Judgments and hours until a goal, and the pairs of systems that remain open."""
     low, high = found.interval
-    rule = found.stopping_rule
+    rule, reached = found.stopping_rule, found.judgments == high == 0
     if found.judgments is None:
         said = f"{rule} takes more than {low:,} judgments: no simulated campaign met it within the time limit."
-    elif not high:
+    elif reached:
         said = f"{rule} is reached."
     else:
         with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
@@ -205,9 +205,7 @@ def effort_view(found: "Effort") -> RenderableType:
         table.add_row(row["a"], row["b"], f"{row['confidence']:.3f}", queries)
     more = len(found.unsettled) - ROWS_SHOWN
     rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
-    head = (
-        f"{len(found.unsettled)} pairs of systems {'are' if found.judgments == high == 0 else 'would still be'} open:"
-    )
+    head = f"{len(found.unsettled)} pairs of systems {'are' if reached else 'would still be'} open:"
     return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest, *below)
 
 
