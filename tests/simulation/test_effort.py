@@ -128,6 +128,21 @@ def test_a_plan_without_sense_is_refused(tiny, options, said):
         plan(tiny, "uniform", "CG@2", **options)
 
 
+@pytest.mark.parametrize(
+    ("campaigns", "rule", "said"),
+    [
+        ("2", "confidence=0.99", "too few campaigns for an interval"),
+        ("8", "judgments=0", "judgments=0 is reached."),
+    ],
+)
+def test_only_a_goal_that_is_reached_is_called_so(run, tiny, tmp_path, campaigns, rule, said):
+    tiny.save(tmp_path / "tiny")
+    call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--stopping-rule", rule)
+    out = run(*call, "--campaigns", campaigns)[1]
+    assert said in out
+    assert ("is reached" in out) == ("is reached" in said)
+
+
 def test_the_command_says_judgments_hours_and_what_stays_open(run, tiny, tmp_path):
     tiny.save(tmp_path / "tiny")
     call = ("plan", tmp_path / "tiny", "--model", "uniform", "--measure", "CG@2", "--stopping-rule", "judgments=3")
