@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -223,7 +223,7 @@ class Crew(Generic[Task, Result]):
             # Nobody writes to this pipe: its end tells the workers that this process is gone.
             self._alive = multiprocessing.Pipe(duplex=False)
             arguments = (self._alive[0], *self._begin)
-            self._pool = pebble.ProcessPool(self._workers, initializer=_settle, initargs=arguments, context=context)
+            self._pool = _pool(self._workers, initializer=_settle, initargs=arguments, context=context)
             assert self._pool.active  # asking for it starts the workers
 
     def give(self, task: Task) -> "Future[Result]":
@@ -263,6 +263,41 @@ class Crew(Generic[Task, Result]):
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+
+def _pool(workers: int, **settings: Any) -> Any:
+    """pebble's pool, which reads everything that a worker sent before it looks for the task that ended it.
+
+    A worker says which task it begins. pebble may see the worker's end before it has read this, and then takes the
+    pool for broken or waits for the task's limit (pebble 5.2, noxdafox/pebble#153).
+    """
+    from pebble.pool.process import PoolManager, ProcessPool
+
+    class Manager(PoolManager):
+        reading = Lock()
+
+        def process_next_message(self, timeout: float) -> None:
+            self._read(timeout)
+
+        def update_workers(self) -> None:
+            manager: Any = self.worker_manager
+            ended = manager.inspect_workers()
+            self._read(0)
+            for one in ended:
+                self.handle_worker_expiration(one)
+            manager.create_workers()
+
+        def _read(self, timeout: float) -> None:
+            channel: Any = self.worker_manager.pool_channel
+            with suppress(OSError):  # the pool ends
+                while channel.poll(timeout):
+                    with self.reading:
+                        super().process_next_message(0)
+                    timeout = 0
+
+    pool = ProcessPool(workers, **settings)
+    pool._pool_manager = Manager(pool._context, settings["context"])
+    return pool
 
 
 _work: Callable[[Any], Any]  # of this worker

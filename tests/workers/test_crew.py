@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -69,7 +70,6 @@ def done(act, tasks, workers=2, limit_s=five_minutes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.slow
 def test_results_come_in_the_order_of_the_tasks_whoever_is_done_first(act, workers):
     seconds = [0.2, 0, 0, 0.1, 0, 0, 0.05, 0, 0, 0, 0, 0.02]
     assert done(act, [("sleep", s) for s in seconds], workers) == seconds
@@ -96,12 +96,32 @@ def test_a_crash_costs_its_own_task_only(act, end, why):
 
 
 @pytest.mark.slow
+def test_a_crash_is_its_own_task_s_when_this_process_reads_late_what_its_workers_sent(act):
+    patience, ended = sys.getswitchinterval(), threading.Event()
+
+    def compute():
+        while not ended.is_set():
+            pass
+
+    other = threading.Thread(target=compute)
+    sys.setswitchinterval(0.05)  # every other thread waits so long for its turn
+    try:
+        other.start()
+        tasks = [("signal", signal.SIGKILL) if n % 2 else ("give", n) for n in range(8)]
+        expected = ["lost: crashed (signal 9, Killed)" if n % 2 else n for n in range(8)]
+        assert done(act, tasks) == expected
+    finally:
+        sys.setswitchinterval(patience)
+        ended.set()
+        other.join()
+
+
+@pytest.mark.slow
 def test_any_number_of_crashes_leave_the_rest_done(act):
     tasks = [("exit", 1) if n % 4 == 1 else ("give", n) for n in range(16)]
     assert done(act, tasks) == ["lost: crashed (exit code 1)" if n % 4 == 1 else n for n in range(16)]
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_task_that_hangs_is_ended_at_its_limit(act):
     tasks = [("give", 0), ("sleep", 1000), ("give", 2), ("give", 3), ("give", 4)]
@@ -111,7 +131,6 @@ def test_a_task_that_hangs_is_ended_at_its_limit(act):
     assert time.monotonic() - start < 600  # it would have slept for a thousand
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_time_that_the_caller_takes_counts_for_no_task(act):
     results = spread(act, [("give", n) for n in range(12)], 1, lambda task: 3.0, lost)
