@@ -266,7 +266,7 @@ class Crew(Generic[Task, Result]):
 
 
 def _pool(workers: int, **settings: Any) -> Any:
-    """pebble's pool, which reads everything that a worker sent before it looks for the task that ended it.
+    """Pebble's pool, which reads everything that a worker sent before it looks for the task that ended it.
 
     A worker says which task it begins. pebble may see the worker's end before it has read this, and then takes the
     pool for broken or waits for the task's limit (pebble 5.2, noxdafox/pebble#153).
