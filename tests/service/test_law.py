@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import zipfile
 from dataclasses import replace
 from itertools import combinations
@@ -28,6 +29,7 @@ SCALES = (BROAD, FINE, Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0)), Scale("binary",
 FORMS = ("", "gain=exponential", "ideal=user", "form=original")
 KEYS = ("expectation", "low", "high", "best", "top", "rank_low", "rank_high")
 CLOSE = 1e-12
+HALF_A_DIGIT = 5.001e-4  # of a page, which prints three
 FEW = 3
 
 
@@ -75,9 +77,29 @@ def numbers(systems):
 
 
 def record_in(content):
+    """The record of a bundle; the ranking on its page has the same numbers, to the digits that it prints."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith("record.json")]
-        return json.loads(archive.read(name))
+        read = {name.rpartition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
+    record = json.loads(read["record.json"])
+    assert ranked_on(read["index.html"]) == printed(numbers(record["systems"]))
+    return record
+
+
+def ranked_on(page):
+    """Score, its interval and ranks of each system, as in the first table of a page with scores."""
+    cells = r"<tr><td class=\"word\">(S\d)</td><td>(\S+)</td><td>(\S+)</td><td>(\S+)</td><td>(\d+)(?: – (\d+))?</td>"
+    return {
+        system: ([float(one) for one in scores], int(first), int(last or first))
+        for system, *scores, first, last in re.findall(cells, page.partition("Ranking on")[2].partition("</table>")[0])
+    }
+
+
+def printed(systems):
+    """The same of each system, from its numbers."""
+    return {
+        name: (pytest.approx(of[:3], abs=HALF_A_DIGIT), of[KEYS.index("rank_low")], of[KEYS.index("rank_high")])
+        for name, of in systems.items()
+    }
 
 
 def same(values):
@@ -134,21 +156,32 @@ def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, i
             body = {"query": one.query, "document": one.document, "grade": one.grade, "assessor": one.assessor}
             answer = client.post(f"{place}/judgments", json=body)
             assert answer.status_code == 201, answer.text
-        faces["service"] = client.get(f"{place}/ranking").json()
+        faces |= {name: client.get(f"{place}/{name}").json() for name in ("ranking", "results")}
+        state = client.get(f"{place}/campaign").json()
+        beside = {one: client.get(f"{place}/system-queries", params={"system": one}).json() for one in stated.systems}
+        two = client.get(f"{place}/two-systems", params={"a": stated.systems[0], "b": stated.systems[1]}).json()
         if seed < FEW or seed % 10 == 0:
             faces["report"] = record_in(client.get(f"{place}/report").content)
             published = client.post(f"{place}/publications", json={"named": False}).json()
             faces["publication"] = record_in(client.get(published["bundle"]).content)
             written = write_report(tmp_path / "drawn", tmp_path / "r.zip", [measure], model, judgments=url)
             faces["bundle"] = record_in(written.read_bytes())
+            page = write_report(tmp_path / "drawn", tmp_path / "r.html", [measure], model, judgments=url)
+            assert ranked_on(page.read_text(encoding="utf-8")) == printed(expected)
         asked = {"query": [query for query, _ in pool.pairs], "document": [document for _, document in pool.pairs]}
         served = client.post(f"{place}/predictions", json=asked).json()
     for name, found in faces.items():
         assert numbers(found["systems"]) == same(expected), name
         assert found["confidence"] == pytest.approx(stated.confidence, abs=CLOSE), name
         assert found["judged"] == stated.judged, name
+    assert (state["confidence"], state["judged"]) == (pytest.approx(stated.confidence, abs=CLOSE), stated.judged)
+    for system, found in beside.items():
+        assert np.mean([one["expectation"] for one in found["queries"]]) == pytest.approx(mean[system], abs=CLOSE)
     a, b = stated.systems[:2]
-    assert compare(made, a, b, model, measure).expectation == pytest.approx(mean[a] - mean[b], abs=CLOSE)
+    compared = compare(made, a, b, model, measure, about="these").to_dict()
+    assert compared["expectation"] == pytest.approx(mean[a] - mean[b], abs=CLOSE)
+    shared = ("expectation", "low", "high", "confidence", "judged")
+    assert [two[key] for key in shared] == pytest.approx([compared[key] for key in shared], abs=CLOSE)
 
     # What is predicted adds up to what is ranked: CG is the mean gain of the first results.
     gain, cutoff = dict(zip(pool.pairs, served["expectation"], strict=True)), made.cutoff
