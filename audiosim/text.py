@@ -1,5 +1,6 @@
 """Messages and their parts: shortened texts, the name that was probably meant, the first repeated name; docstrings."""
 
+import errno
 import inspect
 import logging
 import re
@@ -48,6 +49,27 @@ def as_option(argument: str, value: str) -> str:
 def one_line(error: Exception) -> str:
     """Kind and message of a foreign exception."""
     return brief(" ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":"))
+
+
+INSTEAD = {
+    errno.ENOENT: "a name that exists",
+    errno.ENOTDIR: "a folder, not a file",
+    errno.EISDIR: "a file, not a folder",
+    errno.EEXIST: "a new name",
+    errno.EACCES: "what you may read and write",
+    errno.EPERM: "what you may read and write",
+    errno.EROFS: "a place that can be written to",
+    errno.ENOSPC: "free space on the disk",
+    errno.EDQUOT: "free space on the disk",
+    errno.ENAMETOOLONG: "a shorter name",
+    errno.ELOOP: "a link that ends at a file",
+}
+
+
+def reason(error: OSError) -> str:
+    """What the system refused, and what it would take instead."""
+    instead = INSTEAD.get(error.errno or 0)
+    return f"{error.strerror}, expected {instead}" if instead else str(error.strerror)
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:

@@ -66,6 +66,7 @@ from audiosim.service.process.time_limit import GRACE_S, Server
 from audiosim.service.startup import Starting
 from audiosim.service.tasks.state import ServiceState, state_of
 from audiosim.stats.threads import stay_on_one_thread
+from audiosim.text import reason
 
 LOG = logging.getLogger("service")
 KEEP_ALIVE_S = 60
@@ -299,8 +300,9 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise InputError(f"port {port} of {host} is taken by another program; give another port") from None
-        raise InputError(f"cannot listen on port {port} of {host}: {error.strerror}") from None
+            taken = f"port {port} of {host} is taken by another program"
+            raise InputError(f"{taken}, expected a free one, such as `port={port + 1}`") from None
+        raise InputError(f"cannot listen on port {port} of {host}: {reason(error)}") from None
     # Connections inherit this; otherwise a short answer, sent as head and body, waits 40 ms for an acknowledgement.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

@@ -266,7 +266,7 @@ EXPECTED |= {"integer": "a whole number", "number": "a number"}
 def _check_folders(paths: tuple[Path, ...]) -> None:
     for path in paths:
         if not path.is_dir():
-            raise InputError(f"{path}: no such folder")
+            raise InputError(f"{path}: no such folder, expected one with sound files")
 
 
 def _check_proxies(texts: tuple[str, ...]) -> None:

@@ -150,7 +150,8 @@ class Transport:
                 raise ServiceError(f"{self.url} cannot be asked: {error}") from None
             except httpx.TransportError as error:
                 if pause_s is None:
-                    raise ServiceError(f"{self.url} cannot be reached: {error}") from None
+                    started = "expected a service that `audiosim serve` started there"
+                    raise ServiceError(f"{self.url} cannot be reached: {error}, {started}") from None
                 time.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
 

@@ -28,7 +28,7 @@ from audiosim.campaign.store import FIRST, link
 from audiosim.campaign.tables import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
 from audiosim.errors import FormatError, InputError
 from audiosim.results.value import Result, Row, Value, listed
-from audiosim.text import NOTES, counted
+from audiosim.text import NOTES, counted, reason
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
 SECRET = secrets.token_bytes(32)  # keeps hashes from being compared with those of guessed keys
@@ -165,7 +165,7 @@ def backup(db: str, output: str | Path, without: Sequence[str] = ()) -> Archives
     """
     target = Path(output)
     if target.exists():
-        raise InputError(f"{target} exists already; a backup never replaces a file")
+        raise InputError(f"{target} exists already; a backup never replaces a file, expected a new name")
     partial = target.with_name(f"{target.name}.partial")
     found = _anonymous(read_database(db), without)
     # A file under its final name is complete: a kill leaves a `.partial`, never a short backup.
@@ -177,7 +177,7 @@ def backup(db: str, output: str | Path, without: Sequence[str] = ()) -> Archives
         partial.rename(target)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise InputError(f"{target}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{target}: cannot be written: {reason(error)}") from None
     for name in without:
         left = texts_naming([log.events for log in found.logs], name)
         what, verb = counted(left, "line") if left else "no line", "contain" if left > 1 else "contains"
@@ -312,7 +312,9 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 row = json.loads(text)
             except (ValueError, RecursionError):
                 raise FormatError(
-                    path, number, "not JSON: the backup was cut off, or the file is not a backup"
+                    path,
+                    number,
+                    "not JSON: the backup was cut off, or the file is not one that `audiosim backup` wrote",
                 ) from None
             if not isinstance(row, dict):
                 raise FormatError(path, number, "expected an object")

@@ -53,6 +53,7 @@ class DatabaseClock:
 
 
 DRIVERS = ("postgresql", "postgres", "postgresql+psycopg")
+A_DATABASE = "expected a file that a service made, or a new one in an existing folder"
 EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
 CONNECT_S = 2  # smallest value that libpq accepts
 IDLE_S = 1.0  # idle time after which a connection to PostgreSQL is tested before use
@@ -121,7 +122,8 @@ def open_existing(url: str, timeout_s: float, reading: bool = False) -> sql.Engi
     engine = open_engine(url, timeout_s, reading)
     path = database_path(engine.url)
     if path is not None and not path.is_file():
-        raise InputError(f"there is no database {path}")
+        made = f"`audiosim serve COLLECTION --db sqlite:///{path}`"
+        raise InputError(f"there is no database {path}, expected one that {made} made")
     return engine
 
 
@@ -132,7 +134,9 @@ def failure(engine: sql.Engine, error: exc.SQLAlchemyError) -> StoreError:
     secrets = [value for name, value in engine.url.query.items() if "pass" in name.lower() or "secret" in name.lower()]
     for value in filter(None, (engine.url.password, *secrets)):  # a driver may quote what it does not understand
         problem = problem.replace(str(value), "***")
-    return StoreError(f"database {shown(engine.url)}: {problem}", passing=_passing(error))
+    passing = _passing(error)
+    instead = "" if passing or database_path(engine.url) is None else f", {A_DATABASE}"
+    return StoreError(f"database {shown(engine.url)}: {problem}{instead}", passing=passing)
 
 
 def lost_connection(error: StoreError) -> bool:

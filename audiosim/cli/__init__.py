@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 import audiosim
 from audiosim.cli.verbs import COMMANDS, PANELS, Group
 from audiosim.errors import AudiosimError
-from audiosim.text import as_option, did_you_mean, spell_advice
+from audiosim.text import as_option, did_you_mean, reason, spell_advice
 
 SETTINGS: dict[str, Any] = {
     "add_completion": False,
@@ -155,7 +155,7 @@ def main() -> None:
         if error.filename is None and error.errno not in UNWRITABLE:
             raise
         _drop_output()
-        _fail(f"{error.filename or 'output'}: {error.strerror}")
+        _fail(f"{error.filename or 'output'}: {reason(error)}")
 
 
 def _drop_output() -> None:

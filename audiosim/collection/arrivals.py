@@ -30,6 +30,7 @@ from audiosim.collection.values import Document, Run
 from audiosim.collection.written import document_lines, judge_lines, run_lines, system_lines
 from audiosim.errors import InputError
 from audiosim.tables.text import write_texts
+from audiosim.text import reason
 
 ARRIVALS = "arrivals"
 RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
@@ -133,7 +134,7 @@ def kept(folder: str | Path, came: Arrivals) -> Iterator[None]:
         for path in texts:
             path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path.parent}: cannot be made: {error.strerror}") from None
+        raise InputError(f"{path.parent}: cannot be made: {reason(error)}") from None
     write_texts(texts)
     try:
         yield

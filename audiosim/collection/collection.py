@@ -424,7 +424,10 @@ class Collection(Result):
         Grades of other aspects count as evidence if they cover further pairs; see `collection.aspects`.
         """
         if self.aspects is None:
-            raise InputError(f"collection {self.identifier} has no aspects: its judgments have no column aspect")
+            raise InputError(
+                f"collection {self.identifier} has no aspects: its judgments have no column aspect, expected one, "
+                "or no aspect to rank by"
+            )
         judged = self.aspects.by(aspect)
         return replace(self, judgments=judged, scale=judged.seen_on)
 

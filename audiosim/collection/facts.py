@@ -245,7 +245,7 @@ def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Read
             or _meant_in(missing, there, lambda name: file_identifier(name).casefold())
             or _meant_in(missing[:1], there, None)
         )
-        raise InputError(f"{line}, expected some{meant}")
+        raise InputError(f"{line}, expected some{meant or f', such as {next(iter(wanted))}'}")
     return Reading(line + meant, bool(meant))
 
 

@@ -18,8 +18,9 @@ from audiosim.collection.task import TASK_FILE
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, every_line
-from audiosim.text import nearest_name
+from audiosim.text import nearest_name, reason
 
+A_COLLECTION = "expected a collection: a folder with runs.trec in it, or the one that `audiosim demo demo` makes"
 MOST_NAMED = 3  # most files named in a note
 MOST_FILES = 5_000
 ASKED = "; `judgments=FILE` names the judgments"
@@ -46,7 +47,7 @@ def open_folder(folder: str | Path) -> Path:
     folder = Path(folder)
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "no such folder"
-        raise InputError(f"{folder}: {problem}, expected a collection")
+        raise InputError(f"{folder}: {problem}, {A_COLLECTION}")
     return folder
 
 
@@ -198,7 +199,7 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
         for place in {folder, *((folder / name).parent for name in names)}:
             place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+        raise InputError(f"{folder}: cannot be made: {reason(error)}") from None
     return folder
 
 

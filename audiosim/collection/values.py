@@ -416,7 +416,7 @@ class Run:
         else:
             query = next((query for query, some in self.rankings.items() if len(set(some)) < len(some)), None)
         if query is not None:
-            raise InputError(f"system {self.system} retrieves a document twice for query {query}")
+            raise InputError(f"system {self.system} retrieves a document twice for query {query}, expected it once")
 
     def __repr__(self) -> str:
         results = sum(map(len, self.rankings.values()))

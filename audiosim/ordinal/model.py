@@ -428,7 +428,7 @@ class Model:
         missing = [name for name in self.features if name not in table]
         if missing:
             raise InputError(
-                f"model {self.name} needs the features {', '.join(self.features)}; {', '.join(missing)} missing"
+                f"model {self.name} needs the features {', '.join(self.features)}; {', '.join(missing)} missing, expected a column of each"
             )
         predictor = design(table, self.terms) @ np.array(self.coefficients) if self.terms else np.zeros(count)
         return level_probabilities(np.array(self.thresholds), predictor)
@@ -468,7 +468,7 @@ def load_model(name: "str | Path | Model") -> Model:
     path = Path(name) if str(name).endswith(".json") else package_files.folder("models") / f"{name}.json"
     if not path.is_file():
         if path.suffix == ".json" and str(path) == str(name):
-            raise InputError(f"{path}: there is no such model file")
+            raise InputError(f"{path}: there is no such model file, expected one that `audiosim train` wrote")
         known = model_names()
         of_scales = [one for one in known if one.startswith(f"{name}-")]
         if len(of_scales) == 1:

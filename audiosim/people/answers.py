@@ -187,7 +187,7 @@ def _grades(path: Path, number: int, row: Mapping[str, str], scale: Scale, cutof
     for name in LISTS:
         listed = [row[f"{name}{rank}"] for rank in range(1, cutoff + 1)]
         if len(set(listed)) < cutoff:
-            raise FormatError(path, number, f"list {name} names a document twice")
+            raise FormatError(path, number, f"list {name} names a document twice, expected it once")
     return [
         [_grade(path, number, row, scale, f"{scale.name}_{name}{rank}") for rank in range(1, cutoff + 1)]
         for name in LISTS

@@ -15,6 +15,7 @@ from audiosim.errors import FormatError, InputError, StoreError
 from audiosim.people.answers import CHOICES, read_list_pairs
 from audiosim.people.study import ListStudy, StudyAnswer, StudyOutcome, StudyProgress, StudyRules, read_invited
 from audiosim.tables.text import parse_json, read_lines, write_text
+from audiosim.text import reason
 
 FORM = "audiosim study 1"
 NO_ANSWER = "not an answer to an example of this study"
@@ -47,7 +48,7 @@ class StudyLog:
             _claim(file, path)
             _cut_half_line(file)
         except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
+            raise StoreError(f"{path}: cannot be written: {reason(error)}") from None
         kept, answers = read_study_log(path)
         if replace(kept, rules=study.rules) != study:
             file.close()
@@ -64,7 +65,7 @@ class StudyLog:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise StoreError(f"{self._path}: cannot be written: {error.strerror}") from None
+            raise StoreError(f"{self._path}: cannot be written: {reason(error)}") from None
 
     def close(self) -> None:
         """Close the file."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from audiosim.sound.generated import GeneratedFolder
     from audiosim.sound.map import SoundMap
 
-_WITHOUT_INDEX = f"{{}} has no index of its sounds: make one with audiosim extract -o COLLECTION/{SOUNDS}"
+_WITHOUT_INDEX = f"{{}} has no index of its sounds: make one with `audiosim extract COLLECTION -o COLLECTION/{SOUNDS}`"
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,7 +66,7 @@ def listed(names: Sequence[str]) -> str:
     """A, B and C; for many names the first few and the number of others."""
     if len(names) > NAMED + 1:
         return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def frame_of(

@@ -28,7 +28,7 @@ from audiosim.sound.channel import SUFFIXES
 from audiosim.tables.reading import read
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import every_line, write_texts
-from audiosim.text import printable
+from audiosim.text import printable, reason
 
 # File names in error messages about a draft, whose own folder is hidden from users.
 
@@ -245,7 +245,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> GeneratedFolder
                 Collection.load(made)
             made.rename(target)
     except OSError as error:
-        raise InputError(f"{target}: cannot be made: {error.strerror}") from None
+        raise InputError(f"{target}: cannot be made: {reason(error)}") from None
     return GeneratedFolder(target, Collection.load(target))
 
 

@@ -35,6 +35,7 @@ from audiosim.results.value import cached_property
 from audiosim.sound.gaussians import Singles, width
 from audiosim.sound.parameters import Parameters
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.text import reason
 
 if sys.platform != "win32":
     import fcntl
@@ -465,7 +466,7 @@ class Appender:
             self._rows.write(written.tobytes())
             self._rows.flush()
         except OSError as error:
-            raise InputError(f"{self.folder}: cannot be written to: {error.strerror}") from None
+            raise InputError(f"{self.folder}: cannot be written to: {reason(error)}") from None
         with _named(self.folder), self._database:
             self._database.executemany(INSERT, lines)
         self._count += len(lines)

@@ -17,7 +17,7 @@ import numpy as np
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array
 from audiosim.tables.table import Table, Words
-from audiosim.text import repeated
+from audiosim.text import reason, repeated
 
 UNPACKED = 2**28  # size in bytes to which any packed file of arrays may unpack
 EXPANSION = 20  # limit for larger files, as a multiple of the packed size; embeddings hardly compress
@@ -199,6 +199,6 @@ def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[s
                 writer.write_table(arrow.table(dict(columns), schema=schema))
         beside.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
     finally:
         beside.unlink(missing_ok=True)

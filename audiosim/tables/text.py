@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from audiosim.errors import FormatError, InputError
-from audiosim.text import repeated, shortened
+from audiosim.text import reason, repeated, shortened
 
 Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
@@ -43,7 +43,7 @@ def every_line(path: Path) -> Lines:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, number + 1, f"the gzip data is broken here or cut short: {error}") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be read: {reason(error)}") from None
 
 
 def _raw_lines(path: Path, stream: BinaryIO) -> Iterator[bytes]:
@@ -174,7 +174,7 @@ def write_text(path: str | Path, lines: Iterable[str]) -> None:
     try:
         path.write_bytes(_encode(path, lines))
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
 
 
 def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
@@ -191,7 +191,7 @@ def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
         for path, part in beside.items():
             part.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
     finally:
         for part in beside.values():
             part.unlink(missing_ok=True)

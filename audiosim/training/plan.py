@@ -64,7 +64,7 @@ class Plan:
         if not self.terms:
             raise InputError("the list of features is empty")
         if (twice := repeated(self.terms)) is not None:
-            raise InputError(f"feature {twice} is given twice")
+            raise InputError(f"feature {twice} is given twice, expected it once")
         check_terms(self.terms)
         if self.folds < 0 or self.folds == 1:
             raise InputError(f"expected at least 2 folds, or 0 for none, got {self.folds}")

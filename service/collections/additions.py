@@ -45,6 +45,7 @@ from audiosim.sound.describe import Described, Failure, describer, frames_of_ind
 from audiosim.sound.index import append_later, load_all
 from audiosim.sound.parameters import Parameters
 from audiosim.sound.store import Recording
+from audiosim.text import reason
 from audiosim.workers import Crew
 
 # A recording that is added: its file, removed if describing it fails.
@@ -66,7 +67,7 @@ def sound_kept(one: ServedCollection, sound: bytes, suffix: str) -> Iterator[Pat
         place.mkdir(parents=True, exist_ok=True)
         path.write_bytes(sound)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
     try:
         yield path
     except BaseException:

@@ -62,7 +62,7 @@ from audiosim.sound.generated import (
     write_paths,
 )
 from audiosim.tables.text import write_texts
-from audiosim.text import counted
+from audiosim.text import counted, reason
 
 # A file of a draft: its kind, its place, and its check by the commands' own readers.
 
@@ -541,7 +541,7 @@ def _kept_as(name: str) -> Iterator[None]:
     except FileNotFoundError:  # the draft was removed
         raise
     except OSError as error:  # such as a full disk, or a folder of that name
-        raise InputError(f"{name}: cannot be kept: {error.strerror}") from None
+        raise InputError(f"{name}: cannot be kept: {reason(error)}") from None
 
 
 @contextmanager
@@ -573,7 +573,7 @@ class Home:
         try:
             (self.folder / DRAFTS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+            raise InputError(f"{folder}: cannot be made: {reason(error)}") from None
 
     @classmethod
     def is_one(cls, folder: Path) -> bool:

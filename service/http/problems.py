@@ -21,6 +21,7 @@ from audiosim.errors import (
 )
 from audiosim.service.access.callers import NOBODY, OPEN, NotServedError, scopes_of
 from audiosim.service.http.limits import Lingering, doors_of
+from audiosim.service.types.base import A_BODY
 from audiosim.service.types.predictions import ProblemOut
 from audiosim.text import brief, spell_advice
 
@@ -40,8 +41,8 @@ STATUSES: dict[type[Exception], int] = {
 # The router's own messages, in our words.
 NOTHING = "Not Found"
 ROUTER = {
-    NOTHING: "nothing is served at this address",
-    "Method Not Allowed": "this address does not answer to this method",
+    NOTHING: "nothing is served at this address, expected one of those at /docs, such as /v1/collections",
+    "Method Not Allowed": "this address does not answer to this method, expected one of the header Allow",
 }
 
 
@@ -81,7 +82,7 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["loc"] == ("body",):
-        return refusal(request.scope, 400, "the body is not JSON: it is empty")
+        return refusal(request.scope, 400, f"the body is not JSON: it is empty, {A_BODY}")
     # A location is the part of the request ("query"), then the name there, then the place within a list or a union.
     named = first["loc"][min(1, len(first["loc"]) - 1)]
     return refusal(request.scope, 422, f"{named}: {first['msg'][:1].lower()}{first['msg'][1:]}")

@@ -37,6 +37,7 @@ from audiosim.service.types.drafts import (
 )
 from audiosim.service.types.evaluation import NewCollectionIn
 from audiosim.simulation.plan import plan
+from audiosim.text import reason
 
 Found = TypeVar("Found")
 router = chapter(
@@ -74,7 +75,7 @@ def _there(draft: str) -> Iterator[None]:
     except FileNotFoundError:
         raise NotServedError(f"no collection called {draft!r:.80} is being made, or a file of it is gone") from None
     except OSError as error:
-        raise InputError(f"{draft}: its files cannot be read or changed: {error.strerror}") from None
+        raise InputError(f"{draft}: its files cannot be read or changed: {reason(error)}") from None
 
 
 async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Found]) -> Found:

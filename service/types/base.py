@@ -12,6 +12,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from audiosim.text import did_you_mean, repeated
 
+A_BODY = 'expected an object such as {"query": "q1"}, in UTF-8'
 MOST_VALUES = 500_000
 
 
@@ -133,7 +134,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
         place = PLACE.search(str(error))
         if place and NOT_FINITE.match(body, int(place[1])):
             raise HTTPException(422, f"every number must be finite {place[0]}") from None
-        raise HTTPException(400, f"the body is not JSON: {encoding_hint(body) or error}") from None
+        raise HTTPException(400, f"the body is not JSON: {encoding_hint(body) or f'{error}, {A_BODY}'}") from None
     _check_keys(body)
     return value
 
@@ -191,11 +192,11 @@ def _check_keys(body: bytes) -> None:
     try:
         json.loads(body, object_pairs_hook=_check_unique)
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"the body is not JSON: {error}") from None
+        raise HTTPException(400, f"the body is not JSON: {error}, {A_BODY}") from None
 
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise HTTPException(422, f"the key {repeated(name for name, _ in pairs)!r:.80} occurs twice")
+        raise HTTPException(422, f"the key {repeated(name for name, _ in pairs)!r:.80} occurs twice, expected it once")
     return found

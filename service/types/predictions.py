@@ -50,7 +50,7 @@ class JudgmentsIn(Wire, forbid_unknown_fields=True):
         grades: dict[Pair, float] = {}
         for pair, grade in zip(_pairs(self.query, self.document), self.grade, strict=True):
             if pair in grades:
-                raise InputError(f"judgments: query {pair[0]}, document {pair[1]} occurs twice")
+                raise InputError(f"judgments: query {pair[0]}, document {pair[1]} occurs twice, expected it once")
             if not scale.levels[0] <= grade <= scale.maximum:
                 raise InputError(f"judgments: grade {grade:g} is beyond the {scale.name} scale ({scale})")
             grades[pair] = grade

@@ -46,7 +46,10 @@ def test_a_backup_that_cannot_be_written_names_its_file(said, tmp_path):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     with closing(DatabaseStore(url, "one")) as store:
         store.append_all([said(key="k")], 0)
-    with pytest.raises(InputError, match=r"nowhere/monday\.jsonl: cannot be written: No such file or directory$"):
+    with pytest.raises(
+        InputError,
+        match=r"nowhere/monday\.jsonl: cannot be written: No such file or directory, expected a name that exists$",
+    ):
         backup(url, tmp_path / "nowhere/monday.jsonl")
 
 
@@ -146,7 +149,7 @@ def another(lines):
         (add, r"jsonl:\d: expected the end of the backup here: it was cut off or extended"),
         (swap, r"jsonl:3: event 1 of one was altered after it was written"),
         (end, r"jsonl:5: the log of one does not end with the event in its header"),
-        (spoil, r"jsonl:3: not JSON: the backup was cut off, or the file is not a backup"),
+        (spoil, r"jsonl:3: not JSON: the backup was cut off, or the file is not one that `audiosim backup` wrote"),
         (another, r"jsonl:1: expected a backup of format audiosim-log/1 or audiosim-log/2"),
     ],
 )

@@ -361,7 +361,10 @@ print("alembic" in sys.modules)
 def test_the_command_says_what_it_did(tmp_path, run):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     code, _, said = run("migrate", "--db", url)
-    assert (code, said.strip()) == (1, f"audiosim: there is no database {tmp_path / 'campaign.db'}")
+    assert (code, said.startswith(f"audiosim: there is no database {tmp_path / 'campaign.db'}, expected one")) == (
+        1,
+        True,
+    )
     load_older(url, "4")
     code, out, _ = run("migrate", "--check", "--db", url, "--format", "json")
     assert (code, out.strip()) == (1, f'{{"layout": "4", "latest": "{LATEST}"}}')

@@ -101,7 +101,9 @@ def test_other_judgments_or_none_may_be_asked_for(tmp_path):
     folder = folder_of(tmp_path, {"runs.trec": RUN, "judgments.qrels": "q 0 a 1\n", "other": "q 0 b 2\n"})
     assert Collection.load(folder, judgments="none").judgments == ()
     assert Collection.load(folder, judgments=folder / "other").judgments == (Judgment("q", "b", 2),)
-    with pytest.raises(InputError, match=r"^gone: cannot be read: No such file or directory$"):
+    with pytest.raises(
+        InputError, match=r"^gone: cannot be read: No such file or directory, expected a name that exists$"
+    ):
         Collection.load(folder, judgments="gone")
 
 
@@ -159,10 +161,14 @@ def test_a_folder_that_leaves_doubt_is_refused_in_one_line(tmp_path, files, erro
 
 
 def test_a_folder_that_is_not_there_or_is_none_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"^[^\n]*/gone: no such folder, expected a collection$"):
+    with pytest.raises(
+        InputError, match=r"^[^\n]*/gone: no such folder, expected a collection: a folder with runs.trec"
+    ):
         Collection.load(tmp_path / "gone")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"^[^\n]*/file: is not a folder, expected a collection$"):
+    with pytest.raises(
+        InputError, match=r"^[^\n]*/file: is not a folder, expected a collection: a folder with runs.trec"
+    ):
         Collection.load(tmp_path / "file")
 
 
@@ -298,9 +304,9 @@ def test_a_collection_that_cannot_be_written_leaves_no_folder_behind(tmp_path):
     with pytest.raises(InputError, match=r"^'a b' cannot be written: white space"):
         Collection("x", "x", FINE, 1, (Run("S", {"q": ("a b",)}),)).save(tmp_path / "new")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"file: is not a folder, expected a collection$"):
+    with pytest.raises(InputError, match=r"file: is not a folder, expected a collection: a folder with runs.trec"):
         Collection("x", "x", FINE, 1, (Run("S", {"q": ("a",)}),)).save(tmp_path / "file")
-    with pytest.raises(InputError, match=r"new: cannot be made: Not a directory$"):
+    with pytest.raises(InputError, match=r"new: cannot be made: Not a directory, expected a folder, not a file$"):
         Collection("x", "x", FINE, 1, (Run("S", {"q": ("a",)}),)).save(tmp_path / "file" / "new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

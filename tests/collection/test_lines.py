@@ -129,7 +129,9 @@ def test_broken_gzip_is_refused_in_one_line(tmp_path, damage):
 
 
 def test_a_file_that_is_not_there_is_an_error_of_one_line(tmp_path):
-    with pytest.raises(InputError, match=r"gone: cannot be read: No such file or directory$"):
+    with pytest.raises(
+        InputError, match=r"gone: cannot be read: No such file or directory, expected a name that exists$"
+    ):
         lines_of(tmp_path / "gone")
 
 
@@ -165,7 +167,9 @@ def test_writing_that_breaks_off_leaves_the_file_as_it_was(tmp_path):
 
 def test_of_several_files_none_is_touched_when_one_cannot_be_written(tmp_path):
     write_text(tmp_path / "a", ["before"])
-    with pytest.raises(InputError, match=r"gone/b: cannot be written: No such file or directory$"):
+    with pytest.raises(
+        InputError, match=r"gone/b: cannot be written: No such file or directory, expected a name that exists$"
+    ):
         write_texts({tmp_path / "a": ["after"], tmp_path / "gone" / "b": ["after"]})
     assert (tmp_path / "a").read_text() == "before\n"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -178,7 +182,7 @@ def test_a_character_that_utf8_lacks_is_refused_before_anything_is_written(tmp_p
 
 
 def test_a_folder_is_not_written_over(tmp_path):
-    with pytest.raises(InputError, match=r"cannot be written: Is a directory$"):
+    with pytest.raises(InputError, match=r"cannot be written: Is a directory, expected a file, not a folder$"):
         write_text(tmp_path, ["x"])
 
 

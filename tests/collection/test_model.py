@@ -54,7 +54,7 @@ def test_a_scale_has_a_known_name_or_a_list_of_levels():
 
 
 def test_a_run_retrieves_no_document_twice():
-    with pytest.raises(InputError, match=r"^system S retrieves a document twice for query q$"):
+    with pytest.raises(InputError, match=r"^system S retrieves a document twice for query q, expected it once$"):
         Run("S", {"q": ("a", "b", "a")})
 
 

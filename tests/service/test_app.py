@@ -98,7 +98,9 @@ def test_what_cannot_be_served_is_refused(small):
 def test_a_port_that_is_taken_is_said_in_one_line():
     with listen("127.0.0.1", 0) as first:
         port = first.getsockname()[1]
-        with pytest.raises(InputError, match=rf"^port {port} of 127.0.0.1 is taken by another program; give another"):
+        with pytest.raises(
+            InputError, match=rf"^port {port} of 127.0.0.1 is taken by another program, expected a free one"
+        ):
             listen("127.0.0.1", port)
 
 

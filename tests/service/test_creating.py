@@ -468,7 +468,10 @@ def test_only_paths_within_the_folder_go_before_a_recording_that_was_sent(http, 
 def test_a_file_that_cannot_be_kept_is_refused_in_a_line(http, sound, monkeypatch):
     draft = begun(http)
     send(http, "x.wav/one.wav", sound)
-    assert send(http, "x.wav", sound).json()["detail"] == "x.wav: cannot be kept: Is a directory"
+    assert (
+        send(http, "x.wav", sound).json()["detail"]
+        == "x.wav: cannot be kept: Is a directory, expected a file, not a folder"
+    )
     heard = http.get(f"{draft}/files", params={"name": "sounds/x.wav/one.wav"})
     assert (heard.content, heard.headers["cache-control"]) == (sound, "private, no-cache")
     monkeypatch.setattr(drafts, "MOST_BYTES", len(sound) + 100)

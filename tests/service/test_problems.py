@@ -32,10 +32,15 @@ def check_problem(answer, status, message):
 @pytest.mark.parametrize(
     ("method", "path", "status", "message"),
     [
-        ("GET", "/v1/nothing", 404, "^nothing is served at this address$"),
-        ("GET", "/v1/models/", 404, "^nothing is served at this address$"),
-        ("DELETE", "/v1/models", 405, "^this address does not answer to this method$"),
-        ("GET", SMALL, 405, "^this address does not answer to this method$"),
+        ("GET", "/v1/nothing", 404, "^nothing is served at this address, expected one of those at /docs"),
+        ("GET", "/v1/models/", 404, "^nothing is served at this address, expected one of those at /docs"),
+        (
+            "DELETE",
+            "/v1/models",
+            405,
+            "^this address does not answer to this method, expected one of the header Allow$",
+        ),
+        ("GET", SMALL, 405, "^this address does not answer to this method, expected one of the header Allow$"),
         ("GET", "/v1/collections/big", 404, "^unknown collection 'big', expected one of small, coarse$"),
         ("GET", "/v1/models/mout", 404, "^unknown model 'mout', expected one of historical-broad, historical-fine"),
         (
@@ -69,9 +74,9 @@ def test_a_browser_at_a_wrong_address_gets_a_page_and_a_program_a_problem(http, 
     assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert "<h1>There is no page at this address</h1>" in page.text
     assert "{" not in page.text
-    check_problem(http.get(path), 404, "^nothing is served at this address$")
+    check_problem(http.get(path), 404, "^nothing is served at this address, expected one of those at /docs")
     browsed = http.get("/v1/nothing", headers={"Accept": "text/html"})
-    check_problem(browsed, 404, "^nothing is served at this address$")
+    check_problem(browsed, 404, "^nothing is served at this address, expected one of those at /docs")
 
 
 def test_a_wrong_method_is_told_the_right_one(http):
@@ -117,10 +122,15 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
         (SMALL, JUDGED % b"101", 422, r"^judgments: grade 101 is beyond the fine scale \(101 levels from 0 to 100\)$"),
         (SMALL, JUDGED % b"-1", 422, "^judgments: grade -1 is beyond the fine scale"),
         (SMALL, JUDGED % b"NaN", 422, r"^every number must be finite \(byte \d+\)$"),
-        (SMALL, TWICE, 422, "^judgments: query q, document d occurs twice$"),
-        (SMALL, b'{"query": [], "document": [], "query": []}', 422, "^the key 'query' occurs twice$"),
-        (SMALL, JUDGED.replace(b'"grade"', b'"query": ["r"], "grade"') % b"1", 422, "^the key 'query' occurs twice$"),
-        (MODEL, b'{"features": {"fSYS": [1], "fSYS": [2]}}', 422, "^the key 'fSYS' occurs twice$"),
+        (SMALL, TWICE, 422, "^judgments: query q, document d occurs twice, expected it once$"),
+        (SMALL, b'{"query": [], "document": [], "query": []}', 422, "^the key 'query' occurs twice, expected it once$"),
+        (
+            SMALL,
+            JUDGED.replace(b'"grade"', b'"query": ["r"], "grade"') % b"1",
+            422,
+            "^the key 'query' occurs twice, expected it once$",
+        ),
+        (MODEL, b'{"features": {"fSYS": [1], "fSYS": [2]}}', 422, "^the key 'fSYS' occurs twice, expected it once$"),
         (MODEL, b'{"features": {"fSYS": ["1"]}}', 422, r"^Expected `float \| null`, got `str`"),
         (MODEL, b'{"features": {"fSYS": [NaN]}}', 422, "^every number must be finite"),
         (MODEL, b'{"features": {"fSYS": [Infinity]}}', 422, "^every number must be finite"),
@@ -128,7 +138,12 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
         (MODEL, b'{"features": {"fSYS": [1e999]}}', 422, "^Number out of range"),
         (MODEL, b'{"features": {"fSYS": [1], "aSYS": [1, 2]}}', 422, "^the columns must be of one length, got fSYS 1"),
         (MODEL, b'{"features": {"loudness": [1]}}', 422, "^unknown feature 'loudness', expected one of fSYS"),
-        (MODEL, b'{"features": {"fSYS": [1]}}', 422, "^model mjud-fine needs the features .*; aSYS, aART missing$"),
+        (
+            MODEL,
+            b'{"features": {"fSYS": [1]}}',
+            422,
+            "^model mjud-fine needs the features .*; aSYS, aART missing, expected a column of each$",
+        ),
         ("/v1/models/no/predictions", b"{", 404, "^unknown model 'no', expected one of"),
         ("/v1/collections/no/predictions", b"{", 404, "^unknown collection 'no', expected one of small, coarse$"),
     ],

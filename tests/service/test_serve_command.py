@@ -85,10 +85,8 @@ def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
         assert (code, said.count("\n")) == (1, 1)
         assert said.startswith(f"audiosim: cannot use database {wrong!r}: ")
     assert run("serve", folders[0], "--db", "mysql://h/x")[2].startswith("audiosim: cannot use database 'mysql://h/x'")
-    assert (
-        run("serve", tmp_path / "nowhere", "--port", 0)[2]
-        == f"audiosim: {tmp_path / 'nowhere'}: no such folder, expected a collection\n"
-    )
+    said = run("serve", tmp_path / "nowhere", "--port", 0)[2]
+    assert said.startswith(f"audiosim: {tmp_path / 'nowhere'}: no such folder, expected a collection")
 
 
 KINDS = get_type_hints(Settings, include_extras=True)

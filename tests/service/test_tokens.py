@@ -418,5 +418,5 @@ def test_a_server_database_may_hold_tokens_beside_campaigns(url):
 def test_tokens_of_a_database_that_is_not_there_are_an_error_and_make_none(run, tmp_path, command):
     path = tmp_path / "campain.db"
     code, _, said = run("token", *command, "--db", f"sqlite:///{path}")
-    assert (code, said) == (1, f"audiosim: there is no database {path}\n")
+    assert (code, said.startswith(f"audiosim: there is no database {path}, expected one")) == (1, True)
     assert not path.exists()

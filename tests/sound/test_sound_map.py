@@ -112,7 +112,8 @@ def test_too_few_recordings_and_an_unknown_way_are_refused(searched):
     with pytest.raises(InputError, match="a map needs at least 3 recordings that are not silent, found 2"):
         map_of(two, {}, {})
     with pytest.raises(
-        InputError, match=r"has no index of its sounds: make one with audiosim extract -o COLLECTION/sounds.index"
+        InputError,
+        match=r"has no index of its sounds: make one with `audiosim extract COLLECTION -o COLLECTION/sounds.index`",
     ):
         audiosim.sound_map(replace(Collection.load(DEMO), sounds=None))
 
@@ -124,7 +125,7 @@ def test_an_address_is_one_that_a_browser_finds_from_the_page(tmp_path):
 
 
 def test_pictures_in_a_report_need_an_index(run, tmp_path):
-    left_out = "pictures: .* has no index of its sounds: make one with audiosim extract -o COLLECTION/sounds.index"
+    left_out = "pictures: .* has no index of its sounds: make one with `audiosim extract COLLECTION -o COLLECTION/sounds.index`"
     for output, page in (("report.html", "report.html"), ("report", "report/index.html")):
         assert run("report", DEMO, "--pictures", "-o", tmp_path / output)[0] == 0
         assert re.search(left_out, (tmp_path / page).read_text(encoding="utf-8"))
