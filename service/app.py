@@ -301,7 +301,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             taken = f"port {port} of {host} is taken by another program"
-            raise InputError(f"{taken}, expected a free one, such as `port={port + 1}`") from None
+            raise InputError(f"{taken}, expected a free one, such as `port={port % 65535 + 1}`") from None
         raise InputError(f"cannot listen on port {port} of {host}: {reason(error)}") from None
     # Connections inherit this; otherwise a short answer, sent as head and body, waits 40 ms for an acknowledgement.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.test_help_examples import COMMANDS, examples
 
 LEADS_ON = re.compile(r"expected |did you mean|`[^`]+`|--[a-z-]+ |audiosim [a-z]+ |Try '|must be| up to ")

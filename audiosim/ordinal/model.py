@@ -427,9 +427,8 @@ class Model:
         """
         missing = [name for name in self.features if name not in table]
         if missing:
-            raise InputError(
-                f"model {self.name} needs the features {', '.join(self.features)}; {', '.join(missing)} missing, expected a column of each"
-            )
+            known = f"model {self.name} needs the features {', '.join(self.features)}"
+            raise InputError(f"{known}; {', '.join(missing)} missing, expected a column of each")
         predictor = design(table, self.terms) @ np.array(self.coefficients) if self.terms else np.zeros(count)
         return level_probabilities(np.array(self.thresholds), predictor)
 

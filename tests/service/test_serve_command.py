@@ -158,7 +158,7 @@ def test_the_command_has_at_most_fifteen_options_and_the_words_of_each_are_those
     [
         ("PORT", "many", "AUDIOSIM_PORT: expected a whole number in [0, 65535], got 'many'"),
         ("TWICE", "nan", "AUDIOSIM_TWICE: expected a number in [0, 1], got 'nan'"),
-        ("SOUNDS", "/nowhere:/tmp", "AUDIOSIM_SOUNDS: /nowhere: no such folder"),
+        ("SOUNDS", "/nowhere:/tmp", "AUDIOSIM_SOUNDS: /nowhere: no such folder, expected one with sound files"),
         ("KNOWN_SHARE", "0.1", "known-share needs known, the file of known grades"),
         ("ABOUT", "these queries", "AUDIOSIM_ABOUT: a statement is about these or queries, not both"),
     ],
