@@ -67,7 +67,7 @@ INSTEAD = {
 
 
 def reason(error: OSError) -> str:
-    """What the system refused, and what it would take instead."""
+    """Reason for which the system refused, and what it expects instead."""
     instead = INSTEAD.get(error.errno or 0)
     return f"{error.strerror}, expected {instead}" if instead else str(error.strerror)
 
