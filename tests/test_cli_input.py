@@ -49,7 +49,7 @@ WRONG = {
     "capitals": ({"judgments.csv": b"Query,Document,Broad\nq1,d1,1\n"}, "did you mean query for Query?"),
     "decimal comma": ({"judgments.csv": b'query,document,broad\nq1,d1,"1,0"\n'}, "a decimal comma: write 1.0"),
     "Latin-1": ({"documents.tsv": b"document\tartist\nd1\tBj\xf6rk\n"}, "documents.tsv:2: byte 0xf6 is not UTF-8"),
-    "UTF-16": ({"judgments.csv": "query,document".encode("utf-16")}, "judgments.csv:1: the file looks like UTF-16"),
+    "UTF-16": ({"judgments.csv": "query,document".encode("utf-16-le")}, "judgments.csv:1: the file looks like UTF-16"),
     "long number": ({"judgments.qrels": b"q1 0 d1 " + 6000 * b"1"}, "judgments.qrels:1: expected a finite number for"),
     "deep JSON": (
         {"judgments.jsonl": b'{"query": ' + 200_000 * b"[" + b"}"},

@@ -183,7 +183,7 @@ def _turned(kind: str, collection: Collection, judge: str, reason: str, log: str
 
 def _with_those_aside(collection: Collection, files: FolderFiles | None, name: str) -> Sequence[Judgment]:
     """The judgments of a collection, with those of one person even if collection.toml sets them aside."""
-    if name in {one.assessor for one in collection.judgments} or files is None or files.judgments is None:
+    if name in {one.assessor for one in collection.judgments} or files is None or "judgments" not in files.tables:
         return collection.judgments
     others = set(read_settings(files.settings).set_aside) - {name} if files.settings else set()
-    return [one for one in read_judgments(files.judgments, collection.scale)[1] if one.assessor not in others]
+    return [one for one in read_judgments(files.tables["judgments"], collection.scale)[1] if one.assessor not in others]

@@ -266,7 +266,7 @@ class CollectionOptions:
 def say_read(collection: Collection) -> None:
     """Note what was guessed, and each likely mistake; on a terminal, stderr also gets a line about each file."""
     if sys.stderr.isatty():
-        sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if not one.doubtful)
+        sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if not (one.doubtful or one.unread))
     found = inspect(collection)
     for line in (*collection.guesses, *found.problems, *found.notes):
         NOTES.info("%s", line)

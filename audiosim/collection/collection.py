@@ -19,9 +19,11 @@ from audiosim.collection.facts import (
     check_tables,
     run_facts,
     settled_cutoff,
+    unread_files,
 )
 from audiosim.collection.kinds import (
     JUDGES,
+    SCHEMAS,
     Asked,
     JudgeSettings,
     MachineJudge,
@@ -212,8 +214,9 @@ class Collection(Result):
         """
         files = FolderFiles.find(folder, judgments)
         found: dict[str, Table] = {}
-        for path, schema in files.tables:
-            found[schema.what] = read(path, schema)
+        for schema in SCHEMAS:
+            if schema.what in files.tables:
+                found[schema.what] = read(files.tables[schema.what], schema)
         own = read_settings(files.settings) if files.settings else Settings()
         settings = replace(
             own,
@@ -227,6 +230,7 @@ class Collection(Result):
         runs, (graded_on, judged) = tables.runs, tables.judged
         there, depth = Retrieved.of(runs), deepest(runs)
         lines = check_tables(files, tables, there, frozenset() if partial else common_queries(runs))
+        lines += unread_files(files, settings) if files.unread else ()
         if given is not None:
             check_judgments(runs, judged, given)
         cutoff, guesses = settled_cutoff(depth, settings.cutoff, settings.scale, judged)
@@ -499,9 +503,9 @@ def _tables_in(
     files: FolderFiles, found: Mapping[str, Table], settings: Settings, judgments: object, say: Say
 ) -> Tables:
     """The tables in a folder, of those found in its files; `judgments` are given in memory, or None."""
-    documents = read_documents(found["documents"]) if files.documents else {}
-    asked = read_asked(found["queries"]) if files.queries else Asked()
-    teams = read_systems(found["systems"]) if files.systems else {}
+    documents = read_documents(found["documents"]) if "documents" in found else {}
+    asked = read_asked(found["queries"]) if "queries" in found else Asked()
+    teams = read_systems(found["systems"]) if "systems" in found else {}
     exclusions = Exclusions(asked.documents, known_artists(documents, settings.not_artists))
     runs = read_runs(files.runs, exclusions, settings.system_from, say)
     scale, judged = read_judgments(found.get("judgments", judgments), settings.scale, say)
@@ -516,7 +520,7 @@ def _tables_in(
         documents,
         asked,
         teams,
-        read_comparisons(found["comparisons"]) if files.comparisons else (),
+        read_comparisons(found["comparisons"]) if "comparisons" in found else (),
         read_judges(files.folder, settings.judges) if (files.folder / JUDGES).is_dir() or settings.judges else (),
         read_evidence(files.folder, settings.evidence, files.sounds) if pieces else (),
         None if files.task is None else read_task(files.task),

@@ -24,7 +24,7 @@ import numpy as np
 
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array
-from audiosim.tables.arrays import read_npy, read_npz
+from audiosim.tables.arrays import PARQUET, read_npy, read_npz
 from audiosim.tables.reading import portions, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, read_lines
@@ -278,7 +278,7 @@ def _read_table(path: Path) -> Iterator[Evidence]:
     if not rest:
         raise table.error(None, f"expected columns of numbers beside {', '.join(named)}, found none")
     keys = _joined([table.names(name).cells() for name in named])
-    if path.suffix == ".parquet" and about == "document" and rest == ["vector"]:
+    if path.suffix.lower() in PARQUET and about == "document" and rest == ["vector"]:
         yield _made(path, path.stem, about, keys, _stacked(path, table.cells("vector")))
     else:
         yield from _pieces(path, about, keys, {name: table.numbers(name) for name in rest}, table.lines)
@@ -331,7 +331,7 @@ READERS: Mapping[str, Callable[[Path], Iterator[Evidence]]] = {
     ".npz": _read_npz,
     ".csv": _read_table,
     ".tsv": _read_table,
-    ".parquet": _read_table,
+    **dict.fromkeys(PARQUET, _read_table),
 }
 
 

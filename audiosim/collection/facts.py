@@ -19,6 +19,7 @@ from audiosim.collection.evidence import Evidence, Key, spelled
 from audiosim.collection.kinds import Asked, MachineJudge
 from audiosim.collection.layouts import FolderFiles
 from audiosim.collection.mirex import file_identifier
+from audiosim.collection.settings import Settings
 from audiosim.collection.task import AssessorTask
 from audiosim.collection.values import (
     Document,
@@ -46,10 +47,15 @@ NO_SCALE = "scale not given, no judgments: taken as fine, 0 to 100"
 
 
 class Reading(NamedTuple):
-    """A line on a file's contents and their overlap with the runs; `doubtful` if a name looks misspelt."""
+    """A line on a file's contents and their overlap with the runs.
+
+    doubtful  True if a name looks misspelt
+    unread    True if the file was not read
+    """
 
     line: str
     doubtful: bool = False
+    unread: bool = False
 
 
 def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: object) -> None:
@@ -94,21 +100,30 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
     counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
     several = f": {len(files.runs)} files" if len(files.runs) > 1 else ""
     lines = [Reading(f"{where}{several}: {', '.join(counts)} retrieved")]
-    if files.documents and tables.documents:
+    of = files.tables
+    if "documents" in of and tables.documents:
         # Describing only the documents of queries is enough.
         own = {asked.documents.get(query, query) for query in there.queries}
         met = len(there.documents & tables.documents.keys())
-        line = f"{files.documents}: {met} of {_some(len(there.documents), 'retrieved document')} have a line"
+        line = f"{of['documents']}: {met} of {_some(len(there.documents), 'retrieved document')} have a line"
         lines.append(_checked(line, met or len(own & tables.documents.keys()), there.documents, tables.documents))
-    if files.queries and any(asked):
-        lines.append(_listed(files.queries, "query", there.queries, {**asked.texts, **asked.documents}))
-    if files.systems and tables.teams:
-        lines.append(_listed(files.systems, "system", [run.system for run in runs], tables.teams))
-    if files.judgments:
-        lines.append(_judged_there(files.judgments, there, tables.judged[1]))
-    if files.comparisons and tables.comparisons:
-        lines.append(_compared_there(files.comparisons, there, retrieved_by(runs), tables.comparisons))
+    if "queries" in of and any(asked):
+        lines.append(_listed(of["queries"], "query", there.queries, {**asked.texts, **asked.documents}))
+    if "systems" in of and tables.teams:
+        lines.append(_listed(of["systems"], "system", [run.system for run in runs], tables.teams))
+    if "judgments" in of:
+        lines.append(_judged_there(of["judgments"], there, tables.judged[1]))
+    if "comparisons" in of and tables.comparisons:
+        lines.append(_compared_there(of["comparisons"], there, retrieved_by(runs), tables.comparisons))
     return (*lines, *_evidence_there(runs, tables.evidence, tables.judges))
+
+
+def unread_files(files: FolderFiles, settings: Settings) -> tuple[Reading, ...]:
+    """A line on each file that looks like judgments and is not read, also not as a judge's grades or evidence."""
+    named = (*settings.evidence.values(), *(judge.file for judge in settings.judges.values()))
+    left = [path for path in files.unread if path not in {files.folder / one for one in named}]
+    said = "looks like judgments and is not read: `judgments=FILE` reads it"
+    return tuple(Reading(f"{path.name} {said}", unread=True) for path in left)
 
 
 def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str]) -> Reading:
@@ -237,8 +252,8 @@ def _some(count: int, noun: str) -> str:
 def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Reading:
     """The reading, with a suggestion for a misspelt name; an error if nothing matches."""
     there = set(known)
-    missing = sorted(name for name in wanted if name not in there)
-    meant = _meant_in(missing, there.difference(wanted), plain_identifier)
+    missing = sorted({*wanted} - there)
+    meant = _meant_in(missing, there.difference(wanted), plain_identifier) if missing else ""
     if not met:
         meant = (
             meant

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,18 +99,6 @@ def on_scale(collection: object, name: str | None, judgments: object = None) -> 
     if name in (None, collection.scale.name):
         return collection
     return regrade(collection, find_grading(str(name), collection.scale))
-
-
-def graded(source: Scale, levels: Callable[[float], float]) -> Grading:
-    """Grading by a function that assigns levels to the grades of a scale.
-
-    levels  grade -> level, never falling, with at least two levels
-    """
-    given = [float(levels(grade)) for grade in source.levels]
-    if given != sorted(given):
-        raise InputError("the levels of a scale must not fall as the grades rise")
-    target = Scale("custom", tuple(sorted(set(given))))
-    return Grading(source, target, tuple(source.levels[given.index(level)] for level in target.levels[1:]))
 
 
 def regrade(collection: Collection, grading: Grading) -> Collection:

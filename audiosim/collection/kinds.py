@@ -31,6 +31,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -61,11 +62,12 @@ from audiosim.collection.values import (
 )
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array, Integers
+from audiosim.tables.arrays import PARQUET
 from audiosim.tables.memory import distinct_keys, is_frame, is_ranx
 from audiosim.tables.reading import is_header, named_in, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Say, Table, Words, number_of
-from audiosim.tables.text import BYTE_ORDER_MARK, check_regular, is_xml, read_lines
+from audiosim.tables.text import BYTE_ORDER_MARK, UTF_16, check_regular, is_xml, read_lines
 from audiosim.text import counted, quoted
 
 # Names of the same thing in the words of most tools. The first that a table has is read: PyTerrier's results have the
@@ -145,19 +147,21 @@ def read_documents(source: Any) -> dict[str, Document]:
     if isinstance(source, Mapping) and any(isinstance(one, Document) for one in source.values()):
         source = list(source.values())
     if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
-        return read_documents([{**_fields(one), **one.more} for one in source])
-    table = _read(source, DOCUMENTS)
-    names, rows = table.distinct("document"), list(table.rows())
-    return {name: _document(name, cells) for (name,), cells in zip(names, rows, strict=True)}
+        return read_documents([columns_of(one) for one in source])
+    table, found = _read(source, DOCUMENTS), dict[str, Document]()
+    for (name,), columns in zip(table.distinct("document"), table.rows(), strict=True):
+        known = {column: cell for column, cell in columns.items() if cell and column != "document"}
+        artist, genre, path = (known.pop(column, None) for column in DOCUMENT_COLUMNS[1:])
+        found[name] = Document(name, artist, genre, path, known)
+    return found
 
 
-def _fields(one: Document) -> dict[str, str | None]:
-    return {"document": one.identifier, "artist": one.artist, "genre": one.genre, "path": one.path}
-
-
-def _document(name: str, columns: Mapping[str, str]) -> Document:
-    known = {column: cell for column, cell in columns.items() if cell and column != "document"}
-    return Document(name, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known)
+def columns_of(one: Document) -> dict[str, str]:
+    """What is known of a document, by column; an error if one of its further columns has a reserved name."""
+    if clash := DOCUMENTS.known & set(one.more):
+        raise InputError(f"document {one.identifier} has an extra column named {min(clash)}, a reserved name")
+    named = zip(DOCUMENT_COLUMNS, (one.identifier, one.artist, one.genre, one.path), strict=True)
+    return {column: value for column, value in named if value} | dict(one.more)
 
 
 class Asked(NamedTuple):
@@ -180,16 +184,14 @@ class Asked(NamedTuple):
 def read_asked(source: Any) -> Asked:
     """The queries of a table, with `document`, or `prompt`, their text, or both; empty ones are left out."""
     table = _read(source, QUERIES)
-    names = [name for (name,) in table.distinct("query")]
-    documents, texts = table.texts("document"), table.texts(PROMPT)
+    names, documents, texts = table.distinct("query"), table.texts("document"), table.texts(PROMPT)
     if table.columns.keys().isdisjoint(("document", PROMPT)) or (
         table.by_place and not any(" " in one for one in texts)
     ):
-        found = f"{names[0]}, {texts[0]}" if table.by_place else ", ".join(table.columns)
+        found = f"{names[0][0]}, {texts[0]}" if table.by_place else ", ".join(table.columns)
         header = " in the header" if table.head is not None or table.by_place else ""
         raise table.error(None, f"expected a column document{header}, or texts of queries, found {found}")
-    asked, said = ({name: cell for name, cell in zip(names, some, strict=True) if cell} for some in (documents, texts))
-    return Asked(asked, said)
+    return Asked(_filled(names, documents), _filled(names, texts))
 
 
 def read_queries(source: Any) -> dict[str, str]:
@@ -200,7 +202,12 @@ def read_queries(source: Any) -> dict[str, str]:
 def read_systems(source: Any) -> dict[str, str]:
     """The team of each system of a table; systems without a team are left out."""
     table = _read(source, SYSTEMS)
-    return {name: team for (name,), team in zip(table.distinct("system"), table.texts("team"), strict=True) if team}
+    return _filled(table.distinct("system"), table.texts("team"))
+
+
+def _filled(names: Iterable[tuple[str, ...]], cells: Iterable[str]) -> dict[str, str]:
+    """The cell of each name, without empty ones."""
+    return {name: cell for (name,), cell in zip(names, cells, strict=True) if cell}
 
 
 def _read(source: Any, schema: Schema) -> Table:
@@ -223,8 +230,11 @@ def known_artists(documents: Mapping[str, Document], not_artists: Collection[str
     The published models, and the printed figures for MIREX, take such words for an artist; two recordings with them
     are still not by the same one.
     """
-    named = {name: one.artist for name, one in documents.items() if one.artist and not is_nameless(one.artist)}
-    return {name: artist for name, artist in named.items() if artist not in not_artists}
+    return {
+        name: artist
+        for name, one in documents.items()
+        if (artist := one.artist) and artist not in not_artists and not is_nameless(artist)
+    }
 
 
 # Comparisons: which of two documents is more relevant to a query, or neither.
@@ -409,10 +419,6 @@ class Found(NamedTuple):
     system: str
     rankings: CodedRankings
 
-    @property
-    def source(self) -> Path | str:
-        return self.table.source
-
     def error(self, problem: str) -> InputError:
         """An error that names the place where the rankings start."""
         return self.table.error(self.row or 0, problem)
@@ -434,12 +440,15 @@ def read_runs(
         raise InputError(f"system_from must be file or tag, got {system_from!r}")
     found = [one for path in paths for one in _in_file(Path(path), exclusions or Exclusions(), say)]
     shared = {tag for tag, count in Counter(one.system for one in found).items() if count > 1}
-    by_file = {one.source for one in found if system_from == "file" or (system_from is None and one.system in shared)}
+    if system_from != "file" and (not shared or system_from == "tag"):
+        return _as_runs(found)
+    by_file = {one.table.source for one in found if system_from == "file" or one.system in shared}
     if shared and system_from is None:
         _check_other_rankings(found)
         say(f"{len(by_file)} files share the tag {min(shared)}: their systems are named by their files")
-    _check_single([one for one in found if one.source in by_file])
-    return _as_runs([one._replace(system=_system_of(one.source)) if one.source in by_file else one for one in found])
+    _check_single([one for one in found if one.table.source in by_file])
+    named = (one._replace(system=_system_of(one.table.source)) for one in found)
+    return _as_runs([own if one.table.source in by_file else one for one, own in zip(found, named, strict=True)])
 
 
 def runs_in_memory(given: Any, say: Say = lambda _: None) -> tuple[Run, ...]:
@@ -490,7 +499,7 @@ def _of_system(system: str, given: Any, say: Say) -> list[Found]:
 
 def _in_file(path: Path, exclusions: Exclusions, say: Say) -> list[Found]:
     """The rankings of each system of a file."""
-    if path.suffix != ".parquet":
+    if path.suffix.lower() not in PARQUET:
         lines = read_lines(path, RUNS.expected)
         head = list(islice(lines, 2))
         (number, first), second, lines = head[0], head[-1][1], chain(head, lines)
@@ -595,9 +604,9 @@ def _ranking_of(system: Words, query: Words) -> tuple[Integers, dict[tuple[int, 
     rows: dict[tuple[int, int], int] = {}
     for key, row in zip(named, block.tolist(), strict=True):
         rows.setdefault(key, row)
-    first = dict(sorted(rows.items(), key=lambda found: found[0][0]))
-    place = {key: number for number, key in enumerate(first)}
-    owner = np.array([place[key] for key in named], dtype=np.int64)
+    first = {key: rows[key] for key in sorted(rows, key=itemgetter(0))}
+    place = dict(zip(first, range(len(first)), strict=True))
+    owner = np.array(list(map(place.__getitem__, named)), dtype=np.int64)
     return np.repeat(owner, np.diff(np.append(block, len(query.codes)))), first
 
 
@@ -688,7 +697,7 @@ def _check_single(found: Sequence[Found]) -> None:
     """Check that a file that names its system holds only one."""
     first: dict[Path | str, Found] = {}
     for one in found:
-        other = first.setdefault(one.source, one)
+        other = first.setdefault(one.table.source, one)
         if other is not one and other.system == one.system:
             raise _again(one, other, "it once")
         if other is not one:
@@ -714,7 +723,7 @@ def _as_runs(found: Sequence[Found]) -> tuple[Run, ...]:
 
 
 def _again(one: Found, other: Found, expected: str) -> InputError:
-    return one.error(f"system {one.system} is in {other.source} already, expected {expected}")
+    return one.error(f"system {one.system} is in {other.table.source} already, expected {expected}")
 
 
 def _twice(one: Found, query: str) -> InputError:
@@ -1016,7 +1025,7 @@ def _plain(head: bytes) -> str:
     if head.startswith(b"\x1f\x8b"):
         with suppress(zlib.error):
             head = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
-    return head[:HEAD_BYTES].decode("utf-8", "replace")
+    return head[:HEAD_BYTES].decode("utf-16" if head.startswith(UTF_16) else "utf-8", "replace")
 
 
 def _kind_by_form(text: str) -> TableKind | None:

@@ -4,7 +4,7 @@ A bad line raises a FormatError, `path:line: problem, what was expected`; a bad 
 starts with its path.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -16,7 +16,6 @@ from audiosim.collection.evidence import EVIDENCE
 from audiosim.collection.kinds import JUDGES, LOOKED_AT, SCHEMAS, kind_of
 from audiosim.collection.task import TASK_FILE
 from audiosim.errors import FormatError, InputError
-from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, every_line
 from audiosim.text import nearest_name, reason
 
@@ -30,11 +29,11 @@ JUDGMENTS = (
 )  # fmt: skip
 COMPARISONS = "comparisons.tsv"
 SOUNDS = "sounds.index"
-PARTS = (
-    "documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, COMPARISONS, "collection.toml",
-    TASK_FILE, ARRIVALS,
+TABLES = ("documents.tsv", "queries.tsv", "systems.tsv", COMPARISONS)
+PARTS = (*TABLES, "runs.trec", "runs", *JUDGMENTS, "collection.toml", TASK_FILE, ARRIVALS)
+READ = (
+    "", "csv", "json", "jsonl", "parquet", "parq", "pq", "qrel", "qrels", "run", "tab", "trec", "tsv", "txt", "xml",
 )  # fmt: skip
-READ = ("", "csv", "json", "jsonl", "parquet", "qrel", "qrels", "run", "tab", "trec", "tsv", "txt", "xml")
 KINDS = (*READ, "ods", "toml", "xls", "xlsx", "yaml", "yml")
 RUN_KINDS = ("runs", "scores")
 STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
@@ -113,7 +112,7 @@ def find_runs(folder: Path) -> list[Path]:
 
 def _own_runs(folder: Path) -> list[Path]:
     """The file runs.trec, or all visible files in the folder runs; none if there is neither."""
-    file = find_file(folder, "runs.trec", *(f"runs.{kind}" for kind in READ if kind not in ("", "trec")))
+    file = find_table(folder, ("runs.trec",))
     many = folder / "runs"
     if not many.is_dir():
         return [file] if file else []
@@ -210,27 +209,20 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
 class FolderFiles:
     """The files of a collection; None for missing ones.
 
+    tables    file of each kind of table, by what its schema says it holds; runs are apart
     sounds    folder of the index of its recordings
     guesses   a sentence if files were recognised by their contents
+    unread    files that look like judgments, of a folder that has none by name
     """
 
     folder: Path
     settings: Path | None
-    documents: Path | None
-    queries: Path | None
-    systems: Path | None
     runs: list[Path]
-    judgments: Path | None
-    comparisons: Path | None
+    tables: Mapping[str, Path]
     task: Path | None = None
     sounds: Path | None = None
     guesses: tuple[str, ...] = ()
-
-    @property
-    def tables(self) -> list[tuple[Path, Schema]]:
-        """The files that are tables, except runs, each with what it holds."""
-        paths = (self.documents, self.queries, self.systems, self.comparisons, self.judgments)
-        return [(path, schema) for path, schema in zip(paths, SCHEMAS, strict=True) if path is not None]
+    unread: tuple[Path, ...] = ()
 
     @classmethod
     def find(cls, folder: str | Path, judgments: object) -> "FolderFiles":
@@ -239,30 +231,35 @@ class FolderFiles:
         judgments  a file, `none` for no judgments, None for the folder's; anything else stands for judgments in memory
         """
         folder = open_folder(folder)
-        none = str(judgments) == "none"
         runs, qrels, others = _own_runs(folder), list[Path](), list[Path]()
         recognised = not runs
         if recognised:
             runs, qrels, others = _by_contents(folder)
+        tables = {schema.what: find_table(folder, (name,)) for name, schema in zip(TABLES, SCHEMAS, strict=False)}
         own = Path(judgments) if isinstance(judgments, str | PathLike) else None
         if judgments is None:
             own = _only_one(folder, qrels, "judgments") if recognised else find_table(folder, JUDGMENTS, "qrels")
-        tables = [find_table(folder, (name,)) for name in ("documents.tsv", "queries.tsv", "systems.tsv", COMPARISONS)]
-        documents, queries, systems, comparisons = tables
-        check_names(folder, judgments is None, {*runs, *qrels, *filter(None, (own, *tables))})
+        there = {what: path for what, path in (*tables.items(), ("judgments", own)) if path is not None}
+        check_names(folder, judgments is None, {*runs, *qrels, *there.values()})
+        unread = _like_judgments(folder, {*runs, *there.values()}) if own is None and judgments is None else ()
+        if str(judgments) == "none":
+            there = {what: path for what, path in there.items() if what not in ("judgments", "comparisons")}
         return cls(
             folder,
-            settings=find_file(folder, "collection.toml"),
-            documents=documents,
-            queries=queries,
-            systems=systems,
-            runs=runs,
-            judgments=None if none else own,
-            comparisons=None if none else comparisons,
+            find_file(folder, "collection.toml"),
+            runs,
+            there,
             task=find_file(folder, TASK_FILE),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
             guesses=(_in_words(folder, runs, own if own in qrels else None, others),) if recognised else (),
+            unread=unread,
         )
+
+
+def _like_judgments(folder: Path, taken: Container[Path]) -> tuple[Path, ...]:
+    """The visible files of a folder that look like judgments, apart from those that are read."""
+    others = [path for path in _visible(folder) if path not in taken and _ending(path) in READ]
+    return tuple(path for path in others if _kind(path) == "judgments")
 
 
 def _in_words(folder: Path, runs: Sequence[Path], judgments: Path | None, others: Sequence[Path]) -> str:

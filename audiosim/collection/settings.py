@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+import msgspec
+from msgspec import Meta
 
 from audiosim.collection.kinds import JudgeSettings, MachineKind, SystemFrom
 from audiosim.collection.values import SCALES, JudgmentSequence, SameArtist, Scale, parse_scale
@@ -43,7 +46,7 @@ class Settings:
 
     def counting(self, judgments: JudgmentSequence, say: Callable[[str], object]) -> JudgmentSequence:
         """The judgments that count, without those of people set aside; `say` gets one line for each such person."""
-        for name in self.set_aside:
+        for name in dict.fromkeys(self.set_aside):
             count = sum(one.assessor == name for one in judgments)
             left = f"{count:,} {'judgment' if count == 1 else 'judgments'} by {name} left out"
             say(f"{left}: they are in set_aside of collection.toml" if count else f"set_aside: {name} has no judgments")
@@ -58,24 +61,17 @@ def read_settings(path: str | Path) -> Settings:
         raise FormatError(path, 1, f"the file is empty, expected {', '.join(KEYS)}")
     found: dict[str, Any] = {}
     for key, value in table.items():
-        fits, wanted, made = CHECKS.get(key, TEXT)
-        if not fits(value):
-            problem = f"{key}: expected {wanted}, found {shortened(repr(value))}"
-            raise FormatError(path, line_of(text, key), problem)
+        kind, wanted = KINDS.get(key, (str, "text"))
         try:
-            found[key] = value if made is None else made(value)
-        except (InputError, OverflowError) as error:
-            problem = str(error) if isinstance(error, InputError) else "expected levels that are finite"
-            raise FormatError(path, line_of(text, key), f"{key}: {problem}") from None
+            found[key] = msgspec.convert(value, kind)
+            if key in MADE:
+                found[key] = MADE[key](found[key])
+        except msgspec.ValidationError:
+            problem = f"{key}: expected {wanted}, found {shortened(repr(value))}"
+            raise FormatError(path, line_of(text, key), problem) from None
+        except InputError as error:
+            raise FormatError(path, line_of(text, key), f"{key}: {error}") from None
     return Settings(**found)
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _judge(name: str, table: Mapping[str, Any]) -> JudgeSettings:
@@ -91,33 +87,21 @@ def _judge(name: str, table: Mapping[str, Any]) -> JudgeSettings:
     return JudgeSettings(**table)
 
 
-TEXT = (lambda one: isinstance(one, str)), "text", None
-# For each key that is no text: whether a value fits, what is expected in words, and how the setting is made of it.
-CHECKS: Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], object] | None]] = {
-    "scale": (
-        lambda one: isinstance(one, str) or (isinstance(one, list) and all(map(_is_number, one))),
-        f"{', '.join(SCALES)} or a list of levels",
-        parse_scale,
-    ),
-    "cutoff": (
-        lambda one: isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= DEEPEST,
-        f"a whole number of 1 to {DEEPEST}",
-        None,
-    ),
-    "not_artists": (_are_texts, "a list of texts", frozenset),
-    "set_aside": (lambda one: _are_texts(one) and all(one), "a list of names", lambda one: tuple(dict.fromkeys(one))),
-    "system_from": (lambda one: one in get_args(SystemFrom), "file or tag", None),
-    "same_artist": (lambda one: one in get_args(SameArtist), "keep or drop", None),
-    "evidence": (
-        lambda one: isinstance(one, dict) and _are_texts(list(one.values())) and all(one.values()),
-        "a table of names and files",
-        None,
-    ),
-    "judges": (
-        lambda one: isinstance(one, dict) and all(isinstance(table, dict) for table in one.values()),
-        "tables such as [judges.NAME]",
-        lambda one: {name: _judge(name, table) for name, table in one.items()},
-    ),
+Filled = Annotated[str, Meta(min_length=1)]
+# What a key that is no text may be, and in words.
+KINDS: Mapping[str, tuple[Any, str]] = {
+    "scale": (str | list[float], f"{', '.join(SCALES)} or a list of levels"),
+    "cutoff": (Annotated[int, Meta(ge=1, le=DEEPEST)], f"a whole number of 1 to {DEEPEST}"),
+    "not_artists": (frozenset[str], "a list of texts"),
+    "set_aside": (tuple[Filled, ...], "a list of names"),
+    "system_from": (SystemFrom, "file or tag"),
+    "same_artist": (SameArtist, "keep or drop"),
+    "evidence": (dict[str, Filled], "a table of names and files"),
+    "judges": (dict[str, dict[str, Any]], "tables such as [judges.NAME]"),
+}
+MADE: Mapping[str, Callable[[Any], object]] = {
+    "scale": parse_scale,
+    "judges": lambda tables: {name: _judge(name, table) for name, table in tables.items()},
 }
 
 

@@ -177,7 +177,7 @@ def contained(keys: Integers, known: Integers, places: int) -> Booleans:
 
 def _names_in(codes: Codes | Integers, names: Sequence[str]) -> list[str]:
     """The names that occur, each once, in the order of their table."""
-    return [names[code] for code in _distinct(codes, len(names)).tolist()]
+    return list(map(names.__getitem__, _distinct(codes, len(names)).tolist()))
 
 
 def _distinct(codes: Codes | Integers, size: int) -> Integers:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from audiosim.collection.kinds import COMPARED, DOCUMENT_COLUMNS, MachineJudge
+from audiosim.collection.kinds import COMPARED, DOCUMENT_COLUMNS, MachineJudge, columns_of
 from audiosim.collection.values import Document, Judgment, PairedComparison, Run
 from audiosim.errors import InputError
 from audiosim.tables.text import BYTE_ORDER_MARK, csv_line, shortest, write_text
@@ -11,19 +11,11 @@ from audiosim.tables.text import BYTE_ORDER_MARK, csv_line, shortest, write_text
 
 def document_lines(documents: Iterable[Document]) -> list[str]:
     """The lines of a documents.tsv; columns that are empty for all documents are left out."""
-    filled = [_columns(document) for document in documents]
+    filled = list(map(columns_of, documents))
     columns = dict.fromkeys(column for row in filled for column in row)
     header = [column for column in DOCUMENT_COLUMNS if column in columns]
     header += [column for column in columns if column not in header]
     return [tsv_line(header), *(tsv_line([row.get(column, "") for column in header]) for row in filled)]
-
-
-def _columns(document: Document) -> dict[str, str]:
-    clash = set(DOCUMENT_COLUMNS) & set(document.more)
-    if clash:
-        raise InputError(f"document {document.identifier} has an extra column named {min(clash)}, a reserved name")
-    named = zip(DOCUMENT_COLUMNS, (document.identifier, document.artist, document.genre, document.path), strict=True)
-    return {column: value for column, value in named if value} | dict(document.more)
 
 
 def query_lines(query_documents: Mapping[str, str]) -> list[str]:

@@ -150,7 +150,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         raise InputError("check takes a folder or a Collection, such as Collection.from_frames(runs, judgments)")
     if not isinstance(collection, Collection):
         folder, collection = collection, Collection.load(collection, partial=True)
-    found = inspect(collection)
+    found, unread = inspect(collection), (one.line for one in collection.readings if one.unread)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
     judges = tuple(facts for judge in collection.graders if (facts := _graded(judge, pairs)) is not None)
     wanted = {one for _, one in pairs} | _asked(collection)
@@ -173,7 +173,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         evidence=tuple(_piece(one, known[one.about]) for one in collection.evidence),
         judges=judges,
         problems=(*found.problems, *sounds, *_silent(judges)),
-        notes=(*collection.guesses, *found.notes, *(_taken_for(one, len(pairs)) for one in judges)),
+        notes=(*collection.guesses, *unread, *found.notes, *(_taken_for(one, len(pairs)) for one in judges)),
     )
 
 

@@ -24,6 +24,7 @@ EXPANSION = 20  # limit for larger files, as a multiple of the packed size; embe
 NUMBER = 8  # bytes per number
 BUFFER = 2**20  # bytes read at once of each column of a Parquet file
 MOST_WORDS = 300  # characters quoted from another library's error message
+PARQUET = (".parquet", ".parq", ".pq")  # endings of Parquet files
 INDEX = "__index_level_"  # columns that pandas adds to those of a frame
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from audiosim.errors import FormatError
 from audiosim.tables import large
-from audiosim.tables.arrays import parquet_portions, parquet_table
+from audiosim.tables.arrays import PARQUET, parquet_portions, parquet_table
 from audiosim.tables.memory import memory_table
 from audiosim.tables.nested import read_json, read_xml
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Table
-from audiosim.tables.text import BYTE_ORDER_MARK, SEPARATORS, Lines, columns_hint, is_json, is_xml, read_lines
+from audiosim.tables.text import BYTE_ORDER_MARK, OF_EXCEL, SEPARATORS, Lines, columns_hint, is_json, is_xml, read_lines
 from audiosim.text import quoted, repeated
 
 
@@ -34,7 +34,7 @@ def as_it_is(source: Any, schema: Schema, name: str = "") -> Table:
     """
     if not isinstance(source, Path):
         return memory_table(source, schema, name or schema.what)
-    if source.suffix == ".parquet":
+    if source.suffix.lower() in PARQUET:
         return parquet_table(source)
     lines = read_lines(source, schema.expected)
     first = next(lines)
@@ -68,7 +68,7 @@ def portions(path: Path, schema: Schema, size: int, wanted: Names[str]) -> Itera
 
     wanted  columns that are needed; those of a text file come all
     """
-    if path.suffix == ".parquet":
+    if path.suffix.lower() in PARQUET:
         yield from parquet_portions(path, wanted, size)
         return
     lines = read_lines(path, schema.expected)
@@ -107,7 +107,7 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
         if separator is not None and separator not in text:
             continue
         try:
-            cells = [cell.strip() for cell in split_line(path, number, text, separator)]
+            cells = list(map(_name, split_line(path, number, text, separator)))
         except FormatError as error:  # names by place may hold quotation marks, commas and semicolons
             broken = error
             continue
@@ -117,7 +117,7 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
             return separator, cells, number
     if not schema.forms:
         separator = next((sign for sign in SEPARATORS if sign in text), "\t")
-        cells = [cell.strip() for cell in split_line(path, number, text, separator)]
+        cells = list(map(_name, split_line(path, number, text, separator)))
         _check_header(path, number, cells)
         return separator, cells, number
     fields, words = text.split("\t"), text.split()
@@ -130,6 +130,11 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
     wanted = f"spaces or tabs, or a header with {' and '.join(schema.required)}"
     hint = columns_hint(text, wanted) or _spaces(len(words) > max(map(len, schema.forms)))
     raise FormatError(path, number, f"expected {schema.expected}, found {len(words)} columns{hint}")
+
+
+def _name(cell: str) -> str:
+    """The name of a column, without the type that RecBole writes after it, as in `user_id:token`."""
+    return re.sub(r":(token|float)(_seq)?$", "", cell.strip())
 
 
 def is_header(schema: Schema, cells: Sequence[str]) -> bool:
@@ -164,13 +169,13 @@ def named_in(head: str) -> set[str]:
         record, _ = JSONDecoder().raw_decode(text.lstrip("[ \n\r\t"))
         if isinstance(record, dict):
             return {name.lower() for name in record}
-    line = re.split(r"[\r\n]", text)[0]
+    line = next((one for one in re.split(r"[\r\n]+", text) if not OF_EXCEL.fullmatch(one)), "")
     separator = next((sign for sign in SEPARATORS if sign in line), None)
     try:
         cells = split_line(Path(), 1, line, separator)
     except FormatError:
         return set()
-    return {cell.strip().strip('"').lower() for cell in cells}
+    return {_name(cell.strip().strip('"')).lower() for cell in cells}
 
 
 def _spaces(more: bool) -> str:

@@ -41,7 +41,7 @@ class Words:
 
     def cells(self) -> list[str]:
         """The name of each row."""
-        return [self.names[code] for code in self.codes.tolist()]
+        return list(map(self.names.__getitem__, self.codes.tolist()))
 
     def renamed(self, names: Sequence[str]) -> "Words":
         """The same rows with other names, of which several may have become equal."""
@@ -126,9 +126,10 @@ class Table:
 
         Columns of lists, such as links of a corpus, are left out.
         """
-        names = [name for name in self.columns if not any(isinstance(cell, list) for cell in self.cells(name))]
-        for cells in zip(*(self.texts(name, name != "path") for name in names), strict=True):
-            yield dict(zip(names, cells, strict=True))
+        plain = [name for name in self.columns if list not in map(type, self.cells(name))]
+        texts = [self.texts(name, name != "path") for name in plain]
+        for cells in zip(*texts, strict=True):
+            yield dict(zip(plain, cells, strict=True))
 
     def cells(self, column: str) -> list[Any]:
         """The cells of a column as they are; none if there is no such column."""
@@ -139,12 +140,12 @@ class Table:
         """A column of identifiers: texts or whole numbers, trimmed; none is empty or has a byte 0."""
         cells = self.columns[column]
         words = cells if isinstance(cells, Words) else Words.of(self._spelled(column))
-        trimmed = [name.strip() for name in words.names]
-        if "" in trimmed:
-            raise self.error(_row(words, trimmed.index("")), f"the {column} is empty, expected an identifier")
-        if (odd := next((place for place, name in enumerate(trimmed) if "\0" in name), None)) is not None:
-            problem = f"the {column} {quoted(trimmed[odd])} has a byte 0, expected text"
-            raise self.error(_row(words, odd), problem)
+        trimmed = list(map(str.strip, words.names))
+        for place, name in enumerate(trimmed):
+            if not name or "\0" in name:
+                shown = f"the {column} {quoted(name)} has a byte 0, expected text"
+                problem = shown if name else f"the {column} is empty, expected an identifier"
+                raise self.error(int(np.argmax(words.codes == place)), problem)
         return words if trimmed == list(words.names) else words.renamed(trimmed)
 
     def distinct(self, *columns: str) -> list[tuple[str, ...]]:
@@ -236,14 +237,9 @@ def _floats(cells: Cells) -> Array | None:
     """Numbers that are all written as text; None if one is not a number."""
     try:
         text = "".join(cells)
-        return None if "_" in text else np.array([float(cell) for cell in cells], dtype=np.float64)
+        return None if "_" in text else np.array(list(map(float, cells)), dtype=np.float64)
     except (TypeError, ValueError):
         return None
-
-
-def _row(words: Words, place: int) -> int:
-    """The first row with a name."""
-    return int(np.argmax(words.codes == place))
 
 
 def _shown(cell: object) -> str:

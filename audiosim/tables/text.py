@@ -1,5 +1,6 @@
 """Text files: read line by line with their numbers, written whole or not at all."""
 
+import codecs
 import csv
 import gzip
 import io
@@ -23,6 +24,8 @@ LONGEST_LINE = 2**25  # longest line, in bytes
 EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
 UNPACKED = 2**26  # size in bytes to which any `.gz` may unpack
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+OF_EXCEL = re.compile(r'"?sep=.?"?')  # first line of a CSV of Excel's, which names its separator
 
 
 def check_regular(path: Path) -> None:
@@ -33,7 +36,10 @@ def check_regular(path: Path) -> None:
 
 
 def every_line(path: Path) -> Lines:
-    """The lines of a UTF-8 file, numbered from 1, without ends (LF, CRLF, CR) or byte order mark; unpacks `.gz`."""
+    """The lines of a file of UTF-8, or of UTF-16 with its mark, numbered from 1; unpacks `.gz`.
+
+    They have neither an end (LF, CRLF, CR) nor a byte order mark.
+    """
     number = 0
     try:
         with open_bytes(path) as stream:
@@ -42,6 +48,8 @@ def every_line(path: Path) -> Lines:
                 yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, number + 1, f"the gzip data is broken here or cut short: {error}") from None
+    except UnicodeError:
+        raise FormatError(path, number + 1, "the UTF-16 text is broken from here on: save it as UTF-8") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {reason(error)}") from None
 
@@ -56,7 +64,9 @@ def _raw_lines(path: Path, stream: BinaryIO) -> Iterator[bytes]:
         rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
         number += len(lines)
         if len(rest) > LONGEST_LINE or taken > most:
-            long = f"the line has no end within {LONGEST_LINE:,} bytes, expected lines of text"
+            kind = {b"{": "JSON", b"[": "JSON", b"<": "XML"}.get(rest.lstrip()[:1])
+            wanted = f"more lines: this {kind} with a line for each record" if kind else "lines of text"
+            long = f"the line has no end within {LONGEST_LINE:,} bytes, expected {wanted}"
             packed = f"the file unpacks to more than {EXPANSION} times its size, expected text"
             raise FormatError(path, number, long if len(rest) > LONGEST_LINE else packed)
         yield from lines
@@ -73,7 +83,7 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
     """The non-blank lines with their numbers; an error with the expected content if there are none."""
     empty = True
     for number, text in every_line(path):
-        if text and not text.isspace():
+        if text and not text.isspace() and not (number == 1 and OF_EXCEL.fullmatch(text)):
             empty = False
             yield number, text
     if empty:
@@ -127,8 +137,11 @@ def columns_hint(text: str, expected: str) -> str:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """A file opened as bytes, with `.gz` unpacked."""
-    return cast("BinaryIO", io.BufferedReader(gzip.open(path))) if path.suffix == ".gz" else path.open("rb")
+    """A file opened as bytes, with `.gz` unpacked, and UTF-16 with its mark as UTF-8."""
+    stream = io.BufferedReader(gzip.GzipFile(path)) if path.suffix == ".gz" else path.open("rb")
+    if stream.peek(2).startswith(UTF_16):
+        return cast("BinaryIO", codecs.EncodedFile(stream, "utf-8", "utf-16"))
+    return cast("BinaryIO", stream)
 
 
 def most_unpacked(path: Path) -> float:
@@ -137,9 +150,8 @@ def most_unpacked(path: Path) -> float:
 
 
 def _decode(path: Path, number: int, raw: bytes) -> str:
-    # UTF-16 has a byte order mark, or every other byte is 0.
-    if number == 1 and (raw.startswith((b"\xff\xfe", b"\xfe\xff")) or bytes(4) in (raw[1:8:2], raw[0:7:2])):
-        raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
+    if number == 1 and bytes(4) in (raw[1:8:2], raw[0:7:2]):  # every other byte of UTF-16 is 0
+        raise FormatError(path, number, "the file looks like UTF-16 without its mark, expected UTF-8: save it as UTF-8")
     if number == 1 and raw.startswith(b"SQLite format 3\0"):
         raise FormatError(path, number, f"the file is a database: name it as a URL, sqlite:///{path}")
     if b"\0" in raw:

@@ -47,7 +47,7 @@ ERRORS = {
     + 400 * "0"
     + "\n": r":1: cutoff: expected a whole number of 1 to 1000000, found '10{19}'\.\.\.'0{20}' "
     r"\(401 characters\)$",
-    "scale = [0, 1" + 400 * "0" + "]\n": r":1: scale: expected levels that are finite$",
+    "scale = [0, 1" + 400 * "0" + "]\n": r":1: scale: expected fine, broad, binary or a list of levels, found ",
     "cutoff = "
     + 6000 * "9"
     + "\n": r":1: this TOML cannot be read: it has a number with thousands of digits, or is nested too deeply$",

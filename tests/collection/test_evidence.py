@@ -84,7 +84,7 @@ def test_a_collection_has_the_evidence_of_its_folder(folder):
         ({"a.csv": "document\nd1\n"}, r"a.csv:1: expected columns of numbers beside document, found none$"),
         ({"a.csv": "document,x\n ,1\n"}, r"a.csv:2: the document is empty, expected an identifier$"),
         ({"a.csv": "document,x\nd1,1\n", "a.tsv": "document\tx\nd1\t1\n"}, r"a.tsv: evidence a is in \S+a.csv already"),
-        ({"a.txt": "d1 1\n"}, r"a.txt: expected a file of evidence \(.npy, .npz, .csv, .tsv, .parquet\)$"),
+        ({"a.txt": "d1 1\n"}, r"a.txt: expected a file of evidence \(.npy, .npz, .csv, .tsv, .parquet, .parq, .pq\)$"),
         (
             {"sound.csv": "document,x\nd1,1\n"},
             r"evidence 'sound': expected a name of letters, .* none of output, genre",

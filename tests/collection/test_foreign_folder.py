@@ -7,6 +7,7 @@ import pytest
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
 from audiosim.errors import FormatError, InputError
+from audiosim.evaluation.check import check
 
 RUNS = {name: f"q1 Q0 d1 1 0.9 {name}\nq1 Q0 d2 2 -1e-3 {name}\n" for name in ("A", "B")}
 QRELS = "q1 0 d1 2\nq1 0 d2 0\n\n"
@@ -52,6 +53,10 @@ def test_names_of_ours_come_first_and_other_files_are_left_alone(tmp_path):
     collection = Collection.load(folder)
     assert [run.system for run in collection.runs] == ["A"]
     assert collection.judgments == ()
+    said = "truth looks like judgments and is not read: `judgments=FILE` reads it"
+    assert [note for note in check(collection).notes if "truth" in note] == [said]
+    read = Collection.load(folder, judgments=folder / "truth")
+    assert (len(read.judgments), [one for one in read.readings if one.unread]) == (2, [])
 
 
 @pytest.mark.parametrize("odd", ["q1 Q0 d2 second -1 B\n", "q1 Q0 d2 2 B\n", "# sent in by B\n"])

@@ -64,12 +64,18 @@ def test_a_text_to_send_is_unpacked_and_has_no_mark(tmp_path):
     assert whole_text(tmp_path / "run.gz") == "a b\n\nc\n"
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_is_called_by_its_name(tmp_path, encoding):
-    (tmp_path / "file").write_bytes("document\tartist\r\nd\tBj\u00f6rk\r\n".encode(encoding))
-    with pytest.raises(
-        FormatError, match=r"file:1: the file looks like UTF-16, expected UTF-8 text: save it as UTF-8$"
-    ):
+@pytest.mark.parametrize("mark", ["\ufeff", ""])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_read_by_its_mark_and_called_by_its_name_without(tmp_path, encoding, mark):
+    text = "document\tartist\r\n" + 200_000 * "d\tBj\u00f6rk \U0001d11e\r\n"
+    (tmp_path / "file").write_bytes((mark + text).encode(encoding))
+    if mark:
+        assert [line for _, line in read_lines(tmp_path / "file", "lines")] == text.splitlines()
+        (tmp_path / "file").write_bytes((mark + text).encode(encoding) + "\ud800 ".encode(encoding, "surrogatepass"))
+        with pytest.raises(FormatError, match=r"file:\d+: the UTF-16 text is broken from here on: save it as UTF-8$"):
+            lines_of(tmp_path / "file")
+        return
+    with pytest.raises(FormatError, match=r"file:1: the file looks like UTF-16 without its mark, expected UTF-8: save"):
         lines_of(tmp_path / "file")
 
 
@@ -104,6 +110,16 @@ def test_a_small_file_that_unpacks_to_one_endless_line_is_refused_in_little_memo
     said, memory = read_elsewhere(tmp_path / "file.gz")
     assert said.endswith("file.gz:1: the line has no end within 33,554,432 bytes, expected lines of text")
     assert memory < 200
+
+
+@pytest.mark.parametrize(("start", "kind"), [(b' {"q": ', "JSON"), (b"[[", "JSON"), (b"<a>", "XML")])
+def test_one_line_too_long_of_json_or_xml_says_what_to_do(tmp_path, start, kind):
+    (tmp_path / "file").write_bytes(start + bytes(2**25).replace(b"\0", b"1"))
+    wanted = (
+        f"file:1: the line has no end within 33,554,432 bytes, expected more lines: this {kind} with a line for each"
+    )
+    with pytest.raises(FormatError, match=wanted):
+        lines_of(tmp_path / "file")
 
 
 @pytest.mark.slow

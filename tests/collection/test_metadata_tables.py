@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.collection.kinds import read_documents, read_queries, read_systems
+from audiosim.collection.kinds import DOCUMENTS, read_documents, read_queries, read_systems
 from audiosim.collection.values import Document
 from audiosim.collection.written import document_lines, query_lines, system_lines
 from audiosim.errors import FormatError, InputError
@@ -75,7 +75,7 @@ def test_columns_that_would_be_lost_are_refused(tmp_path):
 
 @st.composite
 def documents(draw):
-    columns = VALUES.filter(lambda text: text.strip() and text not in ("document", "artist", "genre", "path"))
+    columns = VALUES.filter(lambda text: text.strip() and text not in DOCUMENTS.known)
     more = st.dictionaries(columns, VALUES.filter(bool), max_size=2)
     names = draw(st.lists(IDENTIFIERS, min_size=1, max_size=5, unique=True))
     return {name: Document(name, draw(UNKNOWN), draw(UNKNOWN), draw(UNKNOWN), draw(more)) for name in names}

@@ -142,6 +142,15 @@ LAYOUTS = {
         **each(".txt", lambda s: f"{s}\n" + "".join(map(sparse, RUNS[s].items()))),
         "judgments.qrels": QRELS,
     },
+    "UTF-16, as Excel writes it": {
+        "runs.trec": TREC.encode("utf-16"),
+        "judgments.txt": table(OURS, GRADED, "\t").encode("utf-16"),
+    },
+    "CSV of Excel": {"runs.trec": TREC, "judgments.csv": "sep=;\r\n" + table(OURS, GRADED, ";")},
+    "RecBole": {
+        **each(".tsv", lambda s: table(("user_id:token", "item_id:token", "rank:float"), ranked(s), "\t")),
+        "judgments.tsv": table(("user_id:token", "item_id:token", "rating:float"), GRADED, "\t"),
+    },
     "TIRA": {
         **each("-run.txt", lambda s: "".join(one + "\n" for one in TREC.splitlines() if one.endswith(f" {s}"))),
         "qrels.txt": QRELS,
@@ -168,8 +177,13 @@ def written(folder, files, packed=False):
     for file, text in files.items():
         path = folder / (f"{file}.gz" if packed else file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+        path.write_bytes(stored(text, packed))
     return Collection.load(folder)
+
+
+def stored(text, packed):
+    data = text if isinstance(text, bytes) else text.encode()
+    return gzip.compress(data) if packed else data
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -177,9 +191,16 @@ def written(folder, files, packed=False):
 def test_files_of_any_layout_that_a_page_sends_are_the_same_collection(tmp_path, name, packed):
     draft = Home(tmp_path).begin("new")
     for file, text in LAYOUTS[name].items():
-        draft.put(f"{file}.gz" if packed else file, gzip.compress(text.encode()) if packed else text.encode())
+        draft.put(f"{file}.gz" if packed else file, stored(text, packed))
     with draft.assembled() as (found, _):
         assert_same(found)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "parq", "pq", "PARQUET"])
+def test_parquet_is_read_under_each_of_its_endings(tmp_path, ending):
+    (tmp_path / "runs.trec").write_text(TREC)
+    JUDGED.to_parquet(tmp_path / f"judgments.{ending}")
+    assert_same(Collection.load(tmp_path))
 
 
 @pytest.mark.parametrize("column", ["distance", "value"])
@@ -245,11 +266,13 @@ KINDS = {
 def test_a_header_says_the_kind_of_a_file_in_every_spelling_of_it(columns):
     row = ["x"] * len(columns)
     spelled = [table(columns, [row], sign, quoted) for sign in ",;\t" for quoted in (False, True)]
-    spelled += [f"\ufeff{text}" for text in spelled] + [text.replace("\n", "\r") for text in spelled]
+    spelled += [f"{mark}{text}" for text in spelled for mark in ("\ufeff", "sep=;\r\n")]
+    spelled += [text.replace("\n", "\r") for text in spelled]
     record = dict.fromkeys(columns, "x")
     spelled += [json.dumps(record) + "\n", json.dumps([record], indent=2)]
     for text in spelled:
-        assert kind_of(text) == kind_of(text.encode()) == KINDS[columns], text
+        kinds = {kind_of(one) for one in (text, text.encode(), text.encode("utf-16"))}
+        assert kinds == {KINDS[columns]}, text
 
 
 FRAME = pd.DataFrame(ROWS, columns=["system", "query", "document", "rank"])
