@@ -157,7 +157,7 @@ def read_documents(source: Any) -> dict[str, Document]:
 
 
 def columns_of(one: Document) -> dict[str, str]:
-    """What is known of a document, by column; an error if one of its further columns has a reserved name."""
+    """Known values of a document, by column; an error if one of its further columns has a reserved name."""
     if clash := DOCUMENTS.known & set(one.more):
         raise InputError(f"document {one.identifier} has an extra column named {min(clash)}, a reserved name")
     named = zip(DOCUMENT_COLUMNS, (one.identifier, one.artist, one.genre, one.path), strict=True)
