@@ -13,8 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 import soundfile
+import typer
 from scipy.stats import ttest_rel
 
+from audiosim import cli
+from audiosim.cli import options
 from audiosim.collection.collection import Collection
 from audiosim.measures.scores import judged_runs
 from audiosim.report import predictions
@@ -758,3 +761,17 @@ def test_report_writes_one_page_for_judged_and_for_half_judged_collections(run, 
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert page.startswith("<!doctype html>")
         assert "timbre-full" in page
+
+
+def test_beside_what_all_commands_share_a_command_has_few_options():
+    group = typer.main.get_command(cli.app)
+    context = group.make_context("audiosim", [], resilient_parsing=True)
+    shared = {*options.SHARED, *(one.name for one in options.of_collection()), "form", "plot", "report", "output"}
+    most, counted = {"serve": 15, "simulate": 14, "train": 14}, 0
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        for one in getattr(command, "commands", {name: command}).values():
+            own = {each.name for each in one.params if each.param_type_name == "option"} - shared
+            assert len(own) <= most.get(name, 8), (name, one.name, own)
+            counted += len(own)
+    assert counted > 100

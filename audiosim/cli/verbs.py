@@ -223,6 +223,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
         "neighbours": Verb(
             "sound.neighbours:neighbours",
             "report.rank:neighbours_view",
+            hidden=["judged"],
             spelled={"count": "-k", "scheduler": "--scheduler"},
             metavars={
                 "indexes": "INDEX",
