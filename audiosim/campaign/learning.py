@@ -189,9 +189,16 @@ def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes
 Counter = Callable[[Stretch], Counted]
 
 
+WORTHWHILE = 200  # changed grades; computing with more takes longer than starting a process
+OF_PEOPLE = 50_000  # the same limit for rankings from each person's answers: pairs times people
 AT_ONCE = 100  # with more changes than this, restarting the selection is faster than updating it
 KEPT = 2  # most estimators kept, besides the first
 COUNT_S = 0.05  # time to wait for a count by another thread before a request is answered
+
+
+def takes_long(answers: int, people: int, pool: Pool) -> bool:
+    """True if computing from answers by some people takes longer than starting a process, or hundreds of megabytes."""
+    return answers >= WORTHWHILE or people * len(pool.pairs) >= OF_PEOPLE
 
 
 class CampaignState(NamedTuple):
@@ -276,7 +283,7 @@ class Count:
         """
         self._notes, self._count_long = notes, count_long
         self._first, self._base, self._ready = first, estimator, ready
-        self._long = False  # True during a long count
+        self._long = False  # True during a long count, and until another thread does what a request left to it
         self._noted = 0  # number of the last noted line
         self._changes: list[Change] = []  # changes of pairs in the pool
         self._judgments = [judgments]  # judgments in force, before the first change and after each
@@ -348,25 +355,29 @@ class Count:
         """Accept the estimator that learned from a state; the log records the line from which it counts."""
         self._estimators[state] = estimator
 
-    def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
-        """Bring the state up to the last noted line; False if another thread is still busy with it after `patience_s`.
+    def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS, soon: bool = False) -> bool:
+        """Bring the state up to the last noted line; False if another thread is still busy with it after `wait_s`.
 
         reach  limit of the count: it stops at a line that requires learning, unless the limit includes that
+        soon   False also if a model of many people must be learned first, which is left to another thread
         """
         while self._behind(reach):
             if not self._counting.acquire(timeout=wait_s):
                 return False
+            left = False
             try:
-                self._go_on(reach)
+                left = not self._go_on(reach, soon)
             finally:
-                self._long = False
+                self._long = left
                 self._counting.release()
+            if left:
+                return False
         return True
 
     def count_soon(self) -> bool:
         """Count for a thread that answers requests: it leaves long work to others and does not wait for them."""
         many = len(self._changes) - self._counted > AT_ONCE
-        return not (many or self._long) and self.count(COUNT_S)
+        return not (many or self._long) and self.count(COUNT_S, soon=True)
 
     def _behind(self, reach: Reach) -> bool:
         waits = self._learned < len(self._learnings) and self._learnings[self._learned].place == self._counted
@@ -377,8 +388,8 @@ class Count:
     def _ends(self, one: Learning, reach: Reach) -> bool:
         return reach is Reach.JUDGMENTS or (reach is Reach.AT_HAND and not self.knows(one.state))
 
-    def _go_on(self, reach: Reach) -> None:
-        """Count to the last line noted at the start, or to a lesson that is not available."""
+    def _go_on(self, reach: Reach, soon: bool) -> bool:
+        """Count to the last line noted at the start, or to a lesson that is not available; False as for `count`."""
         with self._noting:
             noted, end, learnings = self._noted, len(self._changes), self._learnings[:]
         stop = next((one for one in learnings[self._learned :] if self._ends(one, reach)), None)
@@ -393,12 +404,18 @@ class Count:
             begun, place = None, end - end % self._first.batch
             past = sum(one.place <= place for one in learnings)
         selection = self._counted_to(end, learnings, begun, place, past)
+        if self._ready and not selection.knows_people and takes_long(0, len(selection.panel.judges), selection.pool):
+            if soon:
+                return False
+            self._long = True
+            selection = self._counted_to(end, learnings, selection, end, len(learnings))
         self._counted, self._learned = end, len(learnings)
         self.current_state = CampaignState(noted, selection, self._judgments[end])
         if not self._ready or selection.knows_people:
             self.chooser = selection
         for state in sorted(self._estimators)[1:-KEPT]:
             del self._estimators[state]
+        return True
 
     def _counted_to(
         self, end: int, learnings: list[Learning], begun: Selection | None, place: int, past: int

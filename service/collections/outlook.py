@@ -14,6 +14,7 @@ import numpy as np
 
 from audiosim.campaign import CampaignState, Change
 from audiosim.campaign.event import ANSWERS, parse_time
+from audiosim.campaign.learning import takes_long
 from audiosim.campaign.state import comparisons_after, grades_after, panel_after
 from audiosim.collection.values import Pair, mean_grades
 from audiosim.joint.estimators import Relearning
@@ -25,7 +26,6 @@ from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.collections.predictions import Remembering
 from audiosim.service.collections.quotas import answers_among, answers_kept
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.process.learning import takes_long
 from audiosim.simulation.plan import Effort, effort_from, usual_seconds
 from audiosim.simulation.remaining import Forecast, forecast
 

@@ -8,6 +8,7 @@ from fastapi import Body, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.campaign.event import utc_now
+from audiosim.campaign.learning import takes_long
 from audiosim.campaign.reader import placed_grades
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
@@ -25,7 +26,6 @@ from audiosim.service.http.limits import Shared
 from audiosim.service.operations.campaign import AboutQuery
 from audiosim.service.operations.judging import MOST_SHOWN, WRITES, CountQuery, WritingDep, written
 from audiosim.service.operations.sessions import AccessDep
-from audiosim.service.process.learning import takes_long
 from audiosim.service.process.loops import kept_beside
 from audiosim.service.tasks.state import part
 from audiosim.service.types.judging import RecordOut

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from audiosim.campaign import Counted, Stretch
-from audiosim.collection.pool import Pool
+from audiosim.campaign.learning import takes_long
 from audiosim.errors import ServiceError
 from audiosim.joint.estimators import Relearning
 from audiosim.results.value import cached_property
@@ -45,8 +45,6 @@ def tell_progress(done: int, total: int) -> None:
 
 
 LOG = logging.getLogger("service")
-WORTHWHILE = 200  # changed grades; computing with more takes longer than starting a process
-OF_PEOPLE = 50_000  # the same limit for rankings from each person's answers: pairs times people
 NICENESS = 5  # assessors' requests take precedence
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
@@ -276,11 +274,6 @@ class Errands:
             return errand.result()
         finally:
             self._under_way.discard(errand)
-
-
-def takes_long(answers: int, people: int, pool: Pool) -> bool:
-    """True if computing from answers by some people takes longer than starting a process, or hundreds of megabytes."""
-    return answers >= WORTHWHILE or people * len(pool.pairs) >= OF_PEOPLE
 
 
 def _environment(known: Mapping[str, str]) -> dict[str, str]:

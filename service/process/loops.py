@@ -23,9 +23,9 @@ Answer = TypeVar("Answer")
 P = ParamSpec("P")
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # as glibc's malloc.h numbers them
-KEPT_BYTES = 128 * 2**20
+KEPT_BYTES = 32 * 2**20
 LARGE_BYTES = 32 * 2**20
-SPARE_BYTES = 32 * 2**20
+SPARE_BYTES = 16 * 2**20
 
 
 def keep_freed_memory() -> None:

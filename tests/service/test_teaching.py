@@ -17,6 +17,7 @@ import pytest
 
 from audiosim import Collection
 from audiosim.campaign import Campaign, CampaignSettings, Lesson, MemoryStore
+from audiosim.campaign.learning import WORTHWHILE
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import ServiceError
@@ -26,7 +27,7 @@ from audiosim.results.value import cached_property
 from service.collections.campaigns import Judging
 from service.collections.served import ServedCollection
 from service.operations.judges import _people
-from service.process.learning import WORTHWHILE, Errand, Errands, _environment, receive, wrap
+from service.process.learning import Errand, Errands, _environment, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
