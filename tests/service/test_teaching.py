@@ -259,3 +259,37 @@ def test_many_judgments_are_reported_on_in_a_process_of_their_own_and_as_here(co
         assert of_processes_s() > before
     finally:
         one.judging.errands.stop()
+
+
+@pytest.mark.slow
+def test_a_model_of_many_people_is_learned_by_no_thread_that_answers_requests(monkeypatch):
+    monkeypatch.setattr("audiosim.campaign.learning.OF_PEOPLE", 1)  # two people are many
+    long = []
+    campaign = Campaign(
+        Collection.load(DEMO),
+        "joint",
+        store=MemoryStore(),
+        settings=CampaignSettings(learn_later=True),
+        count_long=lambda stretch: long.append(stretch) or stretch.counted(),
+    )
+    rng = np.random.default_rng(0)
+    judged = [
+        Judgment(*pair, float(rng.integers(101)), ("ann", "ben")[place % 2])
+        for place, pair in enumerate(campaign.selection.pool.pairs[:30])
+    ]
+    campaign.sync()
+    for one in judged[:24]:
+        campaign.tell(one)
+    assert campaign.selection.judged <= 24
+    campaign.sync()
+    assert campaign.selection.judged == 24
+    long.clear()
+    for one in judged[24:]:  # a model of them is learned from 25
+        campaign.tell(one)
+        campaign.refresh()
+        assert campaign.confidence is not None
+    assert (long, campaign.selection.judged) == ([], 24)
+    campaign.sync()
+    assert len(long) == 1
+    assert campaign.selection.judged == 30
+    assert campaign.selection.knows_people
