@@ -182,6 +182,7 @@ IN_PYTHON = {
     "predict": {"covariance"},  # a matrix has no place in rows
     "worth": {"progress"},
     "plan": {"batch", "distribution"},
+    "neighbours": {"judged"},
     "calibration": {"near", "ideal", "distribution", "by_query"},
     "judges": {"log", "progress"},  # the log is that of --judgments
     "judge_effect": {"log", "own", "files"},
