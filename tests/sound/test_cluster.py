@@ -117,16 +117,20 @@ def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
 
 @pytest.mark.slow
 def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch, tmp_path):
+    finished = tmp_path / "finished"
+    finished.mkdir()
+
     def deadly(task):
         if task > 1:
-            (tmp_path / f"{task}").touch()
+            (finished / f"{task}").touch()
         else:
-            patience = time.monotonic() + 5
-            while len([*tmp_path.iterdir()]) < 4 and time.monotonic() < patience:
+            # First every other task is done, which would be lost too if it waited here as often as this one begins. Its
+            # process takes half a minute to start on a busy machine.
+            patience = time.monotonic() + 120
+            while len([*finished.iterdir()]) < 4 and time.monotonic() < patience:
                 time.sleep(0.05)
-            time.sleep(0.5)  # the other tasks are done, wherever they waited
             os.kill(os.getppid(), signal.SIGKILL)  # the machine's main process
-            time.sleep(60)
+            time.sleep(600)
         return task
 
     started = loopback(5)
@@ -136,7 +140,7 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
             wrap_non_picklable_objects(deadly),
             [1, 2, 3, 4, 5],
             started.address,
-            lambda task: 60.0,
+            lambda task: 600.0,
             lambda task, why: why,
         )
     )
