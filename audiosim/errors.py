@@ -89,3 +89,15 @@ class LeaseError(InputError):
 
 class ClosedError(InputError):
     """A campaign is paused or closed."""
+
+
+def check_count(what: str, count: int) -> None:
+    """Refuse a count below 1."""
+    if count < 1:
+        raise InputError(f"{what} must be at least 1, got {count}")
+
+
+def check_between(what: str, value: float) -> None:
+    """Refuse a value that is not between 0 and 1."""
+    if not 0 < value < 1:
+        raise InputError(f"{what} must be between 0 and 1, got {value:g}")

@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection, wait
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_count
 from audiosim.stats.threads import one_thread
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def each_in_turn(
     ignored. Results are the same bit for bit on all of them, because matrix products use one thread, and a cluster has
     the same versions of the libraries. Closing the iterator cancels work not begun.
     """
-    if jobs < 1:
-        raise InputError(f"the number of jobs must be at least 1, got {jobs}")
+    check_count("the number of jobs", jobs)
     progress(0, count)
     own, alone = _own_backend(), _OneThread(work)
     if scheduler is not None:

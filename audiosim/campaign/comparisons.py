@@ -17,7 +17,7 @@ from audiosim.campaign.state import ComparisonLease, Ledger, what_compares
 from audiosim.campaign.timing import COMPARISON, GRADE
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import PairedComparison
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_count
 from audiosim.joint.estimators import Comparing, RelevanceEstimator
 from audiosim.ranking import Selection
 from audiosim.ranking.values import ComparisonValues
@@ -120,8 +120,7 @@ class ComparisonQueue:
         """
         if not assessor:
             raise InputError("comparisons are leased to assessors: expected the name of an assessor")
-        if count < 1:
-            raise InputError(f"the number of comparisons to ask for must be at least 1, got {count}")
+        check_count("the number of comparisons to ask for", count)
         selection = self._selection()
 
         def leased() -> list[Event]:

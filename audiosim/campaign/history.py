@@ -16,7 +16,7 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
-from audiosim.errors import AudiosimError, InputError
+from audiosim.errors import AudiosimError, InputError, check_count
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
@@ -192,8 +192,7 @@ def history(
     """
     if not sources:
         raise InputError("expected at least one collection or saved result")
-    if looks < 1:
-        raise InputError(f"the number of looks must be at least 1, got {looks}")
+    check_count("the number of looks", looks)
     saved = [_saved(source) for source in sources]
     measure = measure or next((one.measure for one in saved if one is not None), "CG")
     found: list[Look] = []

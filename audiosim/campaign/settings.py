@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from audiosim.collection.values import Pair
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_count
 from audiosim.ranking import SelectionRule
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
 from audiosim.text import choices
@@ -68,8 +68,7 @@ class CampaignSettings:
     candidates: int = 1
 
     def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise InputError(f"batch must be at least 1, got {self.batch}")
+        check_count("batch", self.batch)
         if self.lease_s <= 0:
             raise InputError(f"a lease must last longer than 0 seconds, got {self.lease_s:g}")
         if not 0 <= self.twice <= 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison, check_judgment, mean_grades
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_count
 from audiosim.joint.check import ModelCheck
 from audiosim.joint.estimators import (
     Hearing,
@@ -107,8 +107,7 @@ class Selection:
         about    subject of the ranking
         checks   True to check the model against the judgments; the published method has no such check
         """
-        if batch < 1:
-            raise InputError(f"batch must be at least 1, got {batch}")
+        check_count("batch", batch)
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
         log = tuple(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = mean_grades(log)

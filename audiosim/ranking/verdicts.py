@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_between, check_count
 from audiosim.ranking.ranking import Ranking, score_rows
 from audiosim.ranking.two_systems import more_judgments
 from audiosim.results.value import Result, Row, Value, cached_property, listed
@@ -119,10 +119,8 @@ class Verdicts(Result):
         return self.sentence
 
     def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise InputError(f"the level for all pairs together must be between 0 and 1, got {self.level:g}")
-        if self.k < 1:
-            raise InputError(f"the number of systems at the top must be at least 1, got {self.k}")
+        check_between("the level for all pairs together", self.level)
+        check_count("the number of systems at the top", self.k)
 
     @cached_property
     def _deviations(self) -> Array:

@@ -17,7 +17,7 @@ from audiosim.campaign.timing import Pace, pace
 from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_count
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_grades, make_estimator
 from audiosim.joint.people import Listeners, Panel, Who
 from audiosim.measures.measure import Measure, as_measure
@@ -345,8 +345,7 @@ def effort_from(
 
 
 def _check_effort(seconds: float, listeners: int) -> None:
-    if listeners < 1:
-        raise InputError(f"the number of listeners must be at least 1, got {listeners}")
+    check_count("the number of listeners", listeners)
     if not 0 < seconds < math.inf:
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
 

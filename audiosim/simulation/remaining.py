@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from audiosim.errors import InputError
+from audiosim.errors import check_count
 from audiosim.joint.posterior import FEW, Belief
 from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.stopping import Judgments
@@ -124,8 +124,7 @@ def forecast(
     The prediction is only as good as the model's probabilities. If the model treats pairs as independent although
     grades of one artist or query are correlated, it is most reliable for near goals.
     """
-    if campaigns < 1:
-        raise InputError(f"the number of campaigns must be at least 1, got {campaigns}")
+    check_count("the number of campaigns", campaigns)
     off = off_of(selection, stopping_rule)
     # A belief that came judgment by judgment has the same moments, but another root: its draws would differ.
     selection = selection.anew(selection.estimator, selection.graded, selection.panel, selection.comparisons).in_thought

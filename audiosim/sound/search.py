@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from audiosim.errors import InputError
+from audiosim.errors import check_count
 from audiosim.sound.descriptions import ByGaussians, Description, Searched
 from audiosim.sound.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds, references_among
 from audiosim.stats.arrays import Array, Booleans, Integers
@@ -52,8 +52,7 @@ def neighbours_by(
     of mutual proximity are 1,000 recordings drawn once, or all. If at least 20 references have a limited band, and at
     least 20 others do not, proximities are taken within each kind: see `proximity_of_kinds`.
     """
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}")
+    check_count("k", k)
     weight = np.ones(len(descriptions)) if weights is None else np.asarray(weights, dtype=np.float64)
     wanted, names = searched.wanted(ids)
     groups, heard = searched.groups(artists), ~searched.silent[: len(searched)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_count
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result, Row, plain
 from audiosim.stats.arrays import Array
@@ -182,8 +182,7 @@ def fit_distributions(
     size = queries // 2 if size is None else size
     if not 2 <= size <= queries - size:
         raise InputError(f"a fit needs from 2 to {queries // 2} of {queries} queries, got {size}")
-    if trials < 1:
-        raise InputError(f"trials must be at least 1, got {trials}")
+    check_count("trials", trials)
     omega, rng = np.full((len(matrix), trials, len(FITS)), np.nan), np.random.default_rng(seed)
     for row, values in enumerate(matrix):
         for trial in range(trials):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, fdtri
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_between, check_count
 from audiosim.results.value import Result, Row, rows_of
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import nearness
@@ -77,8 +77,7 @@ def fewest(signal: float, noise: float, stability: float) -> int | None:
 
 def tolerated(signal: float, stability: float) -> float:
     """Noise at which signal / (signal + noise) equals the stability."""
-    if not 0 < stability < 1:
-        raise InputError(f"stability must be between 0 and 1, got {stability:g}")
+    check_between("stability", stability)
     return signal * (1 - stability) / stability
 
 
@@ -98,8 +97,7 @@ def divided(numerator: float, denominator: float) -> float:
 
 def interval_sides(confidence: float) -> tuple[float, float]:
     """Probabilities of the F quantiles to divide by, for the lower and the upper end of an interval."""
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
+    check_between("confidence", confidence)
     return (1 + confidence) / 2, (1 - confidence) / 2
 
 
@@ -318,8 +316,7 @@ class Nested:
         Journal of the American Statistical Association 88, 899-905; Hannig, Iyer & Patterson (2006), the
         same journal 101, 254-269.
         """
-        if draws < 1:
-            raise InputError(f"draws must be at least 1, got {draws}")
+        check_count("draws", draws)
         n, h = self._sizes(queries, assessors)
         n = np.atleast_1d(n)
         freedom = _nested_freedom(self.systems, self.queries, self.assessors)

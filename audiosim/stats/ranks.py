@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtr, ndtri
 
-from audiosim.errors import InputError
+from audiosim.errors import check_between
 from audiosim.results.value import frame_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.inference.ties import equalised, nearness
@@ -110,8 +110,7 @@ def tukey_test(friedman: Friedman, confidence: float = 0.95) -> RankComparison:
     """
     from scipy.stats import studentized_range  # imported here, as most uses need not pay for its start-up time
 
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
+    check_between("confidence", confidence)
     systems = len(friedman.mean_ranks)
     first, second = np.triu_indices(systems, 1)
     difference = friedman.mean_ranks[first] - friedman.mean_ranks[second]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audiosim.errors import InputError
+from audiosim.errors import check_count
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.inference.ties import nearness
 from audiosim.stats.score_matrix import over_pairs
@@ -159,8 +159,7 @@ def allowed(alpha: float, count: int) -> int:
 
 
 def _checked(samples: int) -> int:
-    if samples < 1:
-        raise InputError(f"samples must be at least 1, got {samples}")
+    check_count("samples", samples)
     return samples
 
 

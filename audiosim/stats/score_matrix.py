@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, stdtrit
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_between
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.distributions import check_sample
 from audiosim.stats.inference.ties import nearness
@@ -68,7 +68,7 @@ def bounded_mean(
     of Clopper & Pearson (1934). The Beta distribution replaces theirs, so that moments suffice, and is a little wider.
     Student's t misses the mean far too often if few values are skewed or equal: see docs/howto_figures.md.
     """
-    _check_confidence(confidence)
+    check_between("confidence", confidence)
     center, spread, added = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (mean, variance, further)))
     share = count / (count + 1)
     ends = []
@@ -96,7 +96,7 @@ def prediction_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval
 
 def _t_interval(scores: ArrayLike, confidence: float, new: float) -> Interval:
     """Interval of the mean, with the variance of `new` further scores."""
-    _check_confidence(confidence)
+    check_between("confidence", confidence)
     sample = check_sample(scores, 1)
     mean = float(sample.mean())
     if len(sample) == 1:
@@ -104,11 +104,6 @@ def _t_interval(scores: ArrayLike, confidence: float, new: float) -> Interval:
     error = float(sample.std(ddof=1)) * math.sqrt(new + 1 / len(sample))
     reach = float(stdtrit(len(sample) - 1, (1 + confidence) / 2)) * error
     return Interval(mean, mean - reach, mean + reach, confidence)
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
 
 
 # Scores of systems on queries: checked, and the differences of all pairs of systems.

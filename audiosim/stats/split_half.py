@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_count
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result, Row, plain, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.score_matrix import check_scores, paired_differences
-from audiosim.stats.tests import SAMPLES, TESTS, p_values
+from audiosim.stats.tests import SAMPLES, named_test, p_values
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -140,12 +140,10 @@ def split_half(
     half to its second. Urbano (2013), section 5.3.
     """
     matrix, levels = check_scores(scores), _checked(alphas)
-    if test not in TESTS:
-        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+    named_test(test)
     if matrix.shape[1] < 4:
         raise InputError(f"expected at least 4 queries to split, got {matrix.shape[1]}")
-    if trials < 1:
-        raise InputError(f"trials must be at least 1, got {trials}")
+    check_count("trials", trials)
     half = matrix.shape[1] // 2
     counts = np.zeros((5, len(levels)), dtype=np.int64)
     binned, squares = np.zeros(len(BINS), dtype=np.int64), np.zeros(len(BINS))

@@ -5,15 +5,15 @@ closer than 1e-12 of the largest score count as equal, so that the order of summ
 differences of a pair are 0, every p-value is 1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, stdtr, stdtrit
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, check_between
 from audiosim.results.value import frame_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.ranks import signed_rank_p_values, signed_ranks, walsh_intervals
@@ -46,7 +46,9 @@ def holm(p_values: ArrayLike) -> Array:
     values = _checked(p_values)
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    return _restored(np.minimum(stepped, 1.0), order)
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Array:
@@ -58,17 +60,9 @@ def benjamini_hochberg(p_values: ArrayLike) -> Array:
 
     Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
     """
-    values = _checked(p_values)
-    order = np.argsort(values, kind="stable")
-    # The factor first: m / j is 1 for the largest and never less, so that no p-value falls by rounding.
-    scaled = values[order] * (len(values) / np.arange(1, len(values) + 1))
-    return _restored(np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0), order)
+    from scipy.stats import false_discovery_control  # imported here, as most uses need not pay for its start-up time
 
-
-def _restored(values: Array, order: Integers) -> Array:
-    result = np.empty(len(values))
-    result[order] = values
-    return result
+    return np.asarray(false_discovery_control(_checked(p_values), method="bh"))
 
 
 def _checked(p_values: ArrayLike) -> Array:
@@ -142,11 +136,12 @@ class _Asked:
     differences: Differences
     rng: np.random.Generator
     samples: int
-    confidence: float
+    confidence: float = 0.95
 
 
-Estimate = tuple[Array, Array, Array]  # the estimate and the ends of its interval
-Tested = tuple[Array, Array, Booleans]  # statistic, p-value, and whether that is exact
+# First the statistics, p-values and whether these are exact; then, if asked for, the estimates and both ends of their
+# intervals, which take longer.
+Results = Iterator[tuple[Array, Array, Any]]
 
 
 def paired_test(
@@ -167,15 +162,15 @@ def paired_test(
     confidence   confidence of the interval, between 0 and 1: of the mean difference; for Wilcoxon's test of the
                  pseudo-median, for the sign test of the median
     """
-    _check_options(test, confidence)
+    results = named_test(test)
+    check_between("confidence", confidence)
     differences, rng = paired_differences(scores), np.random.default_rng(0) if rng is None else rng
-    asked = _Asked(check_scores(scores), differences, rng, samples, confidence)
-    estimate, tested = _TESTS[test](asked)
+    tested, estimate = results(_Asked(check_scores(scores), differences, rng, samples, confidence))
     pairs = differences.first, differences.second, differences.means(), differences.standardised()
     return Comparison(test, confidence, differences.queries, *pairs, *estimate, *tested)
 
 
-def _t_test(asked: _Asked) -> tuple[Estimate, Tested]:
+def _t_test(asked: _Asked) -> Results:
     """The paired t-test.
 
         t = mean / (deviation / sqrt q), on q - 1 degrees of freedom        (5.1)
@@ -184,11 +179,15 @@ def _t_test(asked: _Asked) -> tuple[Estimate, Tested]:
     """
     differences = asked.differences
     means, error = differences.means(), differences.deviations() / np.sqrt(differences.queries)
+    statistic = ratio_or_infinity(means, error)
+    p_values = 2 * stdtr(differences.queries - 1, -np.abs(statistic))
+    constant = differences.deviations() == 0
+    yield statistic, np.where(constant & (statistic == 0), 1.0, p_values), np.full(len(means), True)
     reach = -stdtrit(differences.queries - 1, (1 - asked.confidence) / 2) * error
-    return (means, means - reach, means + reach), (*_t_p_values(differences), np.full(len(means), True))
+    yield means, means - reach, means + reach
 
 
-def _wilcoxon_test(asked: _Asked) -> tuple[Estimate, Tested]:
+def _wilcoxon_test(asked: _Asked) -> Results:
     """Wilcoxon's signed-rank test.
 
         W+ = sum of the ranks of the positive differences among the sizes of those that are not 0
@@ -197,11 +196,11 @@ def _wilcoxon_test(asked: _Asked) -> tuple[Estimate, Tested]:
     dropped, ties share the middle rank; see `signed_rank` for when p-values are exact, and for the interval.
     """
     ranks = signed_ranks(asked.differences)
-    interval = walsh_intervals(asked.differences, asked.confidence)
-    return interval, (ranks.sums, signed_rank_p_values(ranks), ranks.exact)
+    yield ranks.sums, signed_rank_p_values(ranks), ranks.exact
+    yield walsh_intervals(asked.differences, asked.confidence)
 
 
-def _sign_test(asked: _Asked) -> tuple[Estimate, Tested]:
+def _sign_test(asked: _Asked) -> Results:
     """The sign test, always exact.
 
         S = number of positive differences, binomial among those that are not 0        (5.3)
@@ -209,31 +208,34 @@ def _sign_test(asked: _Asked) -> tuple[Estimate, Tested]:
     Differences of 0 are dropped from the test, not from the interval, whose ends are order statistics of
     all q differences. The p-value is twice the smaller tail.
     """
+    positive, negative = ((sign * asked.differences.values > 0).sum(axis=1) for sign in (1, -1))
+    counted = positive + negative
+    p_values = np.minimum(1.0, 2 * bdtr(np.minimum(positive, negative), counted, 0.5))
+    yield positive.astype(float), np.where(counted == 0, 1.0, p_values), np.full(len(counted), True)
     queries = asked.differences.queries
     ordered = np.sort(asked.differences.values, axis=1)
     cut = int(np.sum(bdtr(np.arange(queries + 1), queries, 0.5) <= (1 - asked.confidence) / 2))
     unbounded = np.full(len(ordered), np.inf)
     lower = ordered[:, cut - 1] if cut > 0 else -unbounded
     upper = ordered[:, queries - cut] if cut > 0 else unbounded
-    tested = *_sign_p_values(asked.differences), np.full(len(ordered), True)
-    return (np.median(ordered, axis=1), lower, upper), tested
+    yield np.median(ordered, axis=1), lower, upper
 
 
-def _bootstrap_test(asked: _Asked) -> tuple[Estimate, Tested]:
+def _bootstrap_test(asked: _Asked) -> Results:
     """The bootstrap test by the shift method; see `resampling.bootstrap_p_values`."""
     drawn, means = bootstraps(asked.scores, asked.rng, asked.samples), asked.differences.means()
-    tested = means, bootstrap_p_values(drawn), np.full(len(means), False)
-    return (means, *bootstrap_intervals(drawn, asked.confidence)), tested
+    yield means, bootstrap_p_values(drawn), np.full(len(means), False)
+    yield means, *bootstrap_intervals(drawn, asked.confidence)
 
 
-def _permutation_test(asked: _Asked) -> tuple[Estimate, Tested]:
+def _permutation_test(asked: _Asked) -> Results:
     """The permutation test; see `resampling.permutation_p_values`."""
     drawn, means = permutations(asked.scores, asked.rng, asked.samples), asked.differences.means()
-    tested = means, permutation_p_values(drawn), np.full(len(means), drawn.exact)
-    return (means, *permutation_intervals(drawn, asked.confidence)), tested
+    yield means, permutation_p_values(drawn), np.full(len(means), drawn.exact)
+    yield means, *permutation_intervals(drawn, asked.confidence)
 
 
-_TESTS: dict[str, Callable[[_Asked], tuple[Estimate, Tested]]] = {
+TESTS: dict[str, Callable[[_Asked], Results]] = {
     "t": _t_test,
     "wilcoxon": _wilcoxon_test,
     "sign": _sign_test,
@@ -250,39 +252,15 @@ def p_values(scores: ArrayLike, test: str, rng: np.random.Generator, samples: in
     rng      generator for the last two
     samples  number of samples for the last two
     """
+    found: Array = next(named_test(test)(_Asked(check_scores(scores), paired_differences(scores), rng, samples)))[1]
+    return found
+
+
+def named_test(test: str) -> Callable[[_Asked], Results]:
+    """A test of `TESTS` by its name; an InputError if there is none."""
     if test not in TESTS:
         raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
-    return TESTS[test](check_scores(scores), rng, samples)
-
-
-TESTS: dict[str, Callable[[Array, np.random.Generator, int], Array]] = {
-    "t": lambda scores, rng, samples: _t_p_values(paired_differences(scores))[1],
-    "wilcoxon": lambda scores, rng, samples: signed_rank_p_values(signed_ranks(paired_differences(scores))),
-    "sign": lambda scores, rng, samples: _sign_p_values(paired_differences(scores))[1],
-    "bootstrap": lambda scores, rng, samples: bootstrap_p_values(bootstraps(scores, rng, samples)),
-    "permutation": lambda scores, rng, samples: permutation_p_values(permutations(scores, rng, samples)),
-}
-
-
-def _t_p_values(differences: Differences) -> tuple[Array, Array]:
-    statistic = ratio_or_infinity(differences.means(), differences.deviations() / np.sqrt(differences.queries))
-    p_values: Array = 2 * stdtr(differences.queries - 1, -np.abs(statistic))
-    constant = differences.deviations() == 0
-    return statistic, np.where(constant & (statistic == 0), 1.0, p_values)
-
-
-def _sign_p_values(differences: Differences) -> tuple[Array, Array]:
-    positive, negative = ((sign * differences.values > 0).sum(axis=1) for sign in (1, -1))
-    counted = positive + negative
-    p_values = np.minimum(1.0, 2 * bdtr(np.minimum(positive, negative), counted, 0.5))
-    return positive.astype(float), np.where(counted == 0, 1.0, p_values)
-
-
-def _check_options(test: str, confidence: float) -> None:
-    if test not in TESTS:
-        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
+    return TESTS[test]
 
 
 # Test of differences between systems where queries and listeners are both samples.
