@@ -335,7 +335,8 @@ def _incomplete(
     count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)
     said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
     return InputError(
-        f"{name}: {count} retrieved pairs are not judged, {said}; choose `unjudged=zero` or `unjudged=skip`"
+        f"{name}: {count} retrieved pairs are not judged, {said}; choose `unjudged=zero` or `unjudged=skip`, "
+        "or let `audiosim estimate` predict them"
     )
 
 

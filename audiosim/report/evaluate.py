@@ -59,7 +59,8 @@ def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
         cells += [_bounds(row["least"], row["most"])] if one.bounds is not None else []
         table.add_row(*cells, interval_bar(row["low"], row["mean"], row["high"], low, high))
     form = one.scores.measure.form_in_words
-    return [table, *_pairs(one), *([Text(form)] if form else []), Text("")]
+    means = Text(f"95 % interval: of the mean over queries like these {one.scores.values.shape[1]}.")
+    return [table, means, *_pairs(one), *([Text(form)] if form else []), Text("")]
 
 
 def _bounds(least: float, most: float) -> str:
@@ -70,7 +71,7 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
     rows = one.pair_rows()
     if not rows:
         return []
-    least = f"the {min(PAIRS_SHOWN, len(rows))} least sure:"
+    least = f"the {min(PAIRS_SHOWN, len(rows))} least sure, --format json gives all:"
     if one.ranks is not None:
         return _rank_pairs(one, rows, least)
     how = f"{one.test} test, p adjusted by Holm"
@@ -229,7 +230,10 @@ def _components(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     ]
     queries = next(iter(found.values()))["queries"]
     reliability = f"Reliability, 0 to 1, with {queries} queries: E rho² of the order of systems, Phi of their scores."
-    caption = f"Shares of the variance. {reliability}"
+    caption = (
+        "Shares of the variance: between systems, between queries, and residual, how systems and queries combine, with "
+        f"chance. {reliability} for .95: queries that would make it .95."
+    )
     return Group(table, Text(caption), *notes)
 
 
@@ -267,6 +271,12 @@ def _noticed(prior: Mapping[str, Any] | None) -> list[RenderableType]:
     return [Text(f"{said}: {prior['noticed']:.1%} of {prior['observed_differences']:,} observed differences.")]
 
 
+BINS_MEAN = (
+    "A bin is a range of differences in score between two lists. Impossible: no two lists can differ by so much. "
+    "Not found: none was drawn that does."
+)
+
+
 def examples_view(found: ExampleSet) -> RenderableType:
     """Contents of a study by measure and scale, and its gaps."""
     table = PlainTable(("Measure", "left"), ("Scale", "left"), "Examples", "Bins filled", "Impossible", "Not found")
@@ -278,7 +288,7 @@ def examples_view(found: ExampleSet) -> RenderableType:
     then = (
         f" in {found.file}: fill its column `answer`, then `audiosim satisfaction {found.file}`" if found.file else ""
     )
-    return Group(table, Text(f"{len(found.examples):,} examples{then}."))
+    return Group(table, Text(BINS_MEAN), Text(f"{len(found.examples):,} examples{then}."))
 
 
 def study_view(found: StudyOutcome) -> RenderableType:

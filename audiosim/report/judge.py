@@ -89,7 +89,7 @@ def disagreements_view(found: "Disagreements") -> RenderableType:
     """Pairs on which people differ most, with their grades."""
     rows = found.rows()
     if not rows:
-        return Text("No pair was judged by two people.")
+        return Text("No pair was judged by two people; a service with the setting `twice` has some judged by two.")
     table = PlainTable(("query", "left"), ("document", "left"), ("grades", "left"), "spread", "chance")
     for row in rows:
         table.add_row(row["query"], row["document"], row["grades"], f"{row['spread']:.1f}", f"{row['chance']:.2g}")

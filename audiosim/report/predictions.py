@@ -135,7 +135,11 @@ def predict_rows(
 
 def predictions_view(found: Predictions) -> "RenderableType":
     """The pairs with the highest expectation first."""
-    return rows_view(sorted(found.pairs, key=lambda row: -row["expectation"]), left_out=["probabilities"])
+    from rich.console import Group
+    from rich.text import Text
+
+    table = rows_view(sorted(found.pairs, key=lambda row: -row["expectation"]), left_out=["probabilities"])
+    return Group(table, Text("The probability of each level: --format json or csv.")) if found.pairs else table
 
 
 def _check_written(

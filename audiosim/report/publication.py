@@ -30,6 +30,7 @@ from audiosim.results.value import need
 from audiosim.sound import channel as decoder
 from audiosim.sound import formats as more_formats
 from audiosim.tables.text import check_output_file, write_text, write_texts
+from audiosim.text import NOTES
 
 if TYPE_CHECKING:
     from audiosim.simulation.worth import EvidenceWorth
@@ -237,11 +238,13 @@ def write_report(
     record = record_of(read, what, model, others=others, about=subject, threshold=success, distribution=distribution)
     if output.suffix == ".html":
         write_text(output, [page_alone(record, date.today(), sources_of(record, model, None), extras)])
+        NOTES.info("the report is in %s: open it in a browser", output)
         return output
     folder = collection if isinstance(collection, str | Path) else folder
     url = log or url
     lines = None if url is None else log_lines(published(log_in(url, read)))
     write_bundle(bundle(record, date.today(), sources_of(record, model, folder), lines, extras=extras), output)
+    NOTES.info("the bundle to publish is in %s", output)
     return output
 
 

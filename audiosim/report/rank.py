@@ -98,7 +98,9 @@ def history_view(found: "RankingHistory") -> RenderableType:
         table.add_row(str(number), *source, *time, f"{look['judged']:,}", sure, look["best"], swapped)
     subjects = list(dict.fromkeys(look["about"] for look in looks))
     said = f"{value['measure']}; confidence is about {' or '.join(subjects)}."
-    return Group(table, Text(said), Text("\nRank and score at each step", style="bold"), _ranks(looks))
+    shown = f", {MOST_COLUMNS} of {len(looks)} steps" if len(looks) > MOST_COLUMNS else ""
+    said += " Swapped: pairs of systems in another order than a step before."
+    return Group(table, Text(said), Text(f"\nRank and score at each step{shown}", style="bold"), _ranks(looks))
 
 
 def _ranks(looks: Sequence[Mapping[str, Any]]) -> PlainTable:
@@ -249,6 +251,12 @@ def _views_ranks(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} – {high}"
 
 
+CONFIDENCE_MEANS = (
+    "Confidence is the probability that the first is better at all; the interval, which leaves out 2.5 % at each end, "
+    "excludes 0 from confidence 0.975 on."
+)
+
+
 def verdict_view(found: TwoSystems) -> RenderableType:
     """The verdict on two systems, its condition if it has one, and the number of judgments behind it."""
     condition, ranking, lines = found.condition, found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
@@ -257,7 +265,7 @@ def verdict_view(found: TwoSystems) -> RenderableType:
         chance = found.probability(condition)
         shown = "Shown" if chance >= found.level else "Not shown"
         lines.append(f"{shown} at {100 * found.level:g} %: {condition} (probability {chance:.3f}).")
-    lines += [_rests_on(ranking), _fit(ranking)]
+    lines += [CONFIDENCE_MEANS, _rests_on(ranking), _fit(ranking)]
     return Group(*(Text(line) for line in lines if line))
 
 
@@ -356,10 +364,10 @@ def _cell(_: str, value: object) -> str:
 
 
 def neighbours_view(found: "NearestRecordings") -> RenderableType:
-    """The run, in TREC's form, or the neighbours of each sound given as an example; nothing if it was written."""
-    if found.by_example and found.written is None:
-        return rows_view(found.rows())
-    return "".join(f"{line}\n" for line in found.lines()) if found.written is None else ""
+    """The run, in TREC's form, or the neighbours of each sound given as an example; once written, the file's name."""
+    if found.written is not None:
+        return f"{counted(len(found.rows()), 'neighbour')} in {found.written}"
+    return rows_view(found.rows()) if found.by_example else "".join(f"{line}\n" for line in found.lines())
 
 
 def map_view(found: "SoundMap") -> RenderableType:
