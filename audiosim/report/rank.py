@@ -51,10 +51,14 @@ def check_view(found: CollectionCheck) -> RenderableType:
     for one in found.runs:
         cells = (f"{one.queries:,}", f"{one.depth:,}", _percent(one.alone), _percent(one.judged), one.same_as or "")
         table.add_row(one.system, *cells)
+    means = Text(
+        "Results: as many for the median query. Unique: share of them that no other system has for that query. "
+        "Same as: an earlier system with the same results."
+    )
     notes = [Text(f"note: {spell_advice(sentence, as_option)}") for sentence in found.notes]
     wrong = [Text(f"wrong? {sentence}", style="bold") for sentence in found.problems]
     below = wrong or [Text("Nothing looks wrong.")]
-    return Group(Text(found.collection, style="bold"), *head, Text(), table, Text(), *notes, *below)
+    return Group(Text(found.collection, style="bold"), *head, Text(), table, means, Text(), *notes, *below)
 
 
 def _percent(share: float | None) -> str:
@@ -208,7 +212,8 @@ def effort_view(found: "Effort") -> RenderableType:
     more = len(found.unsettled) - ROWS_SHOWN
     rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
     head = f"{len(found.unsettled)} pairs of systems {'are' if reached else 'would still be'} open:"
-    return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest, *below)
+    means = Text("Queries to separate: so many queries like these, all judged, would tell the two apart.")
+    return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, means, *rest, *below)
 
 
 def _further(found: "Effort") -> RenderableType:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
+from audiosim.ordinal.features import FEATURES
 from audiosim.ordinal.model import save_model
 from audiosim.report.rendering import Origin, inline_svg, render, written_on
 from audiosim.report.screen import PlainTable, table_of
@@ -75,6 +76,13 @@ ROBUST_MEAN = (
 )
 
 
+TERMS_MEAN = "{}. SE: standard error. Robust z: coefficient by robust SE. p: probability of so much by chance."
+EFFECTS_MEAN = (
+    "χ²: twice the log-likelihood that a term adds; drop-one: to all other terms; type II: to those that do not "
+    "contain it, as sGEN:fGEN contains fGEN."
+)
+
+
 def training_view(trained: Training) -> RenderableType:
     """The model's terms, the contribution of each, and measures of its quality."""
     findings = trained.findings
@@ -82,7 +90,12 @@ def training_view(trained: Training) -> RenderableType:
         Text(fit_summary(trained)),
         _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, trained.rows()),
     ]
-    parts += [_titled("Contribution of each term", EFFECTS, EFFECT_HEADS, trained.rows()), Text(ROBUST_MEAN)]
+    words = ", ".join(
+        f"{name}: {FEATURES[name].meaning}" for name in dict.fromkeys(trained.model.features) if name in FEATURES
+    )
+    parts.append(Text(TERMS_MEAN.format(words)))
+    parts.append(_titled("Contribution of each term", EFFECTS, EFFECT_HEADS, trained.rows()))
+    parts.append(Text(f"{EFFECTS_MEAN} {ROBUST_MEAN}"))
     if findings.components:
         rows = component_table(findings)
         parts += [_titled(COMPONENTS_TITLE, COMPONENT_COLUMNS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
@@ -130,7 +143,7 @@ def fit_summary(trained: Training) -> str:
         f"{model.name}: {len(model.levels)} levels of the {model.scale} scale, fitted to {findings.rows:,} of "
         f"{findings.judged:,} judgments of {findings.queries:,} queries ({collections}). "
         f"Log-likelihood {findings.log_likelihood:.4f}, without terms {findings.null_log_likelihood:.4f}; "
-        f"Nagelkerke's R² {findings.r_squared:.4f}."
+        f"Nagelkerke's R² {findings.r_squared:.4f}, 0 if the terms tell nothing about the grades, 1 if they tell all."
     )
 
 

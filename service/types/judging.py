@@ -212,6 +212,7 @@ class RecordOut(Wire, omit_defaults=True):
     details   what else belongs to it, such as seconds, a note or a reason
     key       key of the request that wrote it
     replayed  true if an earlier request had written it
+    counts    false for an answer about a pair that was never handed to its assessor: `next` hands out pairs
     """
 
     number: int
@@ -227,6 +228,7 @@ class RecordOut(Wire, omit_defaults=True):
     details: dict[str, str | int | float | bool | None] = field(default_factory=dict)
     key: str | None = None
     replayed: bool = False
+    counts: bool = True
     query_text: str | None = None
     query_sound: str | None = None
     query_peaks: str | None = None
@@ -240,7 +242,7 @@ class RecordOut(Wire, omit_defaults=True):
         row |= {name: called(row[name]) for name in ("query", "document") if row.get(name)}
         if "document_b" in record.event.details:
             row["details"] = {**row["details"], "document_b": called(str(row["details"]["document_b"]))}
-        return cls(number=record.number, replayed=record.replayed, **row)
+        return cls(number=record.number, replayed=record.replayed, counts=record.event.counts, **row)
 
 
 class StatusOut(Wire):
