@@ -615,7 +615,7 @@ def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, comman
     some.write_text("".join(Path(TRUTH).read_text(encoding="utf-8").splitlines(keepends=True)[:9]), encoding="utf-8")
     code, out, err = run(command, DEMO, "--judgments", str(some))
     assert (code, out) == (1, "")
-    assert err.endswith("; choose --unjudged zero or --unjudged skip\n")
+    assert err.endswith("; choose --unjudged zero or --unjudged skip, or let `audiosim estimate` predict them\n")
     zero = run(command, DEMO, "--unjudged", "zero")  # all scores 0: systems have ranks but no components of variance
     assert zero[0] == (0 if command == "evaluate" else 1)
     assert len(zero[2].splitlines()) == zero[0]
@@ -756,8 +756,9 @@ def test_satisfaction_learns_from_answers(run, tmp_path):
 @pytest.mark.slow
 def test_report_writes_one_page_for_judged_and_for_half_judged_collections(run, tmp_path):
     unused = "note: CG@5 leaves 1,104 of 1,704 judgments unused: no system has their documents in its first 5 results\n"
+    written = f"note: the report is in {tmp_path / 'page.html'}: open it in a browser\n"
     for judgments, said in (("none", ""), (TRUTH, unused)):
-        assert run("report", DEMO, "--judgments", judgments, "-o", tmp_path / "page.html") == (0, "", said)
+        assert run("report", DEMO, "--judgments", judgments, "-o", tmp_path / "page.html") == (0, "", said + written)
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert page.startswith("<!doctype html>")
         assert "timbre-full" in page

@@ -266,11 +266,12 @@ def verdict_view(found: TwoSystems) -> RenderableType:
     """The verdict on two systems, its condition if it has one, and the number of judgments behind it."""
     condition, ranking, lines = found.condition, found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
     lines += [sentence_again(found), "" if found.beside is None else found.beside.sentence]
+    lines.append(CONFIDENCE_MEANS)
     if condition is not None:
         chance = found.probability(condition)
         shown = "Shown" if chance >= found.level else "Not shown"
         lines.append(f"{shown} at {100 * found.level:g} %: {condition} (probability {chance:.3f}).")
-    lines += [CONFIDENCE_MEANS, _rests_on(ranking), _fit(ranking)]
+    lines += [_rests_on(ranking), _fit(ranking)]
     return Group(*(Text(line) for line in lines if line))
 
 
