@@ -232,7 +232,7 @@ def test_a_run_that_says_what_is_known_changes_nothing(both):
         (b"", "the file is empty"),
         (b"d0 Q0 d1 1 x S\n", "line 1: expected a finite number for score"),
         (b"q9 Q0 d1 1 1 S\n", "answers no query of music, expected such as d0, found q9"),
-        (b"\xff\xfe", "UTF"),
+        (b"\xff\xfe\x00\xd8 \x00", "the UTF-16 text is broken"),
     ],
 )
 def test_a_run_that_is_wrong_is_refused_and_all_stays(both, place, text, message):
