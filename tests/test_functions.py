@@ -336,3 +336,35 @@ def test_judges_is_the_command_of_its_name_and_is_tabled_and_drawn(run, judged, 
     assert repr(found) == "1 people and 1 machines who judge"
     assert list(found.to_frame().index) == ["", "gpt"]
     assert len(found.plot().to_dict()["data"]["values"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("scale", "queries", "said"),
+    [
+        ("broad", True, ""),
+        (
+            "broad",
+            False,
+            "no recording of a query is known to compare with; queries.tsv, or the table of queries, names it",
+        ),
+        ("0-2", True, "no model is trained for grades 0 1 2 unless they are those of `scale=broad`"),
+        ([0, 1, 2, 3], True, "no model is trained for grades 0 1 2 3"),
+    ],
+)
+def test_metadata_that_no_prediction_uses_are_said_with_the_reason(scale, queries, said):
+    runs = [
+        {"system": system, "query": f"q{q}", "document": f"d{(q * 7 + d * step) % 40}", "rank": d}
+        for system, step in (("a", 1), ("b", 3))
+        for q in range(8)
+        for d in range(5)
+    ]
+    documents = [{"document": f"d{d}", "genre": f"g{d % 4}", "artist": f"a{d % 11}"} for d in range(40)]
+    own = [{"query": f"q{q}", "document": f"d{39 - q}"} for q in range(8)]
+    judged = [{"query": "q0", "document": "d0", "grade": 1}, {"query": "q1", "document": "d7", "grade": 2}]
+    collection = audiosim.Collection.from_frames(runs, judged, documents, queries=own if queries else None, scale=scale)
+    ranking, predicted = audiosim.estimate(collection), audiosim.predict(collection)
+    used = {kind for row in predicted.rows() for kind in row["evidence"].split(", ")}
+    assert ("genre" in used) == (not said)
+    for found in (ranking, predicted):
+        about = [note for note in found.notes if "known and not used" in note]
+        assert about == ([f"genre and artist of documents are known and not used: {said}"] if said else [])

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
 from audiosim.collection.pool import UNKNOWN, Pool
+from audiosim.collection.values import SCALES
 from audiosim.errors import InputError
 from audiosim.joint.comparisons import ComparedGains
 from audiosim.joint.levels import (
@@ -706,6 +707,26 @@ def what_lacks(belief: Belief, pool: Pool) -> tuple[str, ...]:
         if piece.name not in counts
     )
     return (*_lacking(pool, counts.get("sound", 0)), *silent)
+
+
+def unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
+    """A sentence on genre and artist that are known and that a joint model does not use, with the reason; or none."""
+    if belief.spoke is None or not belief.prior.correlated:
+        return ()
+    counts = evidence_counts(belief)
+    pieces = (("genre", pool.genre), ("artist", pool.artist))
+    known = [kind for kind, of in pieces if kind not in counts and np.any(of != UNKNOWN)]
+    if not known:
+        return ()
+    named = next((one.name for one in SCALES.values() if one.levels == pool.scale.levels), "")
+    if pool.scale.name not in SCALES:
+        why = f"no model is trained for grades {pool.scale}"
+        why += f" unless they are those of `scale={named}`" if named else ""
+    elif np.all(pool.query_genre == UNKNOWN):
+        why = "no recording of a query is known to compare with; queries.tsv, or the table of queries, names it"
+    else:
+        why = "this model does not use them"
+    return (f"{' and '.join(known)} of documents are known and not used: {why}",)
 
 
 def fallbacks_in_words(belief: Belief, places: Integers | None = None) -> tuple[str, ...]:

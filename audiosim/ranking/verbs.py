@@ -15,7 +15,7 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator, taught
-from audiosim.joint.posterior import Fallbacks, fallbacks_in_words, fallbacks_of, what_lacks
+from audiosim.joint.posterior import Fallbacks, fallbacks_in_words, fallbacks_of, unused_metadata, what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection
@@ -143,7 +143,7 @@ def _predicted(state: Selection, places: Integers, covariance: bool) -> Predicti
     belief, factor = state.stated_belief, state.widening
     together = belief.covariance(places) * factor**2 if covariance else None
     rows = prediction_rows(belief, state.pool.pairs, places.tolist(), factor)
-    notes = fallbacks_in_words(belief, places)
+    notes = *unused_metadata(belief, state.pool), *fallbacks_in_words(belief, places)
     return Predictions(state.estimator.name, tuple(belief.levels.tolist()), tuple(rows), together, notes)
 
 
