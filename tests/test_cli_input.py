@@ -44,7 +44,7 @@ WRONG = {
     "unknown pairs": ({"judgments.qrels": b"q1 0 x 1\n"}, "judgments.qrels: 0 of 1 judgment are of retrieved pairs"),
     "semicolons": (
         {"judgments.csv": b"q1;d1;1\n"},
-        "columns seem to be separated by semicolons",
+        "columns between semicolons need a header",
     ),
     "capitals": ({"judgments.csv": b"Query,Document,Broad\nq1,d1,1\n"}, "did you mean query for Query?"),
     "decimal comma": ({"judgments.csv": b'query,document,broad\nq1,d1,"1,0"\n'}, "a decimal comma: write 1.0"),
@@ -78,6 +78,8 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     misspelt = f"note: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
     lacking = "note: the genre of every query is unknown: there is no recording to compare the documents' genres with\n"
     lacking += "note: genre is unknown for 2 of the 6 pairs, artist for all, sound for all\n"
+    lacking += "note: genre of documents is known and not used: no recording of a query is known to compare with; "
+    lacking += "queries.tsv, or the table of queries, names it\n"
     assert (code, err) == (0, f"{misspelt}{lacking}")
 
 
@@ -131,7 +133,7 @@ def test_a_full_disk_is_one_line(folder):
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run([*COMMAND, "estimate", folder, "--format", "json"], stdout=full, stderr=subprocess.PIPE)
     assert ended.returncode == 1
-    assert ended.stderr.endswith(b"\naudiosim: output: No space left on device\n")
+    assert ended.stderr.endswith(b"\naudiosim: output: No space left on device, expected free space on the disk\n")
 
 
 def test_judgments_with_holes_are_evaluated_with_bounds_or_in_part(run, folder):

@@ -260,7 +260,9 @@ def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Read
             or _meant_in(missing, there, lambda name: file_identifier(name).casefold())
             or _meant_in(missing[:1], there, None)
         )
-        raise InputError(f"{line}, expected some{meant or f', such as {next(iter(wanted))}'}")
+        odd = next((one for one in known if one not in wanted), None)
+        found = "" if odd is None else f", found such as {odd}"
+        raise InputError(f"{line}, expected some{meant or f', such as {min(wanted)}{found}'}")
     return Reading(line + meant, bool(meant))
 
 

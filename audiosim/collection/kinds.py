@@ -758,7 +758,7 @@ JUDGMENTS = Schema(
         **{name: (name,) for name in ("fine", "broad", GROUP, "time", ASPECT, COUNTS, DEFUSED, "cannot")},
     },
     ("query", "document"), (("query", "0", "document", "grade"), ("query", "document", "grade")), PASSED, open=True,
-    numbers=("grade", "fine", "broad", "group"), keys=("query", "document"), value="grade",
+    numbers=VALUES, keys=("query", "document"), value="grade", any_of=(*VALUES, "cannot"),
     memory="a data frame, a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels",
 )  # fmt: skip
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
@@ -810,9 +810,10 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
     table = _worded(_counting(table))
     values = {name: table.numbers(name) for name in VALUES}
     known = np.asarray(~np.isnan([*values.values()]).all(axis=0))
-    # A frame may leave cells empty; one without any such column has its grades under a name that is not known.
-    if not known.all() and (isinstance(table.source, Path) or table.columns.keys().isdisjoint(VALUES)):
+    if not known.all() and isinstance(table.source, Path):  # a frame may leave cells empty
         raise table.error(int(np.argmin(known)), f"no grade, expected one in {', '.join(GRADES)}")
+    if len(known) and not known.any():
+        say(f"{table.source}: no grade in {counted(len(known), 'row', 'rows')}, so nothing is judged")
     if grouped or not np.isnan(values[GROUP]).all():
         scale, values = _levels(table, values, scale, say)
     else:

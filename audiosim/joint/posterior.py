@@ -726,7 +726,8 @@ def unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
         why = "no recording of a query is known to compare with; queries.tsv, or the table of queries, names it"
     else:
         why = "this model does not use them"
-    return (f"{' and '.join(known)} of documents are known and not used: {why}",)
+    are = "are" if len(known) > 1 else "is"
+    return (f"{' and '.join(known)} of documents {are} known and not used: {why}",)
 
 
 def fallbacks_in_words(belief: Belief, places: Integers | None = None) -> tuple[str, ...]:

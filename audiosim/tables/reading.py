@@ -17,8 +17,8 @@ from audiosim.tables.memory import memory_table
 from audiosim.tables.nested import read_json, read_xml
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Table
-from audiosim.tables.text import BYTE_ORDER_MARK, OF_EXCEL, SEPARATORS, Lines, columns_hint, is_json, is_xml, read_lines
-from audiosim.text import quoted, repeated
+from audiosim.tables.text import BYTE_ORDER_MARK, OF_EXCEL, SEPARATORS, Lines, is_json, is_xml, read_lines
+from audiosim.text import counted, quoted, repeated
 
 
 def read(source: Any, schema: Schema, name: str = "") -> Table:
@@ -127,9 +127,12 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
                 return separator, form, None
     if broken is not None:
         raise broken
-    wanted = f"spaces or tabs, or a header with {' and '.join(schema.required)}"
-    hint = columns_hint(text, wanted) or _spaces(len(words) > max(map(len, schema.forms)))
-    raise FormatError(path, number, f"expected {schema.expected}, found {len(words)} columns{hint}")
+    found = f"found {counted(len(words), 'column', 'columns')}{_spaces(len(words) > max(map(len, schema.forms)))}"
+    if (sign := next((one for one in ",;" if one in text), None)) is not None:
+        near = schema.meant([cell.strip() for cell in text.split(sign)], schema.required)
+        needed = f"columns between {SEPARATORS[sign]} need a header with {' and '.join(schema.required)}"
+        found = f"found {quoted(text)}: {needed}{near}"
+    raise FormatError(path, number, f"expected {schema.expected}, {found}")
 
 
 def _name(cell: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from audiosim.errors import InputError
 from audiosim.tables.table import Cells, Table
 from audiosim.text import did_you_mean, nearest_name, quoted
 
@@ -18,6 +19,7 @@ class Schema:
     expected  the forms of such a table, in words
     columns   for each column its names, the one that counts first where a table has several; its own is among them
     required  columns that must be there
+    any_of    columns of which at least one must be there
     forms     columns by their place, of tables without a header; those that are not in `columns` are not read
     passed    further columns that may be there, and are not read
     open      True if other columns may be there; those much like a missing one are an error, as they would go unnoticed
@@ -41,6 +43,7 @@ class Schema:
     whole: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     value: str = ""
+    any_of: tuple[str, ...] = ()
     memory: str = "a data frame"
     known: frozenset[str] = field(init=False, repr=False)
 
@@ -59,11 +62,7 @@ class Schema:
                 found[name] = own
         for name in self.required:
             if name not in found:
-                near = next((near for word in self.columns[name] if (near := nearest_name(word, given))), None)
-                hint = f"; did you mean {name} for {near}?" if near else ""
-                where = " in the header" if table.head is not None else ""
-                problem = f"expected a column {name}{where}, found {', '.join(given) or 'none'}{hint}"
-                raise table.error(None, problem)
+                raise self._missing(table, (name,), name)
         others = [] if table.by_place else [name for name in given if name not in self.known and name not in INDEX]
         if self.open:
             self._check_misspelt(table, found, others)
@@ -71,12 +70,28 @@ class Schema:
             expected = f"expected {', '.join(self.columns)}{did_you_mean(others[0], self.columns)}"
             unknown = quoted(others[0]).strip("'")
             raise table.error(first_row(table, others[0]), f"unknown column {unknown}, {expected}")
+        if self.any_of and found.keys().isdisjoint(self.any_of):
+            words = [word for name in self.any_of for word in self.columns[name]]
+            raise self._missing(table, self.any_of, f"{words[0]} (or {', '.join(words[1:])})")
         more = {name: table.columns[name] for name in others} if self.kept else {}
         columns = {name: table.columns[own] for name, own in found.items()} | more
         if isinstance(table.source, Path) and not len(table):
             where = "holds nothing" if table.head is None else "ends after its header"
             raise table.error(None, f"the file {where}, expected {self.what}{' below it' if table.head else ''}")
         return replace(table.with_columns(columns), unread=(*table.unread, *([] if self.kept else others)))
+
+    def _missing(self, table: Table, names: Sequence[str], said: str) -> InputError:
+        """An error that names the columns that are there, in place of one of some others."""
+        given = [*table.columns, *table.unread]
+        where = " in the header" if table.head is not None else ""
+        found = f"found {', '.join(given) or 'none'}{self.meant(given, names)}"
+        return table.error(None, f"expected a column {said}{where}, {found}")
+
+    def meant(self, given: Sequence[str], names: Sequence[str]) -> str:
+        """End of an error message: the given name that is much like a word of one of some columns, or nothing."""
+        words = ((name, word) for name in names for word in self.columns[name])
+        near = next(((name, near) for name, word in words if (near := nearest_name(word, given))), None)
+        return f"; did you mean {near[0]} for {near[1]}?" if near else ""
 
     def _check_misspelt(self, table: Table, found: Mapping[str, str], others: Sequence[str]) -> None:
         for name in self.columns:

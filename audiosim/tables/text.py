@@ -127,15 +127,6 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def columns_hint(text: str, expected: str) -> str:
-    """End of an error message on a line with too few columns: the line's apparent separator, or nothing.
-
-    expected  the separator it should use, such as "tabs"
-    """
-    found = [name for sign, name in SEPARATORS.items() if name not in expected and text.count(sign) > 0]
-    return f"; the columns seem to be separated by {found[0]}, expected {expected}" if found else ""
-
-
 def open_bytes(path: Path) -> BinaryIO:
     """A file opened as bytes, with `.gz` unpacked, and UTF-16 with its mark as UTF-8."""
     stream = io.BufferedReader(gzip.GzipFile(path)) if path.suffix == ".gz" else path.open("rb")

@@ -110,6 +110,13 @@ def test_odd_grades_of_qrels_mean_in_memory_what_they_mean_in_files(tmp_path, sc
     assert [line for line in found.guesses if "grade of" in line] == odd
 
 
+def test_judgments_without_any_grade_are_said_and_without_a_column_of_grades_refused():
+    unjudged = Collection.from_frames(FRAME, GRADES.assign(grade=None))
+    assert "judgments: no grade in 3 rows, so nothing is judged" in unjudged.guesses
+    with pytest.raises(InputError, match=r"^judgments: expected a column grade \(or relevance, rel, .*, stars$"):
+        Collection.from_frames(FRAME, GRADES.rename(columns={"grade": "stars"}))
+
+
 def test_assessors_and_times_of_a_frame_are_kept():
     grades = GRADES.assign(assessor=["ann", "bob", None], time="2026-01-01T00:00:00Z")
     judgments = Collection.from_frames(FRAME, grades, scale="broad").judgments

@@ -96,10 +96,13 @@ def test_a_grade_on_no_known_scale_leaves_nothing_to_guess(tmp_path, grade):
 
 ERRORS = {
     "": r":1: the file is empty, expected TREC qrels \(query 0 document grade\), lines of query document grade, CSV",
-    "q,d,50\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns seem "
-    r"to be separated by commas, expected spaces or tabs, or a header with query and document$",
-    "q;d;1\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns seem to be separated by "
-    r"semicolons, expected spaces or tabs, or a header with query and document$",
+    "q,d,50\n": r":1: expected TREC qrels .*, or JSON Lines, found 'q,d,50': columns between commas need a header "
+    r"with query and document$",
+    "q;d;1\n": r":1: expected TREC qrels .*, found 'q;d;1': columns between semicolons need a header with query and "
+    r"document$",
+    "querry,song,grade\nq,d,1\n": r":1: .*, found 'querry,song,grade': .*; did you mean query for querry\?$",
+    "query,document,stars\nq,d,1\n": r":1: expected a column grade \(or relevance, rel, label, rating, score, fine, "
+    r"broad, group, cannot\) in the header, found query, document, stars$",
     "query;document;grade\n": r":1: the file ends after its header, expected judgments below it$",
     "Query,Document,Grade\nq,d,1\n": r":1: expected a column query in the header, found Query, Document, Grade; did "
     r"you mean query for Query\?$",
@@ -145,7 +148,7 @@ ERRORS = {
     r"expected one object per line$",
     '{"query": "q", "document": "d", "grade": 1}\n[1]\n': r":2: expected a JSON object, one per line, found \[1\]$",
     '{"query": "q", "grade": 1}\n': r":1: expected a column document, found query, grade$",
-    '{"query": "q", "document": "d", "level": 1}\n': r":1: no grade, expected one in grade, fine, broad$",
+    '{"query": "q", "document": "d", "level": 1}\n': r":1: expected a column grade .*, found query, document, level$",
     '{"query": "q", "document": "d", "grade": "one"}\n': r":1: expected a finite number for grade, found 'one'$",
     '{"query": "q", "document": "d", "grade": true}\n': r":1: expected a finite number for grade, found True$",
     '{"query": "q", "document": "d", "grade": NaN}\n': r":1: no grade, expected one in grade, fine, broad$",

@@ -83,8 +83,8 @@ ERRORS = {
     "1 Q0 a 1 2 S\n1 Q0 b 2 1\n": r":2: expected 6 columns as on the lines above, found 5$",
     "1 Q0 a 1 2 S\nS 1 b\n": r":2: expected 6 columns .* found 3$",
     "S 1 b\n\n1 Q0 a 1 2 S\n": r":3: expected 3 columns as on the lines above, found 6$",
-    "1;Q0;a;1;2;S\n": r":1: expected a TREC run .* found 1 columns; the columns seem to be separated by semicolons, "
-    r"expected spaces or tabs, or a header with query and document$",
+    "1;Q0;a;1;2;S\n": r":1: expected a TREC run .* found '1;Q0;a;1;2;S': columns between semicolons need a "
+    r"header with query and document$",
     "1 Q0 a " + 6000 * "1" + " 2 S\n": r":1: expected a whole number for the rank, found '1{20}'...'1{20}' \(6000 "
     r"characters\)$",
     "1 Q0 a 1 0,5 S\n": r":1: expected a finite number for score, found '0,5', which looks like a decimal comma: write "
