@@ -25,7 +25,7 @@ from audiosim.errors import ClosedError, InputError, LeaseError
 def check_open(ledger: Ledger) -> None:
     """Raise an error if the campaign is paused or closed."""
     if ledger.state != "open":
-        raise ClosedError(f"the campaign is {ledger.state}")
+        raise ClosedError(f"the campaign is {ledger.state}: its organiser opens it by `resume`")
 
 
 def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool = False) -> None:

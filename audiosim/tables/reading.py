@@ -127,12 +127,12 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
                 return separator, form, None
     if broken is not None:
         raise broken
-    found = f"found {counted(len(words), 'column', 'columns')}{_spaces(len(words) > max(map(len, schema.forms)))}"
+    problem = f"found {counted(len(words), 'column', 'columns')}{_spaces(len(words) > max(map(len, schema.forms)))}"
     if (sign := next((one for one in ",;" if one in text), None)) is not None:
         near = schema.meant([cell.strip() for cell in text.split(sign)], schema.required)
         needed = f"columns between {SEPARATORS[sign]} need a header with {' and '.join(schema.required)}"
-        found = f"found {quoted(text)}: {needed}{near}"
-    raise FormatError(path, number, f"expected {schema.expected}, {found}")
+        problem = f"found {quoted(text)}: {needed}{near}"
+    raise FormatError(path, number, f"expected {schema.expected}, {problem}")
 
 
 def _name(cell: str) -> str:

@@ -71,8 +71,8 @@ class Schema:
             unknown = quoted(others[0]).strip("'")
             raise table.error(first_row(table, others[0]), f"unknown column {unknown}, {expected}")
         if self.any_of and found.keys().isdisjoint(self.any_of):
-            words = [word for name in self.any_of for word in self.columns[name]]
-            raise self._missing(table, self.any_of, f"{words[0]} (or {', '.join(words[1:])})")
+            first, *more_words = (word for name in self.any_of for word in self.columns[name])
+            raise self._missing(table, self.any_of, f"{first} (or {', '.join(more_words)})")
         more = {name: table.columns[name] for name in others} if self.kept else {}
         columns = {name: table.columns[own] for name, own in found.items()} | more
         if isinstance(table.source, Path) and not len(table):

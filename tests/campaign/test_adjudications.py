@@ -119,7 +119,7 @@ def test_requests_that_nobody_could_follow_are_refused(disputed, tiny_truth):
     refused("^bob is set aside: expected a person whose judgments count$", name="bob")
     campaign.adjudications.ask(pair, "carol")
     campaign.pause()
-    refused("^the campaign is paused$", kind=ClosedError)
+    refused("^the campaign is paused: its organiser opens it by `resume`$", kind=ClosedError)
     assert len(campaign.adjudications.all()) == 1
 
 

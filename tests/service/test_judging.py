@@ -209,8 +209,8 @@ def test_a_campaign_that_is_paused_or_closed_takes_no_answer_until_it_is_resumed
     path = "/v1/collections/coarse"
     assert post(http, f"{path}/pause", 201, reason="lunch")["details"] == {"reason": "lunch"}
     refused = post(http, f"{path}/judgments", 409, **pair, assessor="paul", broad=0)
-    assert refused["detail"] == "the campaign is paused"
-    assert post(http, f"{path}/next", 409, assessor="paul")["detail"] == "the campaign is paused"
+    assert refused["detail"] == "the campaign is paused: its organiser opens it by `resume`"
+    assert post(http, f"{path}/next", 409, assessor="paul")["detail"] == refused["detail"]
     assert http.get(f"{path}/campaign").json()["status"] == "paused"
     assert http.post(f"{path}/close").status_code == 201
     assert post(http, f"{path}/pause", 409)["detail"] == "cannot pause the campaign: it is closed"
