@@ -20,6 +20,7 @@ from audiosim.errors import (
     StoreError,
 )
 from audiosim.service.access.callers import NOBODY, OPEN, NotServedError, scopes_of
+from audiosim.service.http.exchange import JSON
 from audiosim.service.http.limits import Lingering, doors_of
 from audiosim.service.types.base import A_BODY
 from audiosim.service.types.predictions import ProblemOut
@@ -27,6 +28,7 @@ from audiosim.text import brief, spell_advice
 
 LOG = logging.getLogger("service")
 PROBLEM = "application/problem+json"
+FORM = "application/x-www-form-urlencoded"  # what curl says of any body
 RETRY_AFTER_S = 2
 UNTOLD = "the service cannot do this now; ask again in a moment. Its organiser finds the reason in its log"
 STATUSES: dict[type[Exception], int] = {
@@ -74,7 +76,11 @@ async def _of_http(request: Request, error: Exception) -> Response:
     if error.status_code == 405 and route is not None:
         known = set().union(*(one.methods for one in request.app.routes if one.path == route.path))
         headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
-    answer = refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
+    status, detail = error.status_code, ROUTER.get(error.detail, error.detail)
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if status == 400 and sent not in ("", JSON, FORM):  # JSON is read under any name; other bodies say what they are
+        status, detail = 415, f"expected {JSON}, got {sent!r:.80}"
+    answer = refusal(request.scope, status, detail, headers)
     return Lingering(answer, doors_of(request).entrance.limits) if request.scope["state"]["unread"] else answer
 
 

@@ -79,6 +79,18 @@ def test_a_browser_at_a_wrong_address_gets_a_page_and_a_program_a_problem(http, 
     check_problem(browsed, 404, "^nothing is served at this address, expected one of those at /docs")
 
 
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("text/csv; charset=utf-8", 415), ("application/json", 400), ("application/x-www-form-urlencoded", 400)],
+)
+def test_a_body_that_is_not_json_and_says_so_is_of_another_media_type(http, kind, status):
+    refused = http.post(SMALL, content=b"query,document\nq,d\n", headers={"content-type": kind})
+    assert refused.status_code == refused.json()["status"] == status
+    if status == 415:
+        assert refused.json()["detail"] == "expected application/json, got 'text/csv'"
+    assert http.post(SMALL, content=b'{"query": [], "document": []}', headers={"content-type": kind}).is_success
+
+
 def test_a_wrong_method_is_told_the_right_one(http):
     assert http.get(SMALL).headers["allow"] == "POST"
 
