@@ -56,6 +56,13 @@ CLIPS = 6  # clips to describe again
 SMALLER = {"calibration demo": "calibration demo --parts 2 --jobs 1", "judgments=100": "judgments=20"}  # else seconds
 
 
+@pytest.mark.parametrize("name", [name for name in COMMANDS if not re.search(r"serve|demo", name)])
+def test_words_that_functions_share_with_commands_name_no_option(name):
+    command = COMMANDS[name]
+    words = [command.help.partition("Example")[0], *(getattr(one, "help", None) or "" for one in command.params)]
+    assert [one for one in words if re.search(r"(?<!\S)`?--[a-z]", one)] == []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_an_example_of_itself(name):
     assert any(f"{name} " in text for text in examples(COMMANDS[name]))

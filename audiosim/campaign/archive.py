@@ -153,9 +153,9 @@ class Archive(NamedTuple):
 def backup(db: str, output: str | Path, without: Sequence[str] = ()) -> Archives:
     """Back up all campaign logs and kept models of a database, even while a service uses it; tokens are left out.
 
-    The file is written completely or not at all. --without replaces a person's name by a random one and removes the
-    texts that they wrote. A note counts the lines by other people that still contain the name. To finish the removal,
-    stop the services, restore the file into a new database, serve that one, and delete the old one with its backups.
+    The file is written completely or not at all. A person to be left out gets a random name, and the texts that they
+    wrote are removed. A note counts the lines by other people that still contain the name. To finish the removal, stop
+    the services, restore the file into a new database, serve that one, and delete the old one with its backups.
 
     Example: `audiosim backup --db sqlite:///demo/campaign.db -o monday.jsonl`
 

@@ -175,11 +175,11 @@ def history(
 ) -> RankingHistory:
     """Show how the ranking and its confidence changed: during a campaign, or from release to release.
 
-    A collection is ranked after its first judgments, after some more, and so on, in the order of judging. `--judgments
-    sqlite:///campaign.db` shows the campaign in that database, with dates. Saved results are shown side by side, in the
-    order given. Swapped is the number of pairs of systems that changed places since the last look.
+    A collection is ranked after its first judgments, after some more, and so on, in the order of judging. With the
+    judgments of `sqlite:///campaign.db` the campaign in that database is shown, with dates. Saved results are shown
+    side by side, in the order given. Swapped is the number of pairs of systems that changed places since the last look.
 
-    sources    collections, or saved results: JSON of `estimate --format json`, or bundles of `report`
+    sources    collections, or saved results: JSON of `estimate`, or bundles of `report`
     model      as for `estimate`, for collections
     measure    measure for collections. Default: that of the saved results, else CG
                at the cutoff of each collection

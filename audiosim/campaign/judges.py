@@ -81,7 +81,7 @@ def order_effects(collection: object, *, judgments: object = None, log: str | No
     """List the effects of order: drift, preference for the document shown first, and place on a page.
 
     The mean drift of all people, the share of comparisons that prefer the document shown first and, with a campaign's
-    database in --judgments, the effect of the place on a page of several candidates.
+    database, the effect of the place on a page of several candidates.
 
     judgments  as for `judges`
     log        address of the database with the campaign
@@ -146,7 +146,7 @@ class Turned(Result):
 
 
 def set_aside(collection: Collection, judge: str, *, reason: str = "", log: str | None = None) -> Turned:
-    """Set a person aside in the log of the campaign in --judgments: their judgments, past and future, do not count.
+    """Set a person aside in the log of a campaign: their judgments, past and future, do not count.
 
     `audiosim judge-effect` shows the ranking without them first; `audiosim take-back` makes their judgments count
     again.
@@ -161,7 +161,7 @@ def set_aside(collection: Collection, judge: str, *, reason: str = "", log: str 
 
 
 def take_back(collection: Collection, judge: str, *, reason: str = "", log: str | None = None) -> Turned:
-    """Take back a person who was set aside in the log of the campaign in --judgments: their judgments count again.
+    """Take back a person who was set aside in the log of a campaign: their judgments count again.
 
     judge   name of a person set aside, in any case
     reason  reason to record in the log

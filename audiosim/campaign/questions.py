@@ -68,7 +68,7 @@ def kinds_of_question(
 ) -> KindsOfQuestion:
     """Show which kind of question is most informative per second, a grade or a comparison, with the best of each.
 
-    The seconds are those of the campaign's log in --judgments, or of comparisons.tsv.
+    The seconds are those of the campaign's log, or of comparisons.tsv.
 
     assessor   person whose seconds count. Default: everybody's
     judgments  as for `estimate`

@@ -135,8 +135,8 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
     """Show how a collection was read, and what looks like a mistake.
 
     Per system: queries answered, median number of results, share of the results that no other system has, share judged.
-    Results and documents count down to the cutoff. The exit code is 1 if something looks wrong, so that a script can
-    stop.
+    Results and documents count down to the cutoff. The command ends with exit code 1 if something looks wrong, so that
+    a script can stop.
 
     collection  `Collection` or its folder; a run that answers too few queries is reported as a problem, not raised as
                 an error

@@ -329,8 +329,8 @@ def stability(
     assessors      estimate what more assessors would add, from queries judged in full by at least two
     split_half     test on half of the queries, and show how often a significant difference holds on the other half
     while_judging  repeat the study after each query that was judged in full, in the order of judging
-    test           with --split-half: t, wilcoxon, sign, bootstrap or permutation
-    trials         number of splits for --split-half
+    test           of the differences in split halves: t, wilcoxon, sign, bootstrap or permutation
+    trials         number of splits in halves
     resamples      number of resamples of bootstrap and permutation
 
     Examples: `audiosim reliability demo --judgments demo/truth.qrels --measure CG@5 --measure GAP@5`

@@ -224,8 +224,8 @@ def next_pairs(
 ) -> NextPairs:
     """List the pairs to judge next, most informative first.
 
-    The weight is the value that the selection rule gives to a pair. With `--selection-rule differences` on CG it is the
-    number of pairs of systems whose difference depends on the judgment.
+    The weight is the value that the selection rule gives to a pair. With the rule "differences" on CG it is the number
+    of pairs of systems whose difference depends on the judgment.
 
     count           number of pairs; fewer if fewer are left
     selection_rule  such as "doubts", or an installed one; None: the usual one of the model
@@ -290,12 +290,13 @@ def compare(
     """Compare two systems: the difference A less B of their scores, its interval, and whether they differ.
 
     The verdict is about queries of this kind: the collection's count as a sample of them. The verdict on these queries
-    alone is shown beside it. With everything judged, it is the paired t-test. `--about these` swaps the two.
+    alone is shown beside it. With everything judged, it is the paired t-test. About "these", the two are swapped.
 
     a            one system
     b            the system to compare it with
     confidence   confidence required for a verdict, and level of the interval
-    fail_unless  condition such as "A not worse by 0.02" or "A better": the exit code is 1 unless it is shown
+    fail_unless  condition such as "A not worse by 0.02" or "A better"; the command ends with exit code 1 unless it is
+                 shown
     distribution  distribution of the difference
     about        queries that the verdict is about, such as "these"; None: queries of this kind, if there are two
     judgments    as for `estimate`
@@ -305,7 +306,8 @@ def compare(
     In a release script: `audiosim compare demo timbre-full rhythm --fail-unless "timbre-full not worse by 0.02"`
 
     To compare a new system, add its run to the folder: judgments belong to documents, so earlier ones count for it too.
-    Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.
+    The command's exit code is 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or
+    options.
     """
     check_level(confidence)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)

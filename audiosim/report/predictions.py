@@ -59,16 +59,16 @@ def predict_to(
     `expectation` and `variance` are of the pair's grade, and `gain` is the expectation as a share of the highest grade:
     gains add up to the scores of `estimate`. The probabilities are of a single grade, and have the same mean.
 
-    With `--format qrels` unjudged pairs get whole grades, drawn such that the scores are near the stated ones. With
-    `--draws`, each file is one possible outcome: the scores' mean over the files is the stated one, and their spread
-    its uncertainty.
+    In the form qrels unjudged pairs get whole grades, drawn such that the scores are near the stated ones. Of several
+    draws, each file is one possible outcome: the scores' mean over the files is the stated one, and their spread its
+    uncertainty.
 
-    On a cluster one worker predicts the whole pool, because one model has all its pairs. Workers share --pairs.
+    On a cluster one worker predicts the whole pool, because one model has all its pairs. Workers share given pairs.
 
     cutoff  depth of the pool. Default: the collection's cutoff
     pairs   predict the pairs in this file, a query and a document per line, instead of the unjudged pairs; no system
             needs to have retrieved them
-    draws   with --format qrels and -o FOLDER: write so many files of all grades, those of unjudged pairs drawn
+    draws   for qrels in a folder: write so many files of all grades, those of unjudged pairs drawn
     output  file or folder for qrels or Parquet
     seed    seed of all random draws
     scheduler  address of a Dask cluster, such as tcp://10.0.0.1:8786

@@ -149,14 +149,14 @@ def init(
     and URLs. Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to
     resume it, or to add new files; your changes to documents.tsv, queries.tsv and collection.toml are kept.
 
-    With --generated, systems are folders, and every recording gets an identifier that does not reveal its system.
+    Of generated music, systems are folders, and every recording gets an identifier that does not reveal its system.
 
     folder      folder with sound files; nothing in it is changed
     output      folder of the collection to make
     queries     largest number of recordings to draw as queries
     seed        seed of that draw
     jobs        worker processes. Default: one per core
-    embeddings  also describe each recording by a vector, as `audiosim extract --with` does; may be repeated
+    embeddings  also describe each recording by a vector, as `audiosim extract` does; may be repeated
     generated   FOLDER has a folder per system and one called prompts, each with one recording per prompt, under the
                 same names. A prompt may also be a text: prompts/NAME.txt, or a line of prompts.tsv
 

@@ -275,7 +275,7 @@ def train_to(
     """Fit a model to the judgments of one or more collections, and validate it on held-out queries.
 
     For a joint model it also reports the variance components, and the coverage of intervals of query and system means.
-    The model file works wherever a command takes --model.
+    The model file works wherever a model is named.
 
     collections  folders of the collections
     output       file for the model, whose name ends in .json
@@ -284,7 +284,7 @@ def train_to(
     folds        number of folds of queries for cross-validation; 0 for none
     judged       also validate with these shares of each held-out query judged, at random: 0.05,0.1,0.2. Default with
                  joint: 0.1
-    seed         random seed for --judged and for halves of the queries
+    seed         random seed for the judged shares and for halves of the queries
     eliminate    drop terms that are not significant at this level, such as .05
     fallback     model for pairs with an unknown feature. Default: historical, or the shares of the levels
     name         name of the model. Default: the file's

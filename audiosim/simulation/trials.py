@@ -438,22 +438,22 @@ def calibration(
 ) -> Calibration:
     """Compare the stated confidence with the true accuracy, in campaigns on many random parts of a collection.
 
-    Every pair of the pool must be judged, unless --complete. Without --at each campaign is compared before judging and
-    where it stops. The parts depend only on --seed, on their number and sizes, and on --held-out, so that two models or
-    two rules are compared on the same parts.
+    Every pair of the pool must be judged, unless incomplete systems and queries are left out. Each campaign is compared
+    before judging and where it stops, or at given numbers of judgments. The parts depend only on the seed, on their
+    number and sizes, and on what is held out, so that two models or two rules are compared on the same parts.
 
     parts     number of parts; equal seeds and sizes give equal parts
     queries   queries in each part. Default: half
     teams     teams in each part. Default: three quarters, or all if queries are held out
     held_out  data hidden from a learned model. queries: a part has some queries, the rest the others. teams: a part has
-              some queries and teams, the rest the other queries of the other teams. Default: queries with --learn or
-              --at, else teams
+              some queries and teams, the rest the other queries of the other teams. Default: queries if a
+              model is learned or numbers of judgments are given, else teams
     learn     play each part with a model trained on the rest of the collection, with these features, as for
-              `train --features`
+              `train`
     at        compare statements with the truth at these numbers of judgments, such as 0,100,200. Stopping rules are
               noted when met, and judging continues to the last number
     near      call a difference clear if it truly exceeds this
-    stopping_rule   as for `simulate`; with --at each is noted separately. Default: confidence=0.95
+    stopping_rule   as for `simulate`; at given numbers of judgments each is noted separately. Default: confidence=0.95
     selection_rule  as for `next_pairs`
     batch     number of judgments between two updates of the predictions
     by_query  True for batches from as few queries as possible

@@ -202,7 +202,7 @@ def neighbours(
     """Find the recordings that sound most like each query, and write them as a TREC run: a baseline system.
 
     Silent recordings are left out. json and csv give the divergence, in nats, and the mutual proximity; table
-    gives the run, or with --like the neighbours of each sound.
+    gives the run, or the neighbours of each sound given as an example.
 
     indexes           folder of an index; several are shards of one index, with no recording in two of them
     count             number of neighbours per query

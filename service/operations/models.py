@@ -94,7 +94,7 @@ def keep_model(caller: CallerDep, served: ServedDep, one: CollectionDep, body: B
     responses={200: {"description": "A model file", "content": {"application/json": {"schema": {"type": "object"}}}}},
 )
 def send_kept_model(served: ServedDep, one: CollectionDep, name: KeptNameQuery) -> Response:
-    """Send the file of a kept model, with the report of its training, for `--model` anywhere."""
+    """Send the file of a kept model, with the report of its training; it works wherever a model is named."""
     text = served.kept_models.content(name)
     return Response(text, headers=attachment(f"{name}.json"), media_type="application/json")
 
