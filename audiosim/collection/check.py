@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from statistics import fmean
 from typing import NamedTuple
 
@@ -12,9 +12,10 @@ import numpy as np
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import RunFacts, run_facts, run_notes, run_problems, spelling_problems
-from audiosim.collection.kinds import is_nameless
+from audiosim.collection.kinds import PROMPT, is_nameless
 from audiosim.collection.values import (
     CodedJudgments,
+    Document,
     Judgment,
     Results,
     Run,
@@ -28,6 +29,7 @@ from audiosim.collection.values import (
 )
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Booleans
+from audiosim.tables.table import number_of
 from audiosim.text import NOTES, counted
 
 # The completely judged part of a collection: systems and queries with rankings judged down to a cutoff.
@@ -110,6 +112,7 @@ def _sentence(collection: Collection, systems: Booleans, queries: Booleans, cuto
 
 
 MANY_LEVELS = 20
+MOST_COLUMNS = 5  # columns that are named
 FILLED = 0.25  # share of exact zeros on a fine scale that suggests filled-in grades; MIREX 2011 has 0.08
 OVER_LOW = 3  # multiple of the number of other grades in the lowest tenth of the scale that makes zeros suspicious
 NOTHING_FOUND = 0.2  # share of queries without a grade above 0 that is suspicious
@@ -326,7 +329,25 @@ def inspect(collection: Collection) -> Inspection:
     unanswered = unanswered_notes(collection.judgments, collection.query_documents, runs)
     named = [artist for artist in artists if artist and not is_nameless(artist)]
     slips = (*respelt("genre", genres, slips=True), *respelt("artist", named, slips=True), *nameless_notes(artists))
-    return Inspection(facts, queries, problems, (*run_notes(facts, queries), *unanswered, *slips))
+    return Inspection(
+        facts,
+        queries,
+        problems,
+        (*run_notes(facts, queries), *unanswered, *unused_notes([*collection.documents.values()]), *slips),
+    )
+
+
+def unused_notes(documents: Sequence[Document]) -> list[str]:
+    """A sentence on columns of words that no model reads, if genre or artist of every document is unknown."""
+    lacking = [name for name in ("genre", "artist") if all(getattr(one, name) is None for one in documents)]
+    cells = ((name, cell) for one in documents for name, cell in one.more.items())
+    words = dict.fromkeys(name for name, cell in cells if name != PROMPT and number_of(cell) is None)
+    if not lacking or not words:
+        return []
+    named = f"{', '.join(islice(words, MOST_COLUMNS))}{' ...' if len(words) > MOST_COLUMNS else ''}"
+    unread = f"no model reads the {'column' if len(words) == 1 else 'columns'} {named}"
+    renamed = f"rename one to {' or '.join(lacking)} if it is that"
+    return [f"documents: no {' and no '.join(lacking)} is known, and {unread}; {renamed}"]
 
 
 def nameless_notes(artists: Iterable[str | None]) -> list[str]:

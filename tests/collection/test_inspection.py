@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audiosim.collection.check import inspect, misread
+from audiosim.collection.check import inspect, misread, unused_notes
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import plain_identifier
 from audiosim.collection.joining import joining_runs
+from audiosim.collection.kinds import PROMPT, read_documents
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run
 from audiosim.collection.written import write_run
 from audiosim.errors import InputError
@@ -202,6 +203,24 @@ def test_names_read_in_a_wrong_encoding_are_said(whole, encoding):
     assert inspect(replace(whole, documents=documents)).problems == (
         f"one of the artists in a wrong encoding, such as {wrong}, which should be Björk",
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "note"),
+    [
+        ({"style": "bop"}, "no genre and no artist is known, and no model reads the column style; rename one to genre"),
+        (
+            {"genre": "jazz", "band": "X", "label": "Y"},
+            "no artist is known, and no model reads the columns band, label;",
+        ),
+        ({"genre": "jazz", "artist": "X", "style": "bop"}, ""),
+        ({"seconds": "30.5", PROMPT: "a song"}, ""),
+    ],
+)
+def test_columns_of_words_that_no_model_reads_are_said_where_genre_or_artist_is_unknown(columns, note):
+    found = read_documents([{"document": name, **columns} for name in "ab"])
+    notes = unused_notes([*found.values()])
+    assert [one.removeprefix("documents: ").startswith(note) for one in notes] == [True] * bool(note)
 
 
 # Correct names of artists in several scripts.
