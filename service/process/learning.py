@@ -9,6 +9,7 @@ them, and pickling these would stop all threads for a fifth of a second.
 import dataclasses
 import io
 import logging
+import mmap
 import os
 import pickle
 import subprocess
@@ -24,6 +25,7 @@ from audiosim.campaign.learning import takes_long
 from audiosim.errors import ServiceError
 from audiosim.joint.estimators import Relearning
 from audiosim.results.value import cached_property
+from audiosim.service.process.loops import give_back_freed_memory
 
 # Progress of work in a separate process, reported to the process that waits for it; see `learning_process`.
 
@@ -48,7 +50,7 @@ LOG = logging.getLogger("service")
 NICENESS = 5  # assessors' requests take precedence
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
-PART_BYTES = 2**20
+PART_BYTES = OWN_BYTES = 2**20
 PROTOCOL = 5
 
 Memory = bytearray | memoryview
@@ -154,13 +156,20 @@ def _place(part: Memory) -> tuple[int, int]:
 def receive(source: BinaryIO, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> tuple[Any, list[Memory]]:
     """A received value and its arrays; objects on both sides are taken from `known` and `shared`."""
     text, sizes, places = pickle.load(source)  # noqa: S301 - written by our own process
+    if sum(size for size, place in zip(sizes, places, strict=True) if place is None) > OWN_BYTES:
+        give_back_freed_memory()  # before what arrives takes more
     arrays: list[Memory] = []
     for size, place in zip(sizes, places, strict=True):
-        array = bytearray(size) if place is None else known[place]
+        array = _fresh(size) if place is None else known[place]
         if place is None and source.readinto(array) != size:  # type: ignore[attr-defined]
             raise EOFError("an array was cut off")
         arrays.append(array)
     return _Unpacking(text, shared, arrays).load(), arrays
+
+
+def _fresh(size: int) -> Memory:
+    """Memory for an array that arrives. Large ones come from the system and return to it, and leave no holes."""
+    return memoryview(mmap.mmap(-1, size)) if size >= OWN_BYTES else bytearray(size)
 
 
 class Errand(Generic[Found]):
