@@ -328,8 +328,8 @@ class ComparedDifferences:
             mean[rows] += np.vecdot(gain, off[:, None])
             variance[rows] = own.diagonal(axis1=1, axis2=2) - np.vecdot(gain, own)
             left.append(loadings - gain @ loadings)
-            columns = np.append(effects, np.full((len(effects), 1), -1), axis=1)
-            np.add.at(precision, (effects[:, :, None], columns[:, None]), loadings.mT @ found[:, :, k:])
+            for own_effects, more in zip(effects, loadings.mT @ found[:, :, k:], strict=True):
+                precision[np.ix_(own_effects, np.append(own_effects, -1))] += more
         shared = effects_given(self.effects, precision[:, :-1])
         moved = shared @ precision[:, -1]
         for (rows, _, effects, _), loadings in zip(self._stacks, left, strict=True):
