@@ -28,6 +28,23 @@ UNKNOWN_FIELD = re.compile(r"unknown field `(.*?)`(?: - at `\$)?([^`]*)")
 PLACE = re.compile(r"\(byte (\d+)\)")
 
 
+PLACE_OF_VALUE = re.compile(r" - at (`(?:key` in `)?\$[^`]*`)$")
+
+
+# Words of msgspec, which are those of Python, and ours.
+TYPES = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list"}
+TYPES |= {"object": "an object"}
+REPLACED = {
+    "Expected": "expected",
+    "Object missing required field": "expected the field",
+    "Object contains unknown": "unknown",
+    "Invalid enum": "unknown",
+    "Invalid": "invalid",
+    "Number": "number",
+}
+BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+
+
 Value = TypeVar("Value")
 
 
@@ -129,7 +146,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise HTTPException(422, f"{error}{_known_fields(str(error), kind)}") from None
+        raise HTTPException(422, f"{in_our_words(str(error))}{_known_fields(str(error), kind)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         place = PLACE.search(str(error))
         if place and NOT_FINITE.match(body, int(place[1])):
@@ -137,6 +154,20 @@ def decode(body: bytes, kind: type[Value]) -> Value:
         raise HTTPException(400, f"the body is not JSON: {encoding_hint(body) or f'{error}, {A_BODY}'}") from None
     _check_keys(body)
     return value
+
+
+def in_our_words(problem: str) -> str:
+    """Message of msgspec in our words, with the place of the value first."""
+    place = PLACE_OF_VALUE.search(problem)
+    said = problem[: place.start()] if place else problem
+    start = next((one for one in REPLACED if said.startswith(one)), "")
+    said = f"{REPLACED.get(start, '')}{said.removeprefix(start)}"
+    if start == "Expected":
+        said = re.sub(
+            r"`([^`]*)`", lambda one: " or ".join(TYPES.get(name, name) for name in one[1].split(" | ")), said
+        )
+        said = re.sub(r"(of length )?([<>]=?) ", lambda one: f"of {'length ' * bool(one[1])}{BOUNDS[one[2]]} ", said)
+    return f"{place[1].replace('`', '')}: {said}" if place else said
 
 
 def _known_fields(problem: str, kind: type) -> str:

@@ -113,9 +113,9 @@ def test_the_environment_may_hold_the_token(server, tokens, monkeypatch, small):
 def test_what_cannot_be_a_judgment_is_not_even_sent(canned):
     nobody = canned(None)
     with Client(nobody.url) as client:
-        with pytest.raises(InputError, match="^cannot be sent: Expected `float"):
+        with pytest.raises(InputError, match="^cannot be sent: .*: expected a number"):
             client.judge("c", "q", "d", fine="much")
-        with pytest.raises(InputError, match="^cannot be sent: Object contains unknown field `mood`"):
+        with pytest.raises(InputError, match="^cannot be sent: unknown field `mood`"):
             client.judge("c", "q", "d", fine=1, mood="good")
     assert nobody.asked == 0
 

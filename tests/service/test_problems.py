@@ -107,30 +107,35 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
         (SMALL, b'{"query": ["\xff"], "document": []}', 400, "^the body is not JSON: 'utf-8' codec can't decode"),
         (SMALL, rb'{"query": ["\ud800aaaaaaaa"], "document": []}', 400, "^the body is not JSON: "),
         (SMALL, b'{"query": [NaNa], "document": []}', 400, "^the body is not JSON: "),
-        (SMALL, b"[" * 200_000, 422, "^Expected `object`, got `array`$"),
-        (SMALL, b'{"query": ["a"]}', 422, "^Object missing required field `document`$"),
-        (SMALL, b'{"query": [1], "document": ["a"]}', 422, r"^Expected `str`, got `int` - at `\$.query\[0\]`$"),
+        (SMALL, b"[" * 200_000, 422, "^expected an object, got a list$"),
+        (SMALL, b'{"query": ["a"]}', 422, "^expected the field `document`$"),
+        (SMALL, b'{"query": [1], "document": ["a"]}', 422, r"^\$.query\[0\]: expected a text, got a whole number$"),
         (
             SMALL,
             b'{"query": [], "documents": []}',
             422,
-            "^Object contains unknown field `documents`: expected query, document, .*; did you mean document\\?$",
+            "^unknown field `documents`: expected query, document, .*; did you mean document\\?$",
         ),
         (
             SMALL,
             b'{"query": [], "document": [], "judgments": {"grades": [1]}}',
             422,
-            r"^Object contains unknown field `grades` - at `\$.judgments`: expected query, .*; did you mean grade\?$",
+            r"^\$.judgments: unknown field `grades`: expected query, .*; did you mean grade\?$",
         ),
-        (SMALL, b'{"query": [], "document": [], "include": ["all"]}', 422, r"^Invalid enum value 'all' - at `\$.incl"),
+        (SMALL, b'{"query": [], "document": [], "include": ["all"]}', 422, r"^\$.include\[0\]: unknown value 'all'$"),
         (
             SMALL,
             b'{"query": ["a"], "document": []}',
             422,
             "^the columns must be of one length, got query 1, document 0",
         ),
-        (SMALL, JUDGED % b"1, 2", 422, "^the columns must be of one length, got query 1, document 1, grade 2"),
-        (SMALL, JUDGED % b"true", 422, "^Expected `float`, got `bool`"),
+        (
+            SMALL,
+            JUDGED % b"1, 2",
+            422,
+            r"^\$.judgments: the columns must be of one length, got query 1, document 1, grade 2",
+        ),
+        (SMALL, JUDGED % b"true", 422, r"^\$.*: expected a number, got true or false$"),
         (SMALL, JUDGED % b"101", 422, r"^judgments: grade 101 is beyond the fine scale \(101 levels from 0 to 100\)$"),
         (SMALL, JUDGED % b"-1", 422, "^judgments: grade -1 is beyond the fine scale"),
         (SMALL, JUDGED % b"NaN", 422, r"^every number must be finite \(byte \d+\)$"),
@@ -143,11 +148,11 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
             "^the key 'query' occurs twice, expected it once$",
         ),
         (MODEL, b'{"features": {"fSYS": [1], "fSYS": [2]}}', 422, "^the key 'fSYS' occurs twice, expected it once$"),
-        (MODEL, b'{"features": {"fSYS": ["1"]}}', 422, r"^Expected `float \| null`, got `str`"),
+        (MODEL, b'{"features": {"fSYS": ["1"]}}', 422, r"^\$.features.*: expected a number or null, got a text$"),
         (MODEL, b'{"features": {"fSYS": [NaN]}}', 422, "^every number must be finite"),
         (MODEL, b'{"features": {"fSYS": [Infinity]}}', 422, "^every number must be finite"),
         (MODEL, b'{"features": {"fSYS": [-Infinity]}}', 422, "^every number must be finite"),
-        (MODEL, b'{"features": {"fSYS": [1e999]}}', 422, "^Number out of range"),
+        (MODEL, b'{"features": {"fSYS": [1e999]}}', 422, r"^\$.features\[...\]\[0\]: number out of range$"),
         (MODEL, b'{"features": {"fSYS": [1], "aSYS": [1, 2]}}', 422, "^the columns must be of one length, got fSYS 1"),
         (MODEL, b'{"features": {"loudness": [1]}}', 422, "^unknown feature 'loudness', expected one of fSYS"),
         (
@@ -172,7 +177,7 @@ def test_features_that_overflow_are_a_problem_and_never_a_null(http):
 
 def test_too_many_rows_are_a_problem(http):
     body = {"query": ["q"] * (MOST_ROWS + 1), "document": ["d"] * (MOST_ROWS + 1)}
-    check_problem(http.post(SMALL, json=body), 422, f"^Expected `array` of length <= {MOST_ROWS} - at")
+    check_problem(http.post(SMALL, json=body), 422, rf"^\$.*: expected a list of length at most {MOST_ROWS}$")
 
 
 def test_a_body_beyond_the_limit_is_refused(http):

@@ -159,10 +159,10 @@ def test_an_error_in_a_text_names_the_table_and_the_line_and_no_place_on_the_ser
         (
             "evaluate",
             {"judgments": {"q0": {"d00": "good"}}},
-            "Expected `float`, got `str` - at `$.judgments[...][...]`",
+            "$.judgments[...][...]: expected a number, got a text",
         ),
         ("evaluate", {"measure": "nGDC"}, "unknown measure"),
-        ("evaluate", {"runs": {}}, "length >= 1 - at `$.runs`"),
+        ("evaluate", {"runs": {}}, "$.runs: expected an object of length at least 1"),
         ("evaluate", {"qrels": {}}, "unknown field `qrels`"),
         ("evaluate", {"judgments": {}}, "nothing is judged"),
     ],
