@@ -39,6 +39,12 @@ export function duration(seconds) {
 /** "1 pair", "2 pairs". */
 export const count = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
+/** "2 judgments", or "2 judgments and 7 comparisons" if there are any. */
+export const givenOf = ({ judgments, comparisons }) => `${count(judgments, "judgment")}${comparisons ? ` and ${count(comparisons, "comparison")}` : ""}`;
+
+/** A sentence on links that no other computer can open, because this page's address is this computer's own; else empty. */
+export const onlyHere = () => (["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) ? " It works on this computer only: whoever runs the service can give it an address for other people." : "");
+
 /** The confidence required by a goal such as confidence=0.95; null for goals of another kind. */
 export function target(goal) {
   const found = /^confidence=([\d.]+)$/.exec(goal);

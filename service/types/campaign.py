@@ -104,6 +104,7 @@ class EstimateOut(Wire, omit_defaults=True):
     """The systems ranked from few judgments or none, as printed by `audiosim estimate`.
 
     pairs         all pairs of systems
+    comparisons   number of answers about two documents that count, too
     groups        groups of systems that cannot be told apart
     family_wise   level at which all groups and ranks hold together
     nearest       the two systems that the fewest further judgments would tell apart; null if unknown
@@ -123,6 +124,7 @@ class EstimateOut(Wire, omit_defaults=True):
     confidence: float | None
     systems: list[SystemOut]
     pairs: list[DifferenceOut]
+    comparisons: int = 0
     groups: list[list[str]] = field(default_factory=list)
     family_wise: float | None = None
     top_k: int | None = None
@@ -194,6 +196,7 @@ class CampaignOut(Wire):
 
     Of the assessors, the leases, and the pairs that cannot be judged or were dropped, only a part is shown.
 
+    comparisons   number of answers about two documents that count
     leased        number of pairs handed out and not yet answered
     twice         number of pairs that wait for a second person
     confidence    that of `estimate` and of the ranking; null if there is nothing to order
@@ -221,6 +224,7 @@ class CampaignOut(Wire):
     judged: int
     pool: int
     judgments: int
+    comparisons: int
     leased: int
     twice: int
     confidence: float | None
@@ -253,6 +257,7 @@ class CampaignOut(Wire):
         cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
         return cls.of(
             progress,
+            comparisons=selection.ranking.comparisons,
             collection=served.collection.identifier,
             state=progress.number,
             status=progress.state,
@@ -290,6 +295,7 @@ class ChangeOut(Wire):
     judged: int
     pool: int
     judgments: int
+    comparisons: int
     confidence: float | None
     fit: str
     reached: bool
@@ -297,7 +303,11 @@ class ChangeOut(Wire):
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "ChangeOut":
         progress, selection = _at_rest(served.campaign)
-        now = {"confidence": selection.confidence, "fit": selection.ranking.check.verdict}
+        now: dict[str, Any] = {
+            "comparisons": selection.ranking.comparisons,
+            "confidence": selection.confidence,
+            "fit": selection.ranking.check.verdict,
+        }
         now["reached"] = selection.reached(served.judging.stopping_rule)
         return cls.of(progress, state=progress.number, status=progress.state, **now)
 
@@ -865,6 +875,7 @@ class ResultsOut(Wire):
 
     name           title of the collection
     queries        number of queries
+    comparisons    number of answers about two documents that count, too
     words          subject of the confidence, in words
     stopping_rule  stopping rule of the campaign
     pairs          all pairs of systems
@@ -879,6 +890,7 @@ class ResultsOut(Wire):
     model: str
     queries: int
     judged: int
+    comparisons: int
     pool: int
     confidence: float | None
     about: AboutOut
@@ -906,6 +918,7 @@ class ResultsOut(Wire):
             collection=served.collection.identifier,
             name=served.collection.name,
             state=number,
+            comparisons=selection.ranking.comparisons,
             status=served.campaign.progress.state,
             queries=len(selection.pool.queries),
             words=selection.ranking.about.words,

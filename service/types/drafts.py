@@ -1,13 +1,13 @@
 """The wire types of drafts: collections that organisers make in the browser."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, field
 
-from audiosim.collection.collection import Collection
+from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.facts import RunFacts
 from audiosim.collection.task import Question, TaskAspect, TaskTable
 from audiosim.collection.values import retrieved_by
@@ -345,7 +345,7 @@ class DraftCheckOut(Wire):
     ) -> "DraftCheckOut":
         table = TaskTable() if found.assessor_task is None else found.assessor_task.table
         return cls(
-            check=msgspec.convert(said.to_dict(), CheckOut),
+            check=msgspec.convert({**said.to_dict(), "problems": [*said.problems, *_untestable(found)]}, CheckOut),
             readings=list(readings),
             task=found.task,
             heading=table.question or found.task,
@@ -361,6 +361,22 @@ class DraftCheckOut(Wire):
             ],
             comparisons=comparisons,
         )
+
+
+def _untestable(found: Collection) -> Iterator[str]:
+    """Sentences on what a listening test lacks: a second system, recordings of queries and of results."""
+    if len(found.runs) == 1:
+        yield "there is only one system: a ranking needs two"
+    files, prompts = {name for name, one in found.documents.items() if one.path}, prompts_of(found)
+    retrieved = retrieved_by(found.runs, found.cutoff)
+    results = set[str]().union(*retrieved.values())
+    silent = [query for query in retrieved if found.query_document(query) not in files and query not in prompts]
+    for what, count, missing in (
+        ("queries have neither a recording nor a prompt", len(retrieved), silent),
+        ("results have no recording", len(results), sorted(results - files)),
+    ):
+        if missing:
+            yield f"{len(missing)} of {count} {what}, such as {missing[0]}: nobody can listen to them"
 
 
 def _example(found: Collection) -> DraftPairOut | None:

@@ -13,11 +13,11 @@ const SAID = {
 };
 
 /** Show that there is nothing to judge for now; resolves when the campaign is open again. */
-export async function untilOpen({ root, answers, outbox }) {
+export async function untilOpen({ root, answers, compared = [], outbox }) {
   for (let shown = false; ; shown = true) {
     const now = await get(`${root}/status`).catch(() => null); // unreachable: try again later
     if (now?.status === "open") break;
-    if (now) say(now, answers.size, outbox.waiting);
+    if (now) say(now, answers.size + compared.length, outbox.waiting);
     if (!shown) showScreen("held");
     await wait(LOOK_MS);
   }
@@ -25,10 +25,15 @@ export async function untilOpen({ root, answers, outbox }) {
 }
 
 function say(now, count, waiting) {
-  byId("held-title").textContent = now.status === "closed" ? t("Judging has ended") : t("Paused");
+  const closed = now.status === "closed";
+  byId("held-title").textContent = closed ? t("Judging has ended") : t("Paused");
   byId("held-who").replaceChildren(...whoDid(now));
   byId("held-safe").hidden = !count;
-  byId("held-safe").textContent = `${tn("Your answer is safe.", "All your {n} answers are safe.", count)}${waiting ? ` ${t("{waiting} on this device will be sent as soon as possible.", { waiting })}` : ""}`;
+  const unsent = closed ? t("They are sent if judging opens again.") : t("{waiting} on this device will be sent as soon as possible.", { waiting });
+  const safe = closed && waiting ? t("Your answers are safe on this device.") : tn("Your answer is safe.", "All your {n} answers are safe.", count);
+  byId("held-safe").textContent = `${safe}${waiting ? ` ${unsent}` : ""}`;
+  const thanks = count ? t("Thank you for taking part. You can close this page.") : t("This listening test has ended. Thank you for your interest.");
+  byId("held-then").textContent = closed ? thanks : t("You do not need to do anything: this page checks every few seconds and continues by itself.");
 }
 
 /** Person who paused or closed the campaign, the time and the reason, as far as known: as nodes. */

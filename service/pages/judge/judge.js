@@ -252,7 +252,7 @@ function connect(judging, headphones) {
     open("answers");
   });
   document.addEventListener("click", leaveControl, true); // first, so that dialogs return the focus to the desk
-  work.outbox.addEventListener("change", showState);
+  work.outbox.addEventListener("change", () => showState(judging));
   work.outbox.addEventListener("change", () => work.outbox.state === "signed-out" && judging.signIn());
 }
 
@@ -274,8 +274,8 @@ function leaveControl(event) {
 let shown = "saved";
 
 /** Show where the answers are: at the service, in transfer, or only on this device. */
-function showState({ target: outbox }) {
-  const { state, waiting, refused, reason } = outbox;
+function showState(judging) {
+  const { state, waiting, refused, reason } = judging.work.outbox;
   const { look, say } = STATES[state];
   const lost = state === "saved" && refused > 0;
   const badge = byId("state");
@@ -284,16 +284,17 @@ function showState({ target: outbox }) {
   badge.textContent = lost ? t("Saved, {refused} rejected: see My answers", { refused }) : say(waiting);
   badge.title = reason;
   if (state !== shown && [state, shown].some((one) => !["saved", "saving"].includes(one))) announce(badge.textContent);
-  if (state !== shown && state === "held") showHold();
+  if (state !== shown && state === "held") showHold(judging);
   byId("hold").hidden = state !== "held" && !(state === "saving" && !byId("hold").hidden);
   shown = state;
 }
 
-/** Show on the desk that the campaign is paused or closed, and by whom. */
-async function showHold() {
+/** Show on the desk that the campaign is paused, and by whom; a closed one has nothing more to judge. */
+async function showHold(judging) {
   const now = await get(`${ROOT}/status`).catch(() => null);
   if (!now || now.status === "open") return;
-  const rest = now.status === "paused" ? t("You can finish the pairs you have; answers are sent when judging resumes.") : t("They are sent if judging opens again.");
+  if (now.status === "closed") return judging.ended();
+  const rest = t("You can finish the pairs you have; answers are sent when judging resumes.");
   byId("hold").replaceChildren(...whoDid(now), ` ${t("Your answers are safe on this device.")} ${rest}`);
 }
 

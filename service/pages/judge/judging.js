@@ -3,6 +3,7 @@
 import { wait } from "../api.js";
 import { t, tn } from "../language.js";
 import { announce, byId } from "../page.js";
+import { nameOf as nameOfCandidate } from "./beside.js";
 import { enterAgain } from "./entry.js";
 import { untilOpen } from "./held.js";
 import { showCompleted } from "./completed.js";
@@ -37,6 +38,7 @@ export class Judging {
     this.submit = null;
     this.drafts = {};
     this.signing = null;
+    this.closed = false; // true while the page shows that the campaign was closed
     desk.addEventListener("change", () => this.#keepDraft());
     several.addEventListener("change", () => this.#keepDraft());
     addEventListener("pagehide", () => this.#keepDraft());
@@ -44,8 +46,10 @@ export class Judging {
 
   /** Show the next pair, or the next step if there is none. */
   async showNext() {
+    if (this.closed) return;
     if (!this.work.pairs.length && !this.work.comparisons.length) return this.finish();
     if (this.pace.breakDue) await this.#rest();
+    if (this.closed) return;
     if (this.work.comparisons.length) return this.#showComparison();
     if (this.work.candidates > 1) return this.#showPage();
     const [pair] = this.work.pairs;
@@ -67,6 +71,19 @@ export class Judging {
     this.player.pause();
   }
 
+  /** Show that the campaign was closed while the page was open; continue if it opens again. */
+  async ended() {
+    if (this.closed) return;
+    this.#keepDraft();
+    this.closed = true;
+    this.kind = this.mode = this.submit = null;
+    this.turn++;
+    for (const one of [this.compare, this.several, this.player]) one.pause();
+    await untilOpen(this.work);
+    this.closed = false;
+    await this.nextBatch();
+  }
+
   /** Ask for comparisons; when there are no more, show the next step. */
   async #showComparison(earlier) {
     const { work, compare } = this;
@@ -76,7 +93,7 @@ export class Judging {
     this.hush();
     showScreen("compare");
     const [one] = work.comparisons;
-    const done = work.compared.length % batch;
+    const { done } = work;
     compare.place(t("Comparison {place} of {all}", { place: done + 1, all: batch }), this.#left(batch - done), done / batch);
     const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.beside.trouble(text));
     if (turn !== this.turn) return;
@@ -88,7 +105,7 @@ export class Judging {
     await this.keepingAnswer;
     this.pace.note();
     announce(t("Saved."));
-    if (!work.comparisons.length && work.compared.length % batch) await this.untilDone(() => work.lease());
+    if (!work.comparisons.length && work.done) await this.untilDone(() => work.lease());
     await this.showNext();
   }
 
@@ -118,7 +135,7 @@ export class Judging {
     await this.keepingAnswer;
     for (const pair of pairs) delete this.drafts[nameOf(pair)];
     work.store.keep("drafts", this.drafts);
-    for (const _ of pairs) this.pace.note();
+    this.pace.note(pairs.length);
     announce(t("Saved."));
     if (!work.pairs.length && work.done) await this.untilDone(() => work.lease());
     await this.showNext();
@@ -207,6 +224,9 @@ export class Judging {
     byId(`which-${comparing ? player.side : 0}`, HTMLInputElement).checked = true;
     const pair = paged ? this.several.pairs[this.several.heard] : this.desk.pair;
     player.pause();
+    const why = t("Why can this pair not be judged?");
+    byId("cannot-title").textContent = paged ? `${nameOfCandidate(this.several.heard)}: ${why}` : why;
+    byId("cannot-save").textContent = paged ? t("Give this reason") : t("Save and continue"); // the page is saved later
     const closed = await openDialog("cannot");
     if (playing && turn === this.turn && (paged || closed !== "save")) player.play(); // about one candidate of a page: it continues
     if (closed !== "save") return;
@@ -231,7 +251,7 @@ export class Judging {
 
   /** Undo the last answer and show its pair again; during a revision, keep the answer unchanged. */
   async undo() {
-    const compared = shownScreen() === "compare" || (shownScreen() === "batch" && this.work.compared.length > 0 && !this.work.done);
+    const compared = shownScreen() === "compare" || (shownScreen() === "batch" && this.work.comparedLast);
     if (compared && (await this.#undoComparison())) return;
     if (shownScreen() === "compare") return announce(t("Nothing to undo."));
     if (this.kind === "revision") return this.showNext();

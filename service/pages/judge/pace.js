@@ -21,14 +21,14 @@ export class Pace {
     this.last = performance.now();
   }
 
-  /** A pair was answered. */
-  note() {
+  /** Some pairs were answered at once. */
+  note(count = 1) {
     const now = performance.now();
     const gap = (now - (this.last ?? now)) / 1000;
     this.last = now;
-    this.since += 1;
+    this.since += count;
     if (gap > IDLE_S) return;
-    this.gaps.push(gap);
+    this.gaps.push(...Array(count).fill(gap / count));
     this.workedS += gap;
   }
 

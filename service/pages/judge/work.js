@@ -75,9 +75,14 @@ export class Work {
     return latest;
   }
 
-  /** Number of answered pairs in the current batch. */
+  /** Number of pairs and comparisons answered in the current batch. */
   get done() {
-    return this.answers.size % this.settings.batch;
+    return (this.answers.size + this.compared.length) % this.settings.batch;
+  }
+
+  /** True if the last answer is about a comparison. */
+  get comparedLast() {
+    return this.compared.length > 0 && this.compared.at(-1).after === this.history.length;
   }
 
   /** Request the rest of the batch; pairs that this assessor holds come first, and their leases are extended. */
@@ -102,7 +107,7 @@ export class Work {
 
   /** Request comparisons; resolves with true if they are more informative than grades, and so come next. */
   async #leaseComparisons() {
-    const body = { assessor: this.assessor, count: Math.min(COMPARISONS, this.settings.batch) };
+    const body = { assessor: this.assessor, count: Math.min(COMPARISONS, this.settings.batch - this.done) };
     const { kind, comparisons } = await post(`${this.root}/comparisons/next`, body, { repeatable: true });
     this.comparisons = comparisons;
     this.none = !comparisons.length; // neither pairs, if the campaign has only comparisons
@@ -129,7 +134,7 @@ export class Work {
       const { place } = await this.outbox.put({ kind: cannot ? "judgment" : "comparison", key, body });
       sent.push({ key, place });
     }
-    this.compared.push({ comparison: one, said, cannot, note, sent });
+    this.compared.push({ comparison: one, said, cannot, note, sent, after: this.history.length });
     this.comparisons = rest;
   }
 

@@ -33,6 +33,7 @@ export function controls(path, done) {
   const link = (place, name) => element("li", {}, element("a", { class: "button", href: `${path}/${place}`, download: true }, name));
   byId("exports").replaceChildren(
     ...Object.entries(FILES).map(([form, name]) => link(`judgments?format=${form}`, name)),
+    link("comparisons", "Comparisons"),
     link("report", "Bundle of the results"),
   );
 }

@@ -2,7 +2,7 @@
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, copying, element } from "../page.js";
-import { day, named } from "../text.js";
+import { day, named, onlyHere } from "../text.js";
 import { attempting } from "./attempt.js";
 import { rowOf } from "./tables.js";
 
@@ -32,6 +32,7 @@ export function resultLinks(path) {
 function showShared({ name, link }, offer) {
   byId("shared-label").replaceChildren("Link to the results for ", named(name));
   byId("shared-note").textContent = link.includes("#token=") ? "Copy it now: it contains a token, which is shown only once." : "It contains no token: everybody on this machine sees the results.";
+  byId("shared-note").append(onlyHere());
   byId("shared-link").hidden = false;
   offer(new URL(link, location.origin).href);
 }

@@ -2,7 +2,7 @@
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, copying, element, saveFile } from "../page.js";
-import { count, day, named, whole } from "../text.js";
+import { count, day, named, onlyHere, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 import { rowOf } from "./tables.js";
 
@@ -62,6 +62,7 @@ function addressOf({ link, parameter }) {
 function showMade(made, offer) {
   byId("open-link-label").replaceChildren("Open link ", named(made.name));
   byId("open-link-note").replaceChildren(made.parameter ? `Anybody may open it. Recruiting services fill in each person's identifier after ${made.parameter}=.` : "Anybody may open it.");
+  byId("open-link-note").append(onlyHere());
   byId("open-link-new").hidden = false;
   offer(addressOf(made));
 }

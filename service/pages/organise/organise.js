@@ -32,7 +32,7 @@ import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { equipAll } from "./tables.js";
 import { goToPart, makeTabs, shownTab } from "./tabs.js";
-import { apart, count, duration, exhausted, named, percent, target, when, whole } from "../text.js";
+import { apart, count, duration, exhausted, givenOf, named, percent, target, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
@@ -207,7 +207,8 @@ function statedOf({ about, of_this_kind: others }) {
 function showChange(change) {
   byId("confidence").textContent = percent(change.confidence);
   byId("judged").textContent = percent(change.judged / change.pool);
-  byId("pool").textContent = `${whole(change.judged)} of ${count(change.pool, "pair")}, ${count(change.judgments, "judgment")}`;
+  byId("pool").textContent = `${whole(change.judged)} of ${count(change.pool, "pair")}, ${givenOf(change)}`;
+  byId("publish-goal").hidden = change.reached || change.status === "closed";
   byId("met").textContent = change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : "Not met yet";
   badge("status", STATUS[change.status]);
   showStatus(change.status, change.judgments > 0);

@@ -2,7 +2,7 @@
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, copying, element } from "../page.js";
-import { apart, count, day, duration, named, signed, whole } from "../text.js";
+import { apart, count, day, duration, named, onlyHere, signed, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 import { inviteMany } from "./invite_many.js";
 import { drifts } from "./now.js";
@@ -104,6 +104,7 @@ export function invitations(path) {
 function showLink({ name, link }, offer) {
   byId("link-label").replaceChildren("Link for ", named(name));
   byId("link-note").textContent = link.includes("#token=") ? "Send it now: it contains a token, which is shown only once." : "It contains only the name.";
+  byId("link-note").append(onlyHere());
   byId("invited-link").hidden = false;
   offer(new URL(link, location.origin).href);
 }

@@ -40,7 +40,8 @@ export function showSystems(ranking) {
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
   const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
   const range = steady(widened(systems), shownRange);
-  const basis = ranking.judged ? `from ${count(ranking.judged, "judged pair")} and the model's predictions of the rest` : "predicted, nothing judged yet";
+  const given = [ranking.judged && count(ranking.judged, "judged pair"), ranking.comparisons && count(ranking.comparisons, "comparison")].filter(Boolean);
+  const basis = given.length ? `from ${given.join(", ")} and the model's predictions of the rest` : "predicted, nothing judged yet";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
   const rows = systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k));
   const redraw = () => showSystems(ranking);

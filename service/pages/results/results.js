@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { showSystems } from "../organise/ranking.js";
 import { equip } from "../organise/tables.js";
 import { announce, byId, switchThemes } from "../page.js";
-import { apart, percent, target, whole, withNames } from "../text.js";
+import { apart, count, percent, target, whole, withNames } from "../text.js";
 
 const EVERY_MS = 10_000;
 const STATUS = { open: ["Judging is open", "good"], paused: ["Judging is paused", "warn"], closed: ["Judging is closed", ""] };
@@ -20,7 +20,8 @@ function show() {
   byId("title").textContent = found.name;
   document.title = `Results · ${apart(found.name)} · audiosim`;
   const names = found.systems.map((one) => one.system);
-  byId("judged").textContent = found.judged ? `Ranking after ${whole(found.judged)} of ${whole(found.pool)} judgments` : "Predicted ranking: nothing is judged yet";
+  const compared = found.comparisons ? ` and ${count(found.comparisons, "comparison")}` : "";
+  byId("judged").textContent = found.judged || compared ? `Ranking after ${whole(found.judged)} of ${whole(found.pool)} judgments${compared}` : "Predicted ranking: nothing is judged yet";
   byId("verdict").replaceChildren(...withNames(found.sentence, names, 24));
   byId("verdict-about").textContent = about(found);
   byId("fit").textContent = found.judged ? found.fit_sentence : "";
