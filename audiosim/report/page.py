@@ -110,13 +110,14 @@ def _asked(record: Record) -> list[str]:
 
 
 def _who(record: Record) -> str:
-    judgments = record.judgments
-    people = len({one.assessor for one in judgments if one.assessor})
+    judgments, compared = record.judgments, record.collection.comparisons
+    people = len({one.assessor for one in (*judgments, *compared) if one.assessor})
     days = sorted({one.time[:10] for one in judgments if one.time})
     by = f"{counted(people, 'person', 'people')} gave " if people else ""
     when = "" if not days else f" on {days[0]}" if days[0] == days[-1] else f" from {days[0]} to {days[-1]}"
-    said = f"{by}{counted(len(judgments), 'grade')}{when}"
-    return sentence(said) if judgments else "Nobody yet: all grades are predicted."
+    given = ((judgments, "grade"), (compared, "comparison"))
+    said = f"{by}{' and '.join(counted(len(some), one) for some, one in given if some)}{when}"
+    return sentence(said) if judgments or compared else "Nobody yet: all grades are predicted."
 
 
 def _by_aspect(record: Record) -> list[dict[str, Any]]:

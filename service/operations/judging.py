@@ -264,11 +264,13 @@ def show_answers(
         msgspec.structs.replace(RecordOut.from_domain(record, called), **addresses_of(one, record.event.pair, called))
         for record in found[-count:]
     ]
-    given = {moment: one.campaign.record(n).event for moment, n in _questionnaires(one, name).items()}
-    given.pop(HEADPHONES, None)
-    filled = [moment for moment, event in given.items() if one.questions.filled(moment, event.details)]
+    about = {moment: one.campaign.record(n).event for moment, n in _questionnaires(one, name).items()}
+    about.pop(HEADPHONES, None)
+    filled = [moment for moment, event in about.items() if one.questions.filled(moment, event.details)]
     screened = screening(one.campaign, name) if one.questions.screens else None
-    return AnswersOut(name, number, len(found) > count, rows, filled, screened)
+    given = [] if before else one.campaign.comparisons.answers(name)[-count:]
+    compared = [RecordOut.from_domain(record, called) for record in given]
+    return AnswersOut(name, number, len(found) > count, rows, filled, screened, compared)
 
 
 @router.post("/collections/{collection}/questionnaire", dependencies=[ASSESSOR], **WRITES)

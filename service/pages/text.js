@@ -13,6 +13,13 @@ export function percent(share, digits = 1) {
   return `${(Math.floor(share * 100 * factor + 1e-9) / factor).toFixed(digits)}${SPACE}%`;
 }
 
+/** A probability as a rounded percentage, "under 1" or "over 99" where only certainty may read as 0 or 100. */
+export function chance(share) {
+  const rounded = Math.round(share * 100);
+  const said = rounded === 0 && share > 0 ? "<1" : rounded === 100 && share < 1 ? ">99" : String(rounded);
+  return `${said}${SPACE}%`;
+}
+
 export const whole = (count) => count.toLocaleString("en").replaceAll(",", SPACE);
 
 export const score = (value) => value.toFixed(3);

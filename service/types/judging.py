@@ -368,6 +368,7 @@ class AnswersOut(Wire):
 
     more            true if there are earlier ones
     answers         the answers
+    comparisons     their latest comparisons of two documents, oldest first; only if no number is given
     questionnaires  moments, before or after, at which they answered questions about themselves
     headphones      state of their headphone check: due, again, passed or failed; null if there is none
     """
@@ -378,6 +379,7 @@ class AnswersOut(Wire):
     answers: list[RecordOut]
     questionnaires: list[str] = field(default_factory=list)
     headphones: Screening | None = None
+    comparisons: list[RecordOut] = field(default_factory=list)
 
 
 class Addresses(TypedDict):

@@ -56,6 +56,8 @@ def refuse(page, key):
     """Mark the candidate with a key as impossible to judge."""
     page.keyboard.press(key)
     page.locator("#several-cannot").click()
+    expect(page.locator("#cannot-title")).to_have_text(f"Candidate {key.upper()}: Why can this pair not be judged?")
+    expect(page.locator("#cannot-save")).to_have_text("Give this reason")
     page.get_by_role("radio", name="A clip is broken or silent").check()
     page.locator("#cannot-form button[value=save]").click()
     expect(page.locator(".candidate-cannot:visible")).to_contain_text("a clip is broken or silent")

@@ -198,3 +198,55 @@ def test_the_comparison_page_has_what_the_grading_page_has(browse, live, wait_un
     until_shown(page, 2)
     wait_until(lambda: log()[-1]["kind"] == "comparison")
     assert log()[-1]["details"]["note"] == "B crackles"
+
+
+def test_a_test_closed_under_an_open_page_asks_nothing_more_until_it_opens_again(
+    browse, live, wait_until, watch, audit
+):
+    watch.expected.append("409 (Conflict)")
+    page = browse("/judge/demo?listen=0.1&batch=3")
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    page.locator("#start").click()
+    until_shown(page, 1)
+    with live.client() as http:
+        assert http.post("/v1/collections/demo/close", json={}).status_code == 201
+        page.keyboard.press("1")
+        until_heard(page)
+        page.keyboard.press("Enter")
+        expect(page.locator("#held-title")).to_have_text("Judging has ended")
+        expect(page.locator(SCREEN)).to_have_count(0)
+        assert "They are sent if judging opens again." in page.inner_text("#held-safe")
+        expect(page.locator("#held-then")).to_have_text("Thank you for taking part. You can close this page.")
+        assert audit(page) == []
+        assert http.post("/v1/collections/demo/resume", json={}).status_code == 201
+    until_shown(page, 2)
+    exported(live.url, wait_until, 1)
+    page.reload()
+    page.locator("#start").click()
+    until_shown(page, 2)  # not the first again
+    page.get_by_role("button", name="My answers").click()
+    expect(page.locator("#answers-rows tr")).to_have_count(1)
+    expect(page.locator("#answers-rows")).to_contain_text("A is closer")
+
+
+COUNTED = """async () => {
+  const root = document.querySelector("script[type=module]").src.replace("judge.js", "");
+  const [{ Pace }, { Work }] = await Promise.all(["pace.js", "work.js"].map((name) => import(root + name)));
+  const pace = new Pace(60);
+  const now = performance.now();
+  pace.last = now - 60_000;
+  pace.note(3);
+  const work = new Work({ settings: { batch: 20 }, outbox: new EventTarget() });
+  work.history = ["a", "b", "c"].map((document) => ({ query: "q", document }));
+  const done = [work.done];
+  work.compared.push({ after: 3 });
+  done.push(work.done, work.comparedLast);
+  work.history.push({ query: "q", document: "d" });
+  return [Math.round(pace.medianS), ...done, work.done, work.comparedLast];
+}"""
+
+
+def test_pairs_and_comparisons_are_counted_together_and_a_page_of_pairs_takes_its_time(browse, live):
+    page = browse("/judge/demo")
+    assert page.evaluate(COUNTED) == [20, 3, 4, True, 5, False]

@@ -145,6 +145,7 @@ def test_a_stranger_comes_from_folders_to_a_published_page_in_few_clicks(browse,
             "melody, sound",
         ):
             assert words in page
+        assert http.get("/v1/collections/first-test/status").json()["status"] == "open"  # closed only if asked for
         (published,) = http.get("/v1/collections/first-test/publications").json()["publications"]
         assert (published["page"], published["judgments"]) == (address, 15)
         with zipfile.ZipFile(io.BytesIO(http.get(published["bundle"]).content)) as archive:

@@ -54,8 +54,11 @@ def test_comparisons_are_handed_out_answered_once_taken_back_and_exported(http, 
     assert (marked["counts"], "counts" in record) == (False, False)
     assert len(exported(http, tmp_path)) == 1
     ranking = http.get(f"{COARSE}/ranking").json()
-    assert ranking["comparisons"] == 1
-    assert http.get(f"{COARSE}/answers", params={"assessor": "lea"}).json()["answers"] == []
+    said_of = [ranking, *(http.get(f"{COARSE}/{page}").json() for page in ("campaign", "results"))]
+    assert [one["comparisons"] for one in said_of] == [1, 1, 1]
+    said_by_lea = http.get(f"{COARSE}/answers", params={"assessor": "lea"}).json()
+    assert said_by_lea["answers"] == []
+    assert [one["details"]["answer"] for one in said_by_lea["comparisons"]] == ["b"]
     assert post(http, "undo", 201, assessor="lea")["refers"] == record["number"]
     assert exported(http, tmp_path) == ()
     kinds = [one["kind"] for one in http.get(f"{COARSE}/log").json()["events"]]

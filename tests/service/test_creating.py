@@ -310,6 +310,25 @@ def sound(tmp_path):
     return path.read_bytes()
 
 
+def test_the_check_of_a_draft_says_what_a_listening_test_lacks(http, sound):
+    def lacking():
+        return [one for one in http.get(f"{draft}/check").json()["check"]["problems"] if "run" not in one]
+
+    draft = begun(http)
+    lines = "".join(f"q{query} Q0 d{query} 1 1 {{0}}\n" for query in (1, 2))
+    send(http, "one.trec", lines.format("one"))
+    assert lacking() == [
+        "there is only one system: a ranking needs two",
+        "2 of 2 queries have neither a recording nor a prompt, such as q1: nobody can listen to them",
+        "2 of 2 results have no recording, such as d1: nobody can listen to them",
+    ]
+    for name in ("q1", "d1", "d2"):
+        send(http, f"{name}.wav", sound)
+    send(http, "two.trec", lines.format("two"))
+    (left,) = [one for one in lacking() if "recording" in one]
+    assert left == "1 of 2 queries have neither a recording nor a prompt, such as q2: nobody can listen to them"
+
+
 def test_folders_of_recordings_without_prompts_say_what_is_missing(http, sound):
     draft = begun(http)
     for name in ("a/one.wav", "b/one.wav", "b/two.wav"):

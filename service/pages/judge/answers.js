@@ -8,9 +8,12 @@ import { inWords, textsOf } from "./answered.js";
 /** Fill the list; `revise` is called with the answer whose button is pressed. */
 export async function listAnswers(work, revise) {
   const answers = [...work.answers.values()];
-  byId("answers-none").hidden = answers.length > 0;
-  byId("answers-table").hidden = answers.length === 0;
-  byId("answers-rows").replaceChildren(...answers.map((answer, place) => row(answer, place + 1, work.questions, revise)).reverse());
+  const compared = [...work.comparedBefore, ...work.compared.filter(({ cannot }) => !cannot)];
+  const none = answers.length + compared.length === 0;
+  byId("answers-none").hidden = !none;
+  byId("answers-table").hidden = none;
+  const rows = [...compared.map(comparisonRow), ...answers.map((answer, place) => row(answer, place + 1, work.questions, revise))];
+  byId("answers-rows").replaceChildren(...rows.reverse());
   const refused = await work.store.refused();
   byId("refused").replaceChildren(...refused.map((message) => refusal(work, message, revise)));
 }
@@ -26,6 +29,13 @@ function row(answer, place, questions, revise) {
     element("td", { class: "small muted" }, element("time", { datetime: answer.time }, moment(when))),
     element("td", {}, button),
   );
+}
+
+/** A comparison, which cannot be revised, only undone while it is the last. */
+function comparisonRow({ said, time }) {
+  const words = said === "=" ? t("The same") : t("{letter} is closer", { letter: said.toUpperCase() });
+  const when = element("time", { datetime: time }, moment(new Date(time)));
+  return element("tr", {}, element("td"), element("td", {}, `${t("a comparison")}: ${words}`), element("td", { class: "small muted" }, when), element("td"));
 }
 
 function refusal(work, message, revise) {

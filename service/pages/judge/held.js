@@ -13,11 +13,11 @@ const SAID = {
 };
 
 /** Show that there is nothing to judge for now; resolves when the campaign is open again. */
-export async function untilOpen({ root, answers, compared = [], outbox }) {
+export async function untilOpen({ root, given, outbox }) {
   for (let shown = false; ; shown = true) {
     const now = await get(`${root}/status`).catch(() => null); // unreachable: try again later
     if (now?.status === "open") break;
-    if (now) say(now, answers.size + compared.length, outbox.waiting);
+    if (now) say(now, given, outbox.waiting);
     if (!shown) showScreen("held");
     await wait(LOOK_MS);
   }

@@ -58,7 +58,7 @@ async function begin() {
   switchThemes(byId("theme"));
   if (unable) return trouble(unable).then(() => location.reload());
   if (unfit) return refuse(unfit);
-  const { assessor, leave } = await enter(collection, () => shutOut({ root: ROOT, answers: new Map(), outbox: { waiting: 0 } }, ["closed"]));
+  const { assessor, leave } = await enter(collection, () => shutOut({ root: ROOT, given: 0, outbox: { waiting: 0 } }, ["closed"]));
   const described = await asked("");
   byId("title").textContent = byId("title").title = described.name;
   document.title = `${t("Judging")} · ${apart(described.name)} · audiosim`;
@@ -168,7 +168,7 @@ function lessonsOf({ task, work }) {
 function showWelcome(work, lessons, leave) {
   const left = work.pairs.length;
   const compares = work.comparisons.length > 0;
-  byId("start-title").textContent = work.answers.size ? t("Welcome back") : t("Welcome");
+  byId("start-title").textContent = work.given ? t("Welcome back") : t("Welcome");
   byId("start-text").textContent = compares
     ? t("You will hear a query and two candidates at a time, and say which of the two sounds closer to the query.")
     : lessons.length

@@ -27,6 +27,7 @@ export class Work {
     this.filled = []; // moments at which questions about the person were answered
     this.comparisons = []; // comparisons to answer, instead of pairs
     this.compared = []; // answers to comparisons since the page was opened
+    this.comparedBefore = []; // earlier ones
     this.first = null; // name of the pair to show first
     this.renewAt = Infinity;
     outbox.addEventListener("sent", ({ detail }) => this.#numbered(detail));
@@ -49,6 +50,7 @@ export class Work {
       const part = await get(`${this.root}/answers?${new URLSearchParams({ assessor: this.assessor, ...before })}`);
       answers = [...part.answers, ...answers];
       more = part.more;
+      if (!before.before) this.comparedBefore = part.comparisons.map(({ details, ...record }) => ({ ...record, said: details.answer }));
       this.filled = part.questionnaires;
       this.screening = part.headphones;
     }
@@ -56,12 +58,15 @@ export class Work {
   }
 
   #apply(message) {
-    if (message.kind === "comparison") return;
-    if (message.kind === "judgment") {
+    if (message.kind === "comparison") {
+      this.comparedBefore = this.comparedBefore.filter(({ key }) => key !== message.key);
+      this.comparedBefore.push({ said: message.body.answer, time: message.body.time, key: message.key });
+    } else if (message.kind === "judgment") {
       this.history = this.history.filter((answer) => answer.key !== message.key);
       this.history.push({ ...spread(message.body), key: message.key, place: message.place });
     } else {
       this.history = this.history.filter((answer) => !matches(answer, message));
+      this.comparedBefore = this.comparedBefore.filter((answer) => !matches(answer, message));
     }
   }
 
@@ -75,9 +80,14 @@ export class Work {
     return latest;
   }
 
-  /** Number of pairs and comparisons answered in the current batch. */
+  /** Number of pairs and comparisons answered. */
+  get given() {
+    return this.answers.size + this.comparedBefore.length + this.compared.length;
+  }
+
+  /** Number of these in the current batch. */
   get done() {
-    return (this.answers.size + this.compared.length) % this.settings.batch;
+    return this.given % this.settings.batch;
   }
 
   /** True if the last answer is about a comparison. */
@@ -134,7 +144,7 @@ export class Work {
       const { place } = await this.outbox.put({ kind: cannot ? "judgment" : "comparison", key, body });
       sent.push({ key, place });
     }
-    this.compared.push({ comparison: one, said, cannot, note, sent, after: this.history.length });
+    this.compared.push({ comparison: one, said, cannot, note, time, sent, after: this.history.length });
     this.comparisons = rest;
   }
 
