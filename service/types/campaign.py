@@ -288,7 +288,10 @@ class CampaignOut(Wire):
 
 
 class ChangeOut(Wire):
-    """Notice of a change in a campaign, with its new state."""
+    """Notice of a change in a campaign, with its new state.
+
+    comparisons  number of answers about two documents that count
+    """
 
     state: int
     status: str

@@ -323,6 +323,7 @@ class DraftCheckOut(Wire):
     after         questions about the person after judging
     training      pairs with known answers, to begin with
     comparisons   part of the questions that are comparisons: some, only or none
+    lacks         a sentence on each thing that a listening test needs and that is missing
     """
 
     error: str = ""
@@ -338,6 +339,7 @@ class DraftCheckOut(Wire):
     after: list[Question] = field(default_factory=list)
     training: list[DraftLessonOut] = field(default_factory=list)
     comparisons: str = "none"
+    lacks: list[str] = field(default_factory=list)
 
     @classmethod
     def from_domain(
@@ -345,7 +347,7 @@ class DraftCheckOut(Wire):
     ) -> "DraftCheckOut":
         table = TaskTable() if found.assessor_task is None else found.assessor_task.table
         return cls(
-            check=msgspec.convert({**said.to_dict(), "problems": [*said.problems, *_untestable(found)]}, CheckOut),
+            check=msgspec.convert(said.to_dict(), CheckOut),
             readings=list(readings),
             task=found.task,
             heading=table.question or found.task,
@@ -360,10 +362,11 @@ class DraftCheckOut(Wire):
                 for one in table.training
             ],
             comparisons=comparisons,
+            lacks=list(_lacking(found)),
         )
 
 
-def _untestable(found: Collection) -> Iterator[str]:
+def _lacking(found: Collection) -> Iterator[str]:
     """Sentences on what a listening test lacks: a second system, recordings of queries and of results."""
     if len(found.runs) == 1:
         yield "there is only one system: a ranking needs two"

@@ -12,8 +12,8 @@ const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
 export async function showCheck(path) {
   byId("check-said").textContent = "Checking…";
   const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
-  const right = !found.error, { problems, notes } = found.check ?? { problems: [], notes: [] };
-  byId("check-said").textContent = right ? said(found) : `This cannot be created yet: ${found.error}.`;
+  const right = !found.error, notes = found.check?.notes ?? [], problems = [...found.lacks, ...(found.check?.problems ?? [])];
+  byId("check-said").textContent = right ? said(found, problems.length) : `This cannot be created yet: ${found.error}.`;
   byId("check-said").className = right ? (problems.length ? "note warn" : "note good") : "note";
   list("problems", problems);
   byId("problems").hidden = !problems.length;
@@ -24,9 +24,9 @@ export async function showCheck(path) {
   return right;
 }
 
-function said({ check: { runs, queries, pool, judged, scale, problems }, questions }) {
+function said({ check: { runs, queries, pool, judged, scale }, questions }, doubts) {
   const facts = [count(runs.length, "system"), count(queries, "query", "queries"), count(pool, "pair")].join(", ");
-  const wrong = problems.length ? `${count(problems.length, "thing")} may be wrong` : "nothing looks wrong";
+  const wrong = doubts ? `${count(doubts, "thing")} may be wrong` : "nothing looks wrong";
   const ranked = hasAspects(questions) ? "ranked by the mean of its aspects" : `scale: ${scale.name === "custom" ? "" : `${scale.name}, `}${scale.levels[0]} to ${scale.levels.at(-1)}`;
   return `${facts}, ${whole(judged)} judged; ${ranked}; ${wrong}.`;
 }
