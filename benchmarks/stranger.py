@@ -154,8 +154,8 @@ def judge(walk: Walk, page: Page, link: str, name: str, most: int, listen_s: flo
 
 
 def publish(walk: Walk, page: Page) -> str:
-    """Close and publish; return the address of the page."""
-    with walk.part("close and publish", page):
+    """Publish; return the address of the page."""
+    with walk.part("publish", page):
         walk.click(page, "#tab-results")
         walk.type(page, "#publish-authors", "Cem Stranger")
         walk.click(page, "#publish-make")
