@@ -231,8 +231,8 @@ class Effort(Forecast, Result):
             return f"{self.stopping_rule}: more than {low} further judgments, {self.judged} judged"
         sure = f" (80 % {low} to {high})" if self.reliable else ""
         return (
-            f"{self.stopping_rule}: {self.judgments} further judgments{sure}, {self.hours:.1f} hours, "
-            f"{len(self.unsettled)} pairs of systems still open then"
+            f"{self.stopping_rule}: {self.judgments} further judgments{sure}, {self.hours:.1f} hours at "
+            f"{self.seconds:.0f} s a judgment, {len(self.unsettled)} pairs of systems still open then"
         )
 
     def plot(self) -> "LayerChart":
