@@ -316,7 +316,8 @@ def curve_view(curve: Sequence[Mapping[str, Any]]) -> RenderableType:
         sure, right = (point[name] for name in ("confidence", "accuracy"))
         drawn, stated = ("", "-") if sure is None else (dots(sure, right, 0.5), f"{sure:.3f}")
         table.add_row(f"{point['judged']:,}", stated, f"{right:.3f}", drawn)
-    return table
+    left = f"{len(shown)} of {len(curve):,} rows are shown, evenly spaced."
+    return Group(table, Text(left)) if len(shown) < len(curve) else table
 
 
 def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
