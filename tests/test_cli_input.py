@@ -76,10 +76,11 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     code, _, err = run("estimate", folder)
     path = folder / "documents.tsv"
     misspelt = f"note: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
-    lacking = "note: the genre of every query is unknown: there is no recording to compare the documents' genres with\n"
-    lacking += "note: genre is unknown for 2 of the 6 pairs, artist for all, sound for all\n"
-    lacking += "note: genre of documents is known and not used: no recording of a query is known to compare with; "
-    lacking += "queries.tsv, or the table of queries, names it\n"
+    lacking = "note: genre is unknown for 2 of the 6 pairs, artist for all, sound for all\n"
+    lacking += (
+        "note: genre of documents is known and not used: the genre of every query is unknown; queries.tsv, or the "
+    )
+    lacking += "table of queries, names its recording\n"
     assert (code, err) == (0, f"{misspelt}{lacking}")
 
 
@@ -88,7 +89,7 @@ def test_of_queries_that_are_no_recordings_it_is_said_that_there_is_nothing_to_c
     (folder / "documents.tsv").write_text(f"document\tartist\tgenre\n{known}")
     code, _, err = run("estimate", folder)
     assert code == 0
-    assert "genre of every query is unknown: there is no recording to compare the documents' genres with\n" in err
+    assert "the genre of every query is unknown; queries.tsv, or the table of queries, names its recording\n" in err
     assert "note: sound is unknown for all 6 pairs\n" in err
     assert "no genre" not in err
 

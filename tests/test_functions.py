@@ -345,7 +345,7 @@ def test_judges_is_the_command_of_its_name_and_is_tabled_and_drawn(run, judged, 
         (
             "broad",
             False,
-            "no recording of a query is known to compare with; queries.tsv, or the table of queries, names it",
+            "the genre of every query is unknown; queries.tsv, or the table of queries, names its recording",
         ),
         ("0-2", True, "no model is trained for grades 0 1 2 unless they are those of `scale=broad`"),
         ([0, 1, 2, 3], True, "no model is trained for grades 0 1 2 3"),

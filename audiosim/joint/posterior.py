@@ -723,7 +723,7 @@ def unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
         why = f"no model is trained for grades {pool.scale}"
         why += f" unless they are those of `scale={named}`" if named else ""
     elif np.all(pool.query_genre == UNKNOWN):
-        why = "no recording of a query is known to compare with; queries.tsv, or the table of queries, names it"
+        why = "the genre of every query is unknown; queries.tsv, or the table of queries, names its recording"
     else:
         why = "this model does not use them"
     are = "are" if len(known) > 1 else "is"
@@ -794,8 +794,6 @@ def _lacking(pool: Pool, sounds: int) -> Iterator[str]:
         lacking = f"no genre, artist or sound is known for these {count:,} pairs"
         yield f"{lacking}; predictions use the systems' results alone"
         return
-    if compared:
-        yield "the genre of every query is unknown: there is no recording to compare the documents' genres with"
     parts = [(kind, "all" if number == count else f"{number:,}") for kind, number in without.items() if number]
     if parts:
         (kind, number), *others = parts

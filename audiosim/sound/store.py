@@ -302,10 +302,18 @@ class Recordings(Sequence[Recording]):
         with _named(self.folder):
             if self._memory is not None:
                 return self._memory.execute(query, values).fetchall()
-            with closing(
-                sqlite3.connect(f"{(self.folder / ENTRIES).absolute().as_uri()}?mode=ro", uri=True)
-            ) as database:
-                return database.execute(query, values).fetchall()
+            try:
+                return self._read("ro", query, values)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+                    raise
+            # A writer was killed within a transaction, which only a connection that may write can undo.
+            return self._read("rw", query, values)
+
+    def _read(self, mode: str, query: str, values: Sequence[Any]) -> list[Line]:
+        where = f"{(self.folder / ENTRIES).absolute().as_uri()}?mode={mode}"
+        with closing(sqlite3.connect(where, uri=True)) as database:
+            return database.execute(query, values).fetchall()
 
 
 @cache

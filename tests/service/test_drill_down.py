@@ -140,7 +140,9 @@ def test_what_is_not_ranked_is_refused_by_name(http):
     assert refused(http, f"{SMALL}/result-list", system="S1", query="q9").startswith("unknown query 'q9'")
     assert refused(http, f"{SMALL}/two-systems", a="S1", b="S1") == "expected two systems to compare, got S1 twice"
     assert refused(http, f"{SMALL}/two-systems", a="S1", b="x").startswith("unknown system 'x', expected one of S0")
-    problem = "collection small has no aspects: its judgments have no column aspect"
+    problem = (
+        "collection small has no aspects: its judgments have no column aspect, expected one, or no aspect to rank by"
+    )
     asked = {"ranking": {}, "system-queries": {"system": "S1"}, "two-systems": {"a": "S1", "b": "S2"}}
     for what, aspect in product(asked, ("form", "mean")):
         assert refused(http, f"{SMALL}/{what}", aspect=aspect, **asked[what]) == problem

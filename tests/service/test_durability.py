@@ -244,7 +244,7 @@ def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, fol
         wait_until(lambda: why_not_ready(server)[0] == 503)  # before any judgment fails
         assert "attempt to write a readonly database" in why_not_ready(server)[1]
         problem = judged(server, "second", 503, pairs[1])
-        assert problem["detail"].endswith("attempt to write a readonly database")
+        assert "attempt to write a readonly database" in problem["detail"]
         assert [row["key"] for row in log_of(server)] == ["first"]
         with server.client() as client:
             assert client.get(f"{COARSE}/ranking").json()["judged"] == 1

@@ -12,6 +12,7 @@ import pytest
 import soundfile
 
 from audiosim.sound.index import AudioIndex
+from audiosim.sound.store import ENTRIES
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 CLIPS = 120
@@ -67,3 +68,23 @@ def test_an_extraction_killed_again_and_again_goes_on_and_ends_as_if_it_had_not_
     assert np.array_equal(result.rows, whole.rows)
     counts = [count or 0 for count in seen]
     assert counts == sorted(counts), "finished work is never lost"
+
+
+# A transaction that has written to the file, as its cache is full, and is never committed.
+CUT_OFF = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.executescript("PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; CREATE TABLE more (text)")
+for _ in range(200):
+    database.execute("INSERT INTO more VALUES (zeroblob(5000))")
+os._exit(9)
+"""
+
+
+@pytest.mark.slow
+def test_an_index_whose_writer_was_killed_within_a_transaction_is_read_as_before(undisturbed, tmp_path):
+    whole, folder = undisturbed[0], tmp_path / "index"
+    shutil.copytree(whole.folder, folder)
+    subprocess.run([sys.executable, "-c", CUT_OFF, str(folder / ENTRIES)], check=False, timeout=60)
+    assert (folder / f"{ENTRIES}-journal").stat().st_size  # which is to be undone
+    assert AudioIndex.load(folder).ids == whole.ids
