@@ -76,7 +76,7 @@ from audiosim.collection.written import (
     run_lines,
     system_lines,
 )
-from audiosim.errors import InputError, check_count
+from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 from audiosim.tables.reading import read
@@ -148,7 +148,8 @@ class Collection(Result):
         systems = [run.system for run in self.runs]
         if len({*systems}) < len(systems):
             raise InputError(f"collection {self.identifier} has two runs of system {repeated(systems)}")
-        check_count("cutoff", self.cutoff)
+        if self.cutoff < 1:
+            raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for grade in distinct_grades(self.judgments) if self.judgments else ():
             self.scale.check(grade)
         if self.judgments and (both := contradiction(self.judgments)) is not None:
