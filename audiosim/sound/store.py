@@ -305,7 +305,7 @@ class Recordings(Sequence[Recording]):
             try:
                 return self._read("ro", query, values)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+                if getattr(error, "sqlite_errorname", "") != "SQLITE_READONLY_ROLLBACK":
                     raise
             # A writer was killed within a transaction, which only a connection that may write can undo.
             return self._read("rw", query, values)
