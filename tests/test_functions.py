@@ -365,6 +365,7 @@ def test_metadata_that_no_prediction_uses_are_said_with_the_reason(scale, querie
     ranking, predicted = audiosim.estimate(collection), audiosim.predict(collection)
     used = {kind for row in predicted.rows() for kind in row["evidence"].split(", ")}
     assert ("genre" in used) == (not said)
-    for found in (ranking, predicted):
+    some = audiosim.predict(collection, pairs=[("q2", "d14"), ("q2", "d39")])
+    for found in (ranking, predicted, some):
         about = [note for note in found.notes if "known and not used" in note]
         assert about == ([f"genre and artist of documents are known and not used: {said}"] if said else [])

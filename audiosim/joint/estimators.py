@@ -19,7 +19,7 @@ from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.moments import last_moment
 from audiosim.joint.people import Panel
-from audiosim.joint.posterior import Belief, fallbacks_in_words, unused_metadata, what_lacks
+from audiosim.joint.posterior import Belief, model_notes, what_lacks
 from audiosim.joint.terms import EvidenceKind
 from audiosim.ordinal.model import (
     Model,
@@ -288,7 +288,7 @@ def taught(
     estimator = after_judgments(pool, make_estimator(pool, model), judgments)
     if NOTES.isEnabledFor(logging.INFO):
         before, now = (estimator.predict(pool.spread(grades)) for grades in ({}, mean_grades(judgments)))
-        for note in (*what_lacks(before, pool), *unused_metadata(before, pool), *fallbacks_in_words(now)):
+        for note in (*what_lacks(before, pool), *model_notes(now, pool)):
             NOTES.info("%s", note)
     return estimator
 

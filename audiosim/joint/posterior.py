@@ -709,7 +709,7 @@ def what_lacks(belief: Belief, pool: Pool) -> tuple[str, ...]:
     return (*_lacking(pool, counts.get("sound", 0)), *silent)
 
 
-def unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
+def _unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
     """A sentence on genre and artist that are known and that a joint model does not use, with the reason; or none."""
     if belief.spoke is None or not belief.prior.correlated:
         return ()
@@ -728,6 +728,14 @@ def unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
         why = "this model does not use them"
     are = "are" if len(known) > 1 else "is"
     return (f"{' and '.join(known)} of documents {are} known and not used: {why}",)
+
+
+def model_notes(belief: Belief, pool: Pool, places: Integers | None = None) -> tuple[str, ...]:
+    """Sentences of every result on its model: known metadata that go unused, and pairs that another model predicts.
+
+    places  as for `fallbacks_in_words`
+    """
+    return *_unused_metadata(belief, pool), *fallbacks_in_words(belief, places)
 
 
 def fallbacks_in_words(belief: Belief, places: Integers | None = None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from audiosim.collection.values import Judgment, mean_grades
 from audiosim.errors import InputError
 from audiosim.joint.check import NOT_NEEDED, ModelCheck, Reserved, check_model
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
-from audiosim.joint.posterior import Belief, fallbacks_in_words, unused_metadata
+from audiosim.joint.posterior import Belief, model_notes
 from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, unused_in_words
 from audiosim.measures.satisfaction import SatisfactionMapping
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about, check_ideal
@@ -224,7 +224,7 @@ def unchecked_ranking(
 
 def notes_of(measure: Measure, pool: Pool, belief: Belief) -> tuple[str, ...]:
     """Sentences on judged pairs that a measure leaves unused, on unused metadata and on fallbacks of the model."""
-    fallen, unused = (*unused_metadata(belief, pool), *fallbacks_in_words(belief)), len(pool.beyond)
+    fallen, unused = model_notes(belief, pool), len(pool.beyond)
     if not unused or has_judged_ideal(measure, pool.scale):
         return fallen
     return unused_in_words(measure, unused, unused + int(belief.judged.sum()), "judged pairs"), *fallen

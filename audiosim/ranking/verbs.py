@@ -15,7 +15,7 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator, taught
-from audiosim.joint.posterior import Fallbacks, fallbacks_in_words, fallbacks_of, unused_metadata, what_lacks
+from audiosim.joint.posterior import Fallbacks, fallbacks_of, model_notes, what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection
@@ -143,7 +143,7 @@ def _predicted(state: Selection, places: Integers, covariance: bool) -> Predicti
     belief, factor = state.stated_belief, state.widening
     together = belief.covariance(places) * factor**2 if covariance else None
     rows = prediction_rows(belief, state.pool.pairs, places.tolist(), factor)
-    notes = *unused_metadata(belief, state.pool), *fallbacks_in_words(belief, places)
+    notes = model_notes(belief, state.pool, places)
     return Predictions(state.estimator.name, tuple(belief.levels.tolist()), tuple(rows), together, notes)
 
 
@@ -167,7 +167,9 @@ def predict_pairs(
     work = _Portions(collection, pool.cutoff, model, frozenset(wanted), parts, covariance)
     rows: dict[Pair, dict[str, Any]] = {}
     name, levels, together, fallen = "", tuple[float, ...](), None, Fallbacks((), ())
+    said = dict[str, None]()  # by joint models, which have no fallbacks to count over all portions
     for found, others in workers.each(work, len(parts)):
+        said |= {} if others.models else dict.fromkeys(found.notes)
         name, levels, together, fallen = found.model, found.levels, found.covariance, others
         rows = {Pair(row["query"], row["document"]): row for row in found.pairs} | rows
     if together is not None:
@@ -175,7 +177,7 @@ def predict_pairs(
         together = together[np.ix_(at, at)]
     judged = collection.grades()
     by = [fallen.models.index(rows[pair]["model"]) for pair in rows if pair not in judged and fallen.models]
-    notes = fallen.in_words(np.bincount(np.array(by, dtype=np.int64)))
+    notes = *said, *fallen.in_words(np.bincount(np.array(by, dtype=np.int64)))
     return Predictions(name, levels, tuple(rows[pair] for pair in wanted), together, notes)
 
 

@@ -14,7 +14,7 @@ from audiosim.joint.check import Reserved, Unlearned
 from audiosim.joint.estimators import RelevanceEstimator, after_comparisons, comparing, following, relearned, taught_by
 from audiosim.joint.independent import row_probabilities
 from audiosim.joint.moments import last_moment
-from audiosim.joint.posterior import Belief, evidence_of, fallbacks_in_words
+from audiosim.joint.posterior import Belief, evidence_of, model_notes
 from audiosim.ordinal.features import FEATURES, check_terms
 from audiosim.ordinal.model import Model
 from audiosim.ranking import Selection
@@ -194,7 +194,7 @@ class State:
             state=self.number,
             gain=expectation / stated.maximum,
             covariance=self._covariance(place) if covariance else None,
-            notes=fallbacks_in_words(stated, place[~unknown]),
+            notes=model_notes(stated, self.pool, place[~unknown]),
         )
 
     def _covariance(self, place: Integers) -> Array:
