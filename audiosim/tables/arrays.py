@@ -3,11 +3,13 @@
 A few kilobytes can unpack to gigabytes, and a header can promise any shape, so both are checked before reading.
 """
 
+import itertools
 import math
 import secrets
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from zipfile import ZipFile, ZipInfo
@@ -24,6 +26,7 @@ EXPANSION = 20  # limit for larger files, as a multiple of the packed size; embe
 NUMBER = 8  # bytes per number
 BUFFER = 2**20  # bytes read at once of each column of a Parquet file
 MOST_WORDS = 300  # characters quoted from another library's error message
+WHOLE, BYTES, STRUCT = (4, 5, 6), 8, 12  # kinds of a field in Thrift's compact protocol; those of a bit have no bytes
 PARQUET = (".parquet", ".parq", ".pq")  # endings of Parquet files
 INDEX = "__index_level_"  # columns that pandas adds to those of a frame
 
@@ -102,6 +105,7 @@ def _opened(path: Path) -> Iterator[Any]:
         known = parquet.read_metadata(path)
         leaves = map(known.schema.column, range(len(known.schema)))
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        _check_pages(path, known)
         # A row group may hold all rows; a buffer avoids reading it into memory as a whole. Text is read coded: a file
         # holds a long one once, for any number of rows.
         with parquet.ParquetFile(
@@ -113,6 +117,55 @@ def _opened(path: Path) -> Iterator[Any]:
     except Exception as error:  # several libraries take part, each with its own error types
         words = " ".join(str(error).split())[:MOST_WORDS]
         raise InputError(f"{path}: cannot be read as Parquet: {words}") from None
+
+
+def _check_pages(path: Path, known: Any) -> None:
+    """Refuse pages whose headers promise more than there is: a reader allocates at once what they say.
+
+    A header is a struct of Thrift's compact protocol (parquet.thrift, PageHeader): its second field is the size of the
+    page unpacked, its third the size in the file.
+    """
+    largest = [0] * known.num_columns
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        for group, place in itertools.product(range(known.num_row_groups), range(known.num_columns)):
+            chunk = known.row_group(group).column(place)
+            at = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+            end = at + chunk.total_compressed_size
+            while at < end:
+                header, at = _struct(data, at)
+                unpacked, packed = header.get(2, -1), header.get(3, -1)
+                if min(unpacked, packed) < 0 or at + packed > min(end, len(data)):
+                    raise InputError(f"column {chunk.path_in_schema}: a page does not end where its header says")
+                largest[place], at = max(largest[place], unpacked), at + packed
+    if sum(largest) > most_bytes(path):
+        raise InputError(f"its pages unpack to {sum(largest):,} bytes at once, expected up to {most_bytes(path):,}")
+
+
+def _struct(data: mmap, at: int) -> tuple[dict[int, int], int]:
+    """The whole numbers of a struct by the number of their field, and the place after it."""
+    fields: dict[int, int] = {}
+    last = 0
+    while head := data[at]:
+        step, at = (head >> 4, at + 1) if head >> 4 else _whole(data, at + 1)
+        last += step
+        if (kind := head & 15) == STRUCT:
+            _, at = _struct(data, at)
+        elif kind in WHOLE:
+            fields[last], at = _whole(data, at)
+        elif kind == BYTES:
+            size, at = _whole(data, at, signed=False)
+            at += size
+    return fields, at + 1
+
+
+def _whole(data: mmap, at: int, *, signed: bool = True) -> tuple[int, int]:
+    """A whole number, seven bits a byte, the lowest first, and the place after it."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 128:
+            return (value >> 1) ^ -(value & 1) if signed else value, at
 
 
 def parquet_table(path: Path) -> Table:

@@ -1,6 +1,7 @@
 """Files of arrays that claim more than they contain or than memory holds; damaged files of every form."""
 
 import gzip
+import itertools
 import os
 import subprocess
 import sys
@@ -143,6 +144,52 @@ def test_a_long_text_that_a_parquet_file_holds_once_is_in_memory_once(tmp_path):
     parquet.write_table(wide, path, use_dictionary=["document"])
     with pytest.raises(InputError, match=r"a.parquet: it holds 37,500,000 numbers, expected up to"):
         parquet_table(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="room is limited by Linux")
+@pytest.mark.parametrize("packed", ["snappy", "zstd", "none"])
+@pytest.mark.parametrize("coded", [True, False])
+def test_a_page_whose_header_promises_more_than_there_is_takes_no_memory(tmp_path, packed, coded):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    parquet.write_table(
+        pa.table({"document": [f"d{place % 9}" for place in range(300)]}),
+        path,
+        compression=packed,
+        use_dictionary=coded,
+    )
+    whole, chunk = path.read_bytes(), parquet.read_metadata(path).row_group(0).column(0)
+    starts = [chunk.data_page_offset, *([chunk.dictionary_page_offset] if coded else [])]
+    assert len(parquet_table(path)) == 300
+    refused = 0
+    with room(2**28):
+        for place, number in itertools.product(
+            (start + more for start in starts for more in range(24)), (b"\xfe\xff\xff\xff\x07", b"\x80\x80\x80\x80\x04")
+        ):
+            path.write_bytes(whole[:place] + number + whole[place + len(number) :])
+            try:
+                assert len(parquet_table(path)) == 300
+            except InputError as error:
+                refused += "does not end where its header says" in str(error)
+    assert refused >= 10
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_of_each_version_are_read_by_row_group(tmp_path, version):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    names = [f"d{place // 3}" for place in range(20_000)]
+    table = pa.table({"document": names, "x": np.arange(20_000.0), "y": pa.array([None, 2.0] * 10_000)})
+    parquet.write_table(
+        table,
+        tmp_path / "a.parquet",
+        data_page_version=version,
+        row_group_size=7000,
+        data_page_size=2000,
+        write_page_index=True,
+    )
+    found = parquet_table(tmp_path / "a.parquet")
+    assert found.cells("document") == names
+    np.testing.assert_array_equal(found.numbers("x"), np.arange(20_000))
 
 
 def test_an_index_that_pandas_wrote_is_no_column(tmp_path):
