@@ -14,7 +14,6 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.facts import RunFacts, run_facts, run_notes, run_problems, spelling_problems
 from audiosim.collection.kinds import PROMPT, is_nameless
 from audiosim.collection.values import (
-    CodedJudgments,
     Document,
     Judgment,
     Results,
@@ -23,8 +22,8 @@ from audiosim.collection.values import (
     assessors_in,
     common_queries,
     deepest,
+    graded_pairs,
     judged_names,
-    mean_grades,
     queries_of,
 )
 from audiosim.errors import InputError
@@ -125,12 +124,8 @@ SHIFTED_OVER = 1.5  # ratio of results of the query's genre, with queries.tsv sh
 
 def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str]:
     """Sentence on grades of 0 that a spreadsheet probably filled in for unjudged pairs."""
-    if isinstance(judgments, CodedJudgments):
-        query, grades = judgments.query, judgments.grades
-    else:
-        mean, codes = mean_grades(judgments), dict[str, int]()
-        query = np.array([codes.setdefault(query, len(codes)) for query, _ in mean], dtype=np.int32)
-        grades = np.array(list(mean.values()), dtype=np.float64)
+    pairs = graded_pairs(judgments)
+    query, grades = pairs.query.codes, pairs.grades
     zeros = int((grades == 0).sum())
     if len(grades) < FEWEST or zeros == len(grades) or not zeros:
         return

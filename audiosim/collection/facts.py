@@ -63,12 +63,7 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
 
     source  file of the judgments, or anything else for judgments in memory
     """
-    for place in range(len(judgments)):  # by place, because most of millions need not become objects
-        one = judgments[place]
-        if any(one.document in run.rankings.get(one.query, ()) for run in runs):
-            return
-    named = source if isinstance(source, str | Path) else "judgments"
-    _judged_there(Path(named), Retrieved.of(runs), judgments)
+    _judged_there(Path(source if isinstance(source, str | Path) else "judgments"), Retrieved.of(runs), judgments)
 
 
 class Tables(NamedTuple):

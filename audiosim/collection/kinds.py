@@ -951,7 +951,7 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
     keys = query.codes.astype(np.int64) * max(len(document.names), 1) + document.codes
     keys.sort()
     if not np.any(keys[1:] == keys[:-1]) and not any(map(any, said)):
-        once = CodedJudgments(query.names, document.names, query.codes, document.codes, grades)
+        once = CodedJudgments(query, document, grades)
         return Judged(scale, once, table.row_numbers)
     found = tuple(map(Judgment, query.cells(), document.cells(), grades.tolist(), *said))
     if table.by_place:

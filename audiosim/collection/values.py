@@ -5,8 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from numbers import Real
-from typing import Literal, NamedTuple, get_args, overload
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from audiosim.errors import InputError
 from audiosim.results.value import Value, cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.tables.table import Words
 from audiosim.text import did_you_mean
 
 Codes = NDArray[np.int32]
@@ -75,10 +77,9 @@ def coded(rankings: Mapping[str, tuple[str, ...]]) -> CodedRankings:
     """Rankings as codes; unchanged if they already are."""
     if isinstance(rankings, CodedRankings):
         return rankings
-    codes: dict[str, int] = {}
-    found = [codes.setdefault(one, len(codes)) for documents in rankings.values() for one in documents]
+    found = Words.of(chain.from_iterable(rankings.values()))
     starts = np.concatenate([[0], np.cumsum([len(documents) for documents in rankings.values()], dtype=np.int64)])
-    return CodedRankings(tuple(rankings), starts, np.array(found, dtype=np.int32), tuple(codes))
+    return CodedRankings(tuple(rankings), starts, found.codes, found.names)
 
 
 def on_one_table(rankings: Iterable[Mapping[str, tuple[str, ...]]]) -> list[CodedRankings]:
@@ -411,11 +412,7 @@ class Run:
     rankings: Mapping[str, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        if isinstance(self.rankings, CodedRankings):
-            query = self.rankings.repeated
-        else:
-            query = next((query for query, some in self.rankings.items() if len(set(some)) < len(some)), None)
-        if query is not None:
+        if (query := coded(self.rankings).repeated) is not None:
             raise InputError(f"system {self.system} retrieves a document twice for query {query}, expected it once")
 
     def __repr__(self) -> str:
@@ -530,36 +527,27 @@ def _results(count: int) -> str:
 class CodedJudgments(Sequence[Judgment]):
     """Judgments of one unnamed assessor, at most one per pair; behaves like a tuple of judgments and equals one.
 
-    queries    names, in order of first appearance
-    documents  names by their codes
-    query      (j,) codes
-    document   (j,) codes
+    query      j names
+    document   j names
     grades     (j,) finite numbers
     """
 
-    queries: tuple[str, ...]
-    documents: tuple[str, ...]
-    query: Codes
-    document: Codes
+    query: Words
+    document: Words
     grades: Array
+
+    @classmethod
+    def of(cls, grades: Mapping[Pair, float]) -> "CodedJudgments":
+        """The judgments with the grades of some pairs."""
+        names = Words.of(query for query, _ in grades), Words.of(document for _, document in grades)
+        return cls(*names, np.array(list(grades.values()), dtype=np.float64))
 
     @cached_property
     def _objects(self) -> tuple[Judgment, ...]:
-        queries, documents = self.queries, self.documents
-        columns = zip(self.query.tolist(), self.document.tolist(), self.grades.tolist(), strict=True)
-        return tuple([Judgment(queries[query], documents[one], grade) for query, one, grade in columns])
+        return tuple(map(Judgment, self.query.cells(), self.document.cells(), self.grades.tolist()))
 
-    @overload
-    def __getitem__(self, place: int) -> Judgment: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Judgment, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> Judgment | tuple[Judgment, ...]:
-        if isinstance(place, slice):
-            return self._objects[place]
-        names = self.queries[self.query[place]], self.documents[self.document[place]]
-        return Judgment(*names, float(self.grades[place]))
+    def __getitem__(self, place: Any) -> Any:
+        return self._objects[place]
 
     def __len__(self) -> int:
         return len(self.grades)
@@ -582,28 +570,26 @@ class CodedJudgments(Sequence[Judgment]):
     def __repr__(self) -> str:
         return repr(self._objects)
 
-    def on(self, queries: Mapping[str, int], documents: Mapping[str, int]) -> tuple[Integers, Integers]:
-        """(j,) codes of the queries and of the documents in other tables, -1 if a name is missing there."""
-        query = np.array([queries.get(name, -1) for name in self.queries], dtype=np.int64)
-        document = np.array([documents.get(name, -1) for name in self.documents], dtype=np.int64)
-        return query[self.query], document[self.document]
-
 
 JudgmentSequence = tuple[Judgment, ...] | CodedJudgments
 
 
-def distinct_grades(judgments: Sequence[Judgment]) -> list[float]:
-    """The grades that occur, each once."""
+def _as_codes(judgments: Sequence[Judgment]) -> tuple[Words, Words]:
+    """The query and the document of each judgment."""
     if isinstance(judgments, CodedJudgments):
-        return [float(grade) for grade in np.unique(judgments.grades)]
-    return list(dict.fromkeys(judgment.grade for judgment in judgments))
+        return judgments.query, judgments.document
+    return Words.of(one.query for one in judgments), Words.of(one.document for one in judgments)
+
+
+def distinct_grades(judgments: Sequence[Judgment]) -> list[float]:
+    """The grades that occur, each once, rising."""
+    grades = judgments.grades if isinstance(judgments, CodedJudgments) else [one.grade for one in judgments]
+    return list(map(float, np.unique(grades)))
 
 
 def assessors_in(judgments: Sequence[Judgment]) -> set[str]:
     """Names of the assessors; empty for those without a name."""
-    if isinstance(judgments, CodedJudgments):
-        return {""} if len(judgments) else set()
-    return {judgment.assessor for judgment in judgments}
+    return {""} if isinstance(judgments, CodedJudgments) else {judgment.assessor for judgment in judgments}
 
 
 def contradiction(judgments: Sequence[Judgment]) -> tuple[int, int] | None:
@@ -632,24 +618,17 @@ def have_aspects(judgments: Sequence[Judgment]) -> bool:
 
 def judged_names(judgments: Sequence[Judgment]) -> tuple[dict[str, None], dict[str, None]]:
     """The judged queries, in the order of the file, and documents, each once."""
-    if isinstance(judgments, CodedJudgments):
-        queries, documents = (
-            _names_in(judgments.query, judgments.queries),
-            _names_in(judgments.document, judgments.documents),
-        )
-        return dict.fromkeys(queries), dict.fromkeys(documents)
-    return {one.query: None for one in judgments}, {one.document: None for one in judgments}
+    query, document = (dict.fromkeys(_names_in(one.codes, one.names)) for one in _as_codes(judgments))
+    return query, document
 
 
 def judged_keys(within: Results | Retrieved, judgments: Sequence[Judgment]) -> Integers:
     """Query x len(names) + document of each judgment, except those with a query or document that is in no run."""
-    queries = {query: code for code, query in enumerate(within.queries)}
-    documents = {name: code for code, name in enumerate(within.names)}
-    if isinstance(judgments, CodedJudgments):
-        query, document = judgments.on(queries, documents)
-    else:
-        query = np.array([queries.get(one.query, -1) for one in judgments], dtype=np.int64)
-        document = np.array([documents.get(one.document, -1) for one in judgments], dtype=np.int64)
+    tables = (within.queries, within.names)
+    query, document = (
+        one.on({name: code for code, name in enumerate(names)})
+        for one, names in zip(_as_codes(judgments), tables, strict=True)
+    )
     known = (query >= 0) & (document >= 0)
     return np.asarray(query[known] * len(within.names) + document[known])
 
@@ -668,6 +647,11 @@ def grades_by_assessor(judgments: Iterable[Judgment]) -> dict[Pair, dict[str, fl
 def mean_grade(said: Mapping[str, float]) -> float:
     """Mean grade of a pair over its assessors; NaN without any."""
     return sum(said.values()) / len(said) if said else math.nan
+
+
+def graded_pairs(judgments: Sequence[Judgment]) -> CodedJudgments:
+    """The mean grade of each judged pair, as codes."""
+    return judgments if isinstance(judgments, CodedJudgments) else CodedJudgments.of(mean_grades(judgments))
 
 
 def mean_grades(judgments: Iterable[Judgment]) -> dict[Pair, float]:

@@ -20,7 +20,7 @@ from ir_measures import measures, providers
 from ir_measures.providers.base import Any as AnyValue
 from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
 
-from audiosim.collection.values import Pair, Scale
+from audiosim.collection.values import CodedJudgments, Pair, Scale
 from audiosim.errors import InputError
 from audiosim.measures.measure import MEASURES, Measure
 from audiosim.measures.scores import JudgedRuns, grades_of
@@ -81,8 +81,9 @@ class _Evaluator(providers.Evaluator):  # type: ignore[misc]
         retrieved = RunConverter(run).as_dict_of_dict()
         rankings = {query: _best_first(found) for query, found in retrieved.items() if query in self.judged}
         given = {Pair(query, one): grade for query in rankings for one, grade in self.judged[query].items()}
+        coded = CodedJudgments.of(given)
         deepest = max(measure["cutoff"] for measure in self.measures)
-        queries, grades, judged = grades_of("qrels", [rankings], given, deepest, "zero")
+        queries, grades, judged = grades_of("qrels", [rankings], coded, deepest, "zero")
         for measure in self.measures:
             runs = JudgedRuns(_scale(measure, self.judged), ("run",), queries, grades, judged, deepest)
             values = runs.scores(_ours(measure, runs.scale)).values[0].tolist()

@@ -15,12 +15,12 @@ from audiosim.collection.values import (
     CodedJudgments,
     CodedRankings,
     Judgment,
-    Pair,
     Results,
     Scale,
     coded,
     contained,
     fits_table,
+    graded_pairs,
     judged_keys,
     judged_names,
     on_one_table,
@@ -119,9 +119,7 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
     Queries are the judged ones, as in trec_eval: those of the runs in order of first appearance, then others. A system
     that retrieves nothing for a query gains nothing there.
     """
-    judgments = collection.judgments
-    given = judgments if isinstance(judgments, CodedJudgments) else collection.grades()
-    rankings = [run.rankings for run in collection.runs]
+    given, rankings = graded_pairs(collection.judgments), [run.rankings for run in collection.runs]
     queries, grades, judged = grades_of(collection.identifier, rankings, given, cutoff, unjudged)
     systems = tuple(run.system for run in collection.runs)
     return JudgedRuns(
@@ -152,7 +150,7 @@ def scores(collection: Collection, measure: str | Measure = "CG", unjudged: Unju
 def grades_of(
     name: str,
     rankings: Sequence[Mapping[str, tuple[str, ...]]],
-    given: Mapping[Pair, float] | CodedJudgments,
+    given: CodedJudgments,
     cutoff: int,
     unjudged: str,
 ) -> tuple[tuple[str, ...], Array, Array]:
@@ -165,7 +163,7 @@ def grades_of(
     """
     check_unjudged(unjudged)
     runs = on_one_table([coded(one) for one in rankings])
-    answered, asked = dict.fromkeys(query for run in runs for query in run.queries), _judged_queries(given)
+    answered, asked = dict.fromkeys(query for run in runs for query in run.queries), judged_names(given)[0]
     both = [query for query in answered if query in asked or unjudged == "error" or not asked]
     queries = {query: code for code, query in enumerate(dict.fromkeys((*both, *asked)))}
     known = _Known.of(given, queries, runs)
@@ -188,12 +186,6 @@ def grades_of(
             raise not_judged(f"{name}: nothing is judged")
         raise _incomplete(name, tuple(queries), runs, missing)
     return tuple(queries), table[:, :, :deepest], known.best_first()
-
-
-def _judged_queries(given: Mapping[Pair, float] | CodedJudgments) -> dict[str, None]:
-    if isinstance(given, CodedJudgments):
-        return judged_names(given)[0]
-    return dict.fromkeys(query for query, _ in given)
 
 
 class _Graded(NamedTuple):
@@ -236,17 +228,10 @@ class _Known:
     every: Array
 
     @classmethod
-    def of(
-        cls, given: Mapping[Pair, float] | CodedJudgments, queries: Mapping[str, int], runs: Sequence[CodedRankings]
-    ) -> "_Known":
+    def of(cls, given: CodedJudgments, queries: Mapping[str, int], runs: Sequence[CodedRankings]) -> "_Known":
         names = runs[0].names if runs else ()
-        codes = {document: code for code, document in enumerate(names)}
-        if isinstance(given, CodedJudgments):
-            (query, document), grades = given.on(queries, codes), given.grades
-        else:
-            query = np.array([queries.get(query, -1) for query, _ in given], dtype=np.int64)
-            document = np.array([codes.get(document, -1) for _, document in given], dtype=np.int64)
-            grades = np.array(list(given.values()), dtype=np.float64)
+        query, grades = given.query.on(queries), given.grades
+        document = given.document.on({document: code for code, document in enumerate(names)})
         ours, keys = query >= 0, query * len(names) + document
         order = np.flatnonzero(ours & (document >= 0))
         order = order[np.argsort(keys[order])]

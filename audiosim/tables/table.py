@@ -43,6 +43,10 @@ class Words:
         """The name of each row."""
         return list(map(self.names.__getitem__, self.codes.tolist()))
 
+    def on(self, places: Mapping[str, int]) -> NDArray[np.int64]:
+        """(rows,) codes of the names in another table, -1 if a name is missing there."""
+        return np.array([places.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
+
     def renamed(self, names: Sequence[str]) -> "Words":
         """The same rows with other names, of which several may have become equal."""
         distinct = Words.of(names)

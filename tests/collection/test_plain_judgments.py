@@ -13,6 +13,7 @@ from audiosim.collection.values import CodedJudgments, Judgment, Run, as_scale
 from audiosim.errors import FormatError
 from audiosim.measures.scores import scores
 from audiosim.tables import large
+from audiosim.tables.table import Words
 
 BLANK = "\n"  # a blank line makes audiosim read the file line by line
 
@@ -89,10 +90,8 @@ def test_scores_and_mistakes_do_not_depend_on_the_reader():
     )
     code = np.arange(30 * 50)
     coded = CodedJudgments(
-        tuple(queries),
-        tuple(documents),
-        (code // 50).astype(np.int32),
-        (code % 50).astype(np.int32),
+        Words(tuple(queries), (code // 50).astype(np.int32)),
+        Words(tuple(documents), (code % 50).astype(np.int32)),
         np.where(rng.random(1500) < 0.3, 0.0, rng.integers(1, 101, 1500).astype(float)),
     )
     one = Collection("c", "c", as_scale("fine"), 5, runs, judgments=coded)
