@@ -142,7 +142,7 @@ def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
 def test_a_measure_without_a_published_mapping_says_nothing_of_users(made):
     record = record_of(made, "ERR@5")
     assert "satisfied" not in record.rows()[0]
-    assert b"there are no statements about them" in bundle(record, DAY)["index.html"]
+    assert b"so nothing is said about users" in bundle(record, DAY)["index.html"]
 
 
 @pytest.mark.slow

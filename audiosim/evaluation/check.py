@@ -1,12 +1,12 @@
 """Check of a collection: how its files were read, and what looks like a mistake."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.check import inspect
-from audiosim.collection.collection import Collection
+from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.evidence import Evidence, EvidenceOf, Key
 from audiosim.collection.facts import RunFacts
 from audiosim.collection.kinds import MachineJudge
@@ -152,6 +152,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         folder, collection = collection, Collection.load(collection, partial=True)
     found, unread = inspect(collection), (one.line for one in collection.readings if one.unread)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
+    heard = lacking(collection) if any(one.path for one in collection.documents.values()) else ()
     judges = tuple(facts for judge in collection.graders if (facts := _graded(judge, pairs)) is not None)
     wanted = {one for _, one in pairs} | _asked(collection)
     documents, sounds = _documents(collection, wanted, folder)
@@ -173,7 +174,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         evidence=tuple(_piece(one, known[one.about]) for one in collection.evidence),
         judges=judges,
         problems=(*found.problems, *sounds, *_silent(judges)),
-        notes=(*collection.guesses, *unread, *found.notes, *(_taken_for(one, len(pairs)) for one in judges)),
+        notes=(*collection.guesses, *unread, *found.notes, *heard, *(_taken_for(one, len(pairs)) for one in judges)),
     )
 
 
@@ -231,6 +232,22 @@ def _documents(collection: Collection, wanted: set[str], folder: str | Path | No
         indexed=indexed,
     )
     return facts, problems
+
+
+def lacking(found: Collection) -> Iterator[str]:
+    """Sentences on what a listening test lacks: a second system, recordings of queries and of results."""
+    if len(found.runs) == 1:
+        yield "there is only one system: a ranking needs two"
+    files, prompts = {name for name, one in found.documents.items() if one.path}, prompts_of(found)
+    retrieved = retrieved_by(found.runs, found.cutoff)
+    results = set[str]().union(*retrieved.values())
+    silent = [query for query in retrieved if found.query_document(query) not in files and query not in prompts]
+    for what, count, missing in (
+        ("queries have neither a recording nor a prompt", len(retrieved), silent),
+        ("results have no recording", len(results), sorted(results - files)),
+    ):
+        if missing:
+            yield f"{len(missing)} of {count} {what}, such as {missing[0]}: nobody can listen to them"
 
 
 def _indexed(sounds: Path | None, wanted: set[str]) -> int | None:

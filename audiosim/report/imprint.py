@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from audiosim.errors import InputError
+from audiosim.text import counted
 
 MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT = 100, 200, 5_000
 LICENCES = ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC0-1.0", "ODbL-1.0")  # SPDX identifiers
@@ -85,14 +86,15 @@ references:
 
 
 def _cited(value: Mapping[str, Any], imprint: Imprint) -> dict[str, Any]:
+    compared = f" and {counted(value['comparisons'], 'comparison')}" if value["comparisons"] else ""
     abstract = (
         f"{len(value['systems'])} systems ranked by {value['measure']} on {value['queries']} queries, "
-        f"{value['judged']} of {value['pool']} pairs judged. {value['sentence']}"
+        f"{value['judged']} of {value['pool']} pairs judged{compared}. {value['sentence']}"
     )
     return {
         "title": f"{value['name']}: results",
         "authors": imprint.authors or (f"The organisers of {value['name']}",),
-        "version": f"{value['judged']} judgments",
+        "version": f"{value['judged']} judgments{compared}",
         "abstract": abstract,
         "identifier": f"sha256:{value['content']}",
     }

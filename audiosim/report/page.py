@@ -26,6 +26,7 @@ CALIBRATED = 10  # fewest judgments for a plot of their places
 SURE = 0.95
 SIGNIFICANT = 0.05
 USUAL = "How similar does the candidate sound to the query?"
+COMPARED = "Which candidate sounds closer to the query?"
 Made = TypeVar("Made")
 
 
@@ -106,7 +107,8 @@ def _asked(record: Record) -> list[str]:
     if task is not None and task.table.aspect:
         return [one.question for one in task.table.aspect]
     own = "" if task is None else task.table.question
-    return [own or collection.task or USUAL]
+    graded = [own or collection.task or USUAL] if record.judgments or not collection.comparisons else []
+    return [*graded, *([COMPARED] if collection.comparisons else [])]
 
 
 def _who(record: Record) -> str:

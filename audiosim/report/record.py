@@ -223,6 +223,7 @@ class Record:
             "queries": ranking.scores.queries,
             "judged": ranking.judged,
             "pool": ranking.pool,
+            "comparisons": len(collection.comparisons),
             "headline": self._of(self.headline),
             "beside": self._of(self.verdicts),
             "confidence": ranking.confidence,

@@ -136,7 +136,7 @@ def draw_curves(
     rows = [row for line in lines for row in _curve(line)]
     some = [row for line in lines for row in _thinned(_curve(line))]
     said = {"": "name", across: "x", up: "y"}
-    names = [line.name for line in lines]
+    names, counts = [line.name for line in lines], all(float(row["x"]).is_integer() for row in rows)
     legend = None
     if len(names) > 1:
         symbol = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2, "symbolSize": 200}
@@ -148,7 +148,7 @@ def draw_curves(
             "x:Q",
             title=across,
             scale=alt.Scale(type="log" if log else "linear", zero=False, nice=not log),
-            axis=alt.Axis(tickCount=6),
+            axis=alt.Axis(tickCount=6, **({"tickMinStep": 1} if counts else {})),
         ),
         "color": alt.Color("name:N", scale=scale, legend=legend),
     }

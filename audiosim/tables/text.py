@@ -25,6 +25,15 @@ EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
 UNPACKED = 2**26  # size in bytes to which any `.gz` may unpack
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# Files that are no text, by their first bytes: what people send by mistake.
+PICTURE, RECORDING = "a picture, expected a table in text", "a recording, expected a table in text"
+NO_TEXT = {
+    b"PK\x03\x04": "a zip archive or an Office document, expected text: unpack it, or save its table as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Office document, expected text: save its table as CSV",
+    b"%PDF": "a PDF document, expected a table in text",
+    **dict.fromkeys((b"\xff\xd8\xff", b"\x89PNG", b"GIF8"), PICTURE),
+    **dict.fromkeys((b"ID3", b"OggS", b"fLaC", b"RIFF"), RECORDING),
+}
 OF_EXCEL = re.compile(r'"?sep=.?"?')  # first line of a CSV of Excel's, which names its separator
 
 
@@ -145,6 +154,8 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
         raise FormatError(path, number, "the file looks like UTF-16 without its mark, expected UTF-8: save it as UTF-8")
     if number == 1 and raw.startswith(b"SQLite format 3\0"):
         raise FormatError(path, number, f"the file is a database: name it as a URL, sqlite:///{path}")
+    if number == 1 and (what := next((said for mark, said in NO_TEXT.items() if raw.startswith(mark)), None)):
+        raise FormatError(path, number, f"the file is {what}")
     if b"\0" in raw:
         raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
     try:

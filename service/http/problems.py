@@ -48,10 +48,11 @@ ROUTER = {
 }
 
 
-def answer_problems(app: FastAPI, nowhere: Callable[[], Response] | None = None) -> None:
+def answer_problems(app: FastAPI, nowhere: Callable[[str], Response] | None = None) -> None:
     """Make an application answer every error as a problem.
 
-    nowhere  page for browsers at addresses outside /v1 where nothing is served; None: a problem there, too
+    nowhere  page for browsers at addresses outside /v1 where nothing is served, from a sentence on it, empty if there
+             is none; None: a problem there, too
     """
     app.state.nowhere = nowhere
     app.add_exception_handler(HTTPException, _of_http)
@@ -63,16 +64,16 @@ def answer_problems(app: FastAPI, nowhere: Callable[[], Response] | None = None)
 async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers, route = dict(error.headers or {}), request.scope.get("route")
+    browser = error.status_code == 404 and _for_people(request)
     if error.detail in ROUTER and not hasattr(request.state, "caller"):  # the caller is not determined yet
         try:
-            async with doors_of(request).entrance.admitted(request, scopes_of(route)):
+            scopes = {NOBODY.role} if browser else scopes_of(route)
+            async with doors_of(request).entrance.admitted(request, scopes):
                 pass
         except HTTPException as refused:
             return await _of_http(request, refused)
-    nowhere, accepted = request.app.state.nowhere, request.headers.get("accept", "")
-    if nowhere is not None and error.detail == NOTHING and "text/html" in accepted and request.url.path[:4] != "/v1/":
-        page: Response = nowhere()
-        return page
+    if browser:
+        return _page(request, "" if error.detail == NOTHING else error.detail)
     if error.status_code == 405 and route is not None:
         known = set().union(*(one.methods for one in request.app.routes if one.path == route.path))
         headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
@@ -82,6 +83,17 @@ async def _of_http(request: Request, error: Exception) -> Response:
         status, detail = 415, f"expected {JSON}, got {sent!r:.80}"
     answer = refusal(request.scope, status, detail, headers)
     return Lingering(answer, doors_of(request).entrance.limits) if request.scope["state"]["unread"] else answer
+
+
+def _for_people(request: Request) -> bool:
+    """True if a browser asks for a page rather than a program for data."""
+    asked = "text/html" in request.headers.get("accept", "") and request.url.path[:4] != "/v1/"
+    return asked and request.app.state.nowhere is not None
+
+
+def _page(request: Request, said: str) -> Response:
+    page: Response = request.app.state.nowhere(said)
+    return page
 
 
 async def _of_arguments(request: Request, error: Exception) -> Response:
@@ -96,6 +108,8 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
 
 async def _of_ours(request: Request, error: Exception) -> Response:
     status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+    if status == 404 and _for_people(request):
+        return _page(request, str(error))
     headers, detail = {}, spell_advice(str(error), _as_field)
     if isinstance(error, StoreError):
         LOG.error("request %s: %s", request.scope["state"]["request_id"], error)

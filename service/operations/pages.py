@@ -159,9 +159,13 @@ def _page(name: str, collection: str, known: bool) -> Response:
     return _sent(name, collection) if known else _missing(collection)
 
 
-def nowhere() -> Response:
-    """The page at an address where nothing is."""
-    page = shipped().fill("missing").replace(MISSING, "There is no page at this address")
+def nowhere(said: str = "") -> Response:
+    """The page at an address where nothing is.
+
+    said  what there is to say about it, such as "nothing is published here"
+    """
+    heading = html.escape(f"{said[:1].upper()}{said[1:]}") if said else "There is no page at this address"
+    page = shipped().fill("missing").replace(MISSING, heading)
     return HTMLResponse(page, 404, HEADERS)
 
 

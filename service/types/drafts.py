@@ -1,18 +1,18 @@
 """The wire types of drafts: collections that organisers make in the browser."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, field
 
-from audiosim.collection.collection import Collection, prompts_of
+from audiosim.collection.collection import Collection
 from audiosim.collection.facts import RunFacts
 from audiosim.collection.task import Question, TaskAspect, TaskTable
 from audiosim.collection.values import retrieved_by
 from audiosim.errors import InputError
-from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts, MachineFacts
+from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts, MachineFacts, lacking
 from audiosim.ranking.rules import SELECTION_RULE_POINT
 from audiosim.service.collections.campaigns import CampaignFile, published_models
 from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftFile, DraftSettings, Home
@@ -362,24 +362,8 @@ class DraftCheckOut(Wire):
                 for one in table.training
             ],
             comparisons=comparisons,
-            lacks=list(_lacking(found)),
+            lacks=list(lacking(found)),
         )
-
-
-def _lacking(found: Collection) -> Iterator[str]:
-    """Sentences on what a listening test lacks: a second system, recordings of queries and of results."""
-    if len(found.runs) == 1:
-        yield "there is only one system: a ranking needs two"
-    files, prompts = {name for name, one in found.documents.items() if one.path}, prompts_of(found)
-    retrieved = retrieved_by(found.runs, found.cutoff)
-    results = set[str]().union(*retrieved.values())
-    silent = [query for query in retrieved if found.query_document(query) not in files and query not in prompts]
-    for what, count, missing in (
-        ("queries have neither a recording nor a prompt", len(retrieved), silent),
-        ("results have no recording", len(results), sorted(results - files)),
-    ):
-        if missing:
-            yield f"{len(missing)} of {count} {what}, such as {missing[0]}: nobody can listen to them"
 
 
 def _example(found: Collection) -> DraftPairOut | None:

@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 import sys
+import zipfile
 import zlib
 
 import pytest
@@ -214,3 +215,18 @@ def test_a_link_keeps_pointing_to_the_file_that_is_written(tmp_path):
     write_text(tmp_path / "link", ["after"])
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_text() == "after\n"
+
+
+def test_files_that_are_no_text_are_called_what_they_are(tmp_path):
+    with zipfile.ZipFile(tmp_path / "sounds.zip", "w") as archive:
+        archive.writestr("a.txt", "x")
+    pdf, jpeg, flac = b"%PDF-1.7\n", bytes.fromhex("ffd8ffe000104a46494600"), b"fLaC\0\0\0\x22"
+    for name, content, said in (
+        ("sounds.zip", (tmp_path / "sounds.zip").read_bytes(), "a zip archive or an Office document, expected text"),
+        ("scan.pdf", pdf, "a PDF document, expected a table in text"),
+        ("photo.jpg", jpeg, "a picture, expected a table in text"),
+        ("song.flac", flac, "a recording, expected a table in text"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(FormatError, match=f"{name}:1: the file is {said}"):
+            lines_of(tmp_path / name)

@@ -75,6 +75,8 @@ def test_a_browser_at_a_wrong_address_gets_a_page_and_a_program_a_problem(http, 
     assert "<h1>There is no page at this address</h1>" in page.text
     assert "{" not in page.text
     check_problem(http.get(path), 404, "^nothing is served at this address, expected one of those at /docs")
+    unpublished = http.get("/published/nothing", headers={"Accept": "text/html"})
+    assert (unpublished.status_code, "<h1>Nothing is published here</h1>" in unpublished.text) == (404, True)
     browsed = http.get("/v1/nothing", headers={"Accept": "text/html"})
     check_problem(browsed, 404, "^nothing is served at this address, expected one of those at /docs")
 

@@ -78,22 +78,28 @@ export class Files {
     this.sending = byId("create", HTMLButtonElement).disabled = true;
     byId("sending").hidden = false;
     byId("refused").replaceChildren();
+    let sent = 0;
     for (const [place, one] of files.entries()) {
       byId("sending-said").replaceChildren(`Sending ${place + 1} of ${files.length}: `, named(one.name, 50));
       byId("sent", HTMLProgressElement).value = place / files.length;
-      await this.#send(one);
+      if (await this.#send(one)) sent += 1;
     }
     byId("sending").hidden = true;
     this.sending = false;
     this.show((await get(this.path)).files); // a file may have moved to make room for another of its name
-    announce(`${count(files.length, "file")} sent`);
+    announce(sent < files.length ? `${sent} of ${count(files.length, "file")} sent` : `${count(sent, "file")} sent`);
     await this.changed();
   }
 
   async #send(one, kind = "") {
     try {
       const said = await send(this.path, one, kind);
-      if (!["recording", "runs", "judge", "prompt"].includes(said.kind)) for (const [name, other] of this.listed) if (other.kind === said.kind) this.listed.delete(name);
+      if (!["recording", "runs", "judge", "prompt"].includes(said.kind))
+        for (const [name, other] of this.listed)
+          if (other.kind === said.kind) {
+            this.listed.delete(name);
+            if (other.sent !== said.sent) this.#note(`${said.sent} replaces ${other.sent}: a collection has one file of ${KINDS[said.kind]}`, "warn");
+          }
       this.listed.set(said.name, said);
       this.sources.set(said.sent, one);
       return said;
@@ -105,7 +111,11 @@ export class Files {
 
   #refuse(name, error) {
     const said = error.message.startsWith(name) ? error.message : `${name}: ${error.message}`;
-    byId("refused").append(element("li", { class: "note bad" }, element("span", { role: "alert" }, `${said}.`)));
+    this.#note(said, "bad");
+  }
+
+  #note(said, kind) {
+    byId("refused").append(element("li", { class: `note ${kind}` }, element("span", { role: "alert" }, `${said}.`)));
   }
 
   async #remove(name) {

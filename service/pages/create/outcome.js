@@ -12,7 +12,7 @@ const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
 export async function showCheck(path) {
   byId("check-said").textContent = "Checking…";
   const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
-  const right = !found.error, notes = found.check?.notes ?? [], problems = [...found.lacks, ...(found.check?.problems ?? [])];
+  const right = !found.error, notes = (found.check?.notes ?? []).filter((one) => !found.lacks.includes(one)), problems = [...found.lacks, ...(found.check?.problems ?? [])];
   byId("check-said").textContent = right ? said(found, problems.length) : `This cannot be created yet: ${found.error}.`;
   byId("check-said").className = right ? (problems.length ? "note warn" : "note good") : "note";
   list("problems", problems);

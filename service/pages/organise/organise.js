@@ -313,7 +313,7 @@ function start(caller) {
       if (byId("live").textContent !== LIVE[state][0] && state === "reconnecting") announce("Connection lost. Reconnecting.");
       badge("live", LIVE[state]);
     },
-    stopped: () => showEntrance("Your token has expired. Sign in with another one."),
+    stopped: () => showEntrance(caller.open ? "This service now asks for a token: sign in with yours." : "Your token has ended, or was withdrawn. Sign in with another one."),
   });
 }
 
