@@ -18,14 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from audiosim.collection.kinds import (
-    JUDGES,
-    MachineJudge,
-    read_documents,
-    read_judges,
-    read_runs,
-    read_systems,
-)
+from audiosim.collection.evidence import MachineJudge
+from audiosim.collection.kinds import JUDGES, read_documents, read_judges, read_runs, read_systems
 from audiosim.collection.values import Document, Run
 from audiosim.collection.written import document_lines, judge_lines, run_lines, system_lines
 from audiosim.errors import InputError

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain
 
-from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.evidence import MachineJudge
 from audiosim.collection.values import Judgment, JudgmentSequence, Scale, have_aspects, mean_grades
 from audiosim.errors import InputError
 from audiosim.results.value import cached_property

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.arrivals import ARRIVALS, Arrivals, completed
 from audiosim.collection.aspects import MEAN, Aspects, evidence_name, parted
-from audiosim.collection.evidence import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
+from audiosim.collection.evidence import (
+    EVIDENCE,
+    Evidence,
+    EvidenceOf,
+    JudgeSettings,
+    Key,
+    MachineJudge,
+    packed,
+    read_evidence,
+)
 from audiosim.collection.facts import (
     NO_SCALE,
     Reading,
@@ -25,8 +34,6 @@ from audiosim.collection.kinds import (
     JUDGES,
     SCHEMAS,
     Asked,
-    JudgeSettings,
-    MachineJudge,
     SystemFrom,
     known_artists,
     prompt_of,
@@ -419,7 +426,7 @@ class Collection(Result):
             collection = Collection.load("mine").with_judge("gpt", {("q1", "d1"): 3, ("q1", "d2"): 0})
         """
         settings = JudgeSettings(maker=maker, version=version, prompt=prompt, may_favour=may_favour)
-        judge = MachineJudge.of(name, read_grades(grades), settings)
+        judge = MachineJudge.of(name, read_grades(grades), settings=settings)
         return _checked(replace(self, judges=(*(one for one in self.judges if one.name != name), judge)))
 
     def by_aspect(self, aspect: str) -> "Collection":
@@ -531,7 +538,7 @@ def _checked(collection: Collection) -> Collection:
     """The collection; an error if a piece of evidence or a judge covers nothing in it."""
     if collection.evidence or collection.judges:
         teams = {collection.team(run.system) for run in collection.runs}
-        check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
+        check_met(collection.runs, collection.documents, teams, (*collection.evidence, *collection.judges))
     return collection
 
 

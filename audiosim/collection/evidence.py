@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
+from audiosim.collection.values import Pair
 from audiosim.errors import FormatError, InputError
 from audiosim.stats.arrays import Array
 from audiosim.tables.arrays import PARQUET, read_npy, read_npz
@@ -30,6 +31,7 @@ from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, read_lines
 
 EvidenceOf = Literal["document", "pair", "system"]
+MachineKind = Literal["machine"]
 EVIDENCE = "evidence"
 VECTORS = "vectors"  # name of a folder inside an index
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
@@ -64,6 +66,8 @@ class Evidence:
     of_sound  True for vectors that describe how documents sound, as Gaussians do; they are expected to matter
     """
 
+    what: ClassVar = "evidence"
+
     name: str
     about: EvidenceOf
     keys: tuple[Key, ...]
@@ -72,29 +76,34 @@ class Evidence:
     of_sound: bool = False
 
     def __post_init__(self) -> None:
-        check_name("evidence", self.name)
-        if self.about not in get_args(EvidenceOf):
+        if not PIECE_NAME.fullmatch(self.name) or self.name in RESERVED:
+            expected = f"begins with a letter and is none of {', '.join(RESERVED)}"
             raise InputError(
-                f"evidence {self.name} must be about {', '.join(get_args(EvidenceOf))}, got {self.about!r}"
+                f"{self.what} {self.name!r:.80}: expected a name of letters, digits, - and _ that {expected}"
             )
+        if self.about not in get_args(EvidenceOf):
+            raise InputError(f"{self} must be about {', '.join(get_args(EvidenceOf))}, got {self.about!r}")
         values = np.asarray(self.values)
         if values.dtype.kind not in "biuf":
-            raise InputError(f"evidence {self.name}: expected numbers, found an array of {values.dtype}")
+            raise InputError(f"{self}: expected numbers, found an array of {values.dtype}")
         values = values.astype(np.float64)
+        values.flags.writeable = False
         object.__setattr__(self, "values", values)
         fits = values.ndim == 1 or (values.ndim == 2 and self.about == "document" and values.shape[1] > 0)
         if not fits or len(values) != len(self.keys):
-            raise InputError(
-                f"evidence {self.name}: expected a number for each of {len(self.keys)} {self.about}s, or a vector for "
-                f"each document, got an array of {values.shape}"
-            )
+            vector = ", or a vector for each document" if self.about == "document" else ""
+            count = f"a number for each of {len(self.keys)} {self.about}s{vector}"
+            raise InputError(f"{self}: expected {count}, got an array of {values.shape}")
         if not self.keys:
-            raise InputError(f"evidence {self.name}: it covers no {self.about}, expected at least one")
+            raise InputError(f"{self}: it covers no {self.about}, expected at least one")
         if self.of_sound and values.ndim != 2:
-            raise InputError(f"evidence {self.name}: expected vectors, as it describes how documents sound")
+            raise InputError(f"{self}: expected vectors, as it describes how documents sound")
         if (wrong := wrong_row(self.keys, values)) is not None:
             row, problem = wrong
-            raise InputError(f"evidence {self.name}: row {row}, {spelled(self.keys[row])}, {problem}")
+            raise InputError(f"{self}: row {row}, {spelled(self.keys[row])}, {problem}")
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}"
 
     @property
     def is_vector(self) -> bool:
@@ -103,11 +112,16 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: EvidenceOf | None = None
-    ) -> "Evidence":
+        cls,
+        name: str,
+        values: Mapping[Any, object] | tuple[Sequence[Key], object],
+        about: EvidenceOf | None = None,
+        **more: Any,
+    ) -> Self:
         """A piece from a mapping of documents, systems or pairs to numbers or vectors, or from keys and an array.
 
         about  kind of the keys; by default pairs are (query, document) and other keys are documents
+        more   further fields, such as the settings of a judge
         """
         keys, rows = (
             (tuple(values), list(values.values())) if isinstance(values, Mapping) else (tuple(values[0]), values[1])
@@ -117,20 +131,52 @@ class Evidence:
         if about == "pair":  # plain tuples compare equal to Pairs
             keys = tuple((key[0], key[1]) for key in keys)
         try:
-            return cls(name, about, tuple(map(_trimmed, keys)), np.array(rows, dtype=np.float64))
+            return cls(name, about, tuple(map(_trimmed, keys)), np.array(rows, dtype=np.float64), **more)
         except (ValueError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"evidence {name}: expected numbers, or vectors of one length: {error}") from None
+            raise InputError(f"{cls.what} {name}: expected numbers, or vectors of one length: {error}") from None
 
 
-def check_name(what: str, name: str) -> None:
-    """Raise an error unless a piece of evidence, or a judge, may have the name."""
-    if not PIECE_NAME.fullmatch(name) or name in RESERVED:
-        raise InputError(
-            f"{what} {name!r:.80}: expected a name of letters, digits, - and _ that begins with a letter and is none "
-            f"of {', '.join(RESERVED)}"
-        )
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """Settings of one judge in collection.toml.
+
+    kind        always "machine"
+    maker       who made it, any text; empty: unspecified
+    version     its version; empty: unspecified
+    prompt      its prompt, or where that is described; empty: unspecified
+    may_favour  team or system that it may favour; empty: its maker, if that is one of them
+    file        its table, relative to the collection's folder; empty: `judges/NAME.tsv`
+    """
+
+    kind: MachineKind = "machine"
+    maker: str = ""
+    version: str = ""
+    prompt: str = ""
+    may_favour: str = ""
+    file: str = ""
+
+    @property
+    def given(self) -> bool:
+        """True if anything is said of the machine itself."""
+        return any((self.maker, self.version, self.prompt, self.may_favour))
+
+
+@dataclass(frozen=True, eq=False)
+class MachineJudge(Evidence):
+    """A machine that judges: grades of pairs on its own scale, higher for more relevant.
+
+    settings  who made it, and whom it may favour
+    """
+
+    what: ClassVar = "judge"
+
+    settings: JudgeSettings = JudgeSettings()
+
+    def grades(self) -> dict[Pair, float]:
+        """The grade of each pair."""
+        return dict(zip((Pair(*key) for key in self.keys), self.values.tolist(), strict=True))
 
 
 def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
@@ -176,9 +222,7 @@ def read_evidence(
     others = sorted(place.iterdir()) if place.is_dir() else []
     found: list[tuple[Path, Evidence]] = []
     for name, path in files.items():
-        if not path.exists():
-            raise InputError(f"{path}: no such file, expected the evidence {name} named in collection.toml")
-        check_regular(path)
+        check_regular(path, f"the evidence {name} named in collection.toml")
         stem = without_gz(path).stem
         found += [(path, replace(one, name=name + one.name.removeprefix(stem))) for one in read_pieces(path)]
     for path in others:

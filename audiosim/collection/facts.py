@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from audiosim.collection.evidence import Evidence, Key, spelled
-from audiosim.collection.kinds import Asked, MachineJudge
+from audiosim.collection.evidence import Evidence, Key, MachineJudge, spelled
+from audiosim.collection.kinds import Asked
 from audiosim.collection.layouts import FolderFiles
 from audiosim.collection.mirex import file_identifier
 from audiosim.collection.settings import Settings
@@ -110,7 +110,7 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
         lines.append(_judged_there(of["judgments"], there, tables.judged[1]))
     if "comparisons" in of and tables.comparisons:
         lines.append(_compared_there(of["comparisons"], there, retrieved_by(runs), tables.comparisons))
-    return (*lines, *_evidence_there(runs, tables.evidence, tables.judges))
+    return (*lines, *_evidence_there(runs, (*tables.evidence, *tables.judges)))
 
 
 def unread_files(files: FolderFiles, settings: Settings) -> tuple[Reading, ...]:
@@ -162,20 +162,15 @@ def _named_in(runs: Sequence[Run], documents: Names[str] = ()) -> Mapping[str, s
     return {"pair": pairs, "document": {*documents_in(runs), *documents}, "system": {run.system for run in runs}}
 
 
-def _evidence_there(
-    runs: Sequence[Run], evidence: Sequence[Evidence], judges: Sequence[MachineJudge]
-) -> Iterator[Reading]:
+def _evidence_there(runs: Sequence[Run], evidence: Sequence[Evidence]) -> Iterator[Reading]:
     """Number of retrieved documents, retrieved pairs or systems that each piece of evidence and each machine covers."""
-    wanted = _named_in(runs) if evidence or judges else {}
+    wanted = _named_in(runs) if evidence else {}
     for piece in evidence:
         own, known = wanted[piece.about], set(piece.keys)
         noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
-        line = f"{piece.source}: evidence {piece.name} is of {len(own & known)} of {_some(len(own), noun)}"
+        line = f"{piece.source}: {piece} covers {len(own & known)} of {_some(len(own), noun)}"
         meant = _meant_in(sorted(map(spelled, own - known)), set(map(spelled, known - own)), str.casefold)
         yield Reading(line + meant, bool(meant))
-    for judge in judges:
-        line = f"{judge.source}: judge {judge.name} grades {len(wanted['pair'].intersection(judge.pairs))} of"
-        yield Reading(f"{line} {_some(len(wanted['pair']), 'retrieved pair')}")
 
 
 def settled_cutoff(
@@ -200,43 +195,30 @@ def check_names(judges: Sequence[MachineJudge], taken: Names[str]) -> None:
     for judge in judges:
         if judge.name in taken:
             problem = "another judge, a piece of evidence or an aspect has the same name"
-            raise InputError(f"{_source(judge)}judge {judge.name}: {problem}")
+            raise InputError(f"{_placed(judge)}: {problem}")
         taken.add(judge.name)
 
 
-def check_met(
-    runs: Sequence[Run],
-    documents: Names[str],
-    teams: Names[str],
-    evidence: Sequence[Evidence],
-    judges: Sequence[MachineJudge],
-) -> None:
+def check_met(runs: Sequence[Run], documents: Names[str], teams: Names[str], evidence: Sequence[Evidence]) -> None:
     """Raise an error if a piece of evidence or a judge covers nothing named in runs or documents.tsv.
 
     documents, teams  names in a collection with these runs
     """
-    known = _named_in(runs, documents) if evidence or judges else {}
+    known = _named_in(runs, documents) if evidence else {}
     for piece in evidence:
-        if known[piece.about].isdisjoint(piece.keys):
-            wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
-            raise InputError(
-                f"{_source(piece)}evidence {piece.name}: the collection knows none of its {len(piece.keys)} "
-                f"{piece.about}s, such as {spelled(piece.keys[0])}{wanted}"
-            )
-    for judge in judges:
-        favoured, names = judge.settings.may_favour, {*teams, *known["system"]}
+        favoured = piece.settings.may_favour if isinstance(piece, MachineJudge) else ""
+        names = {*teams, *known["system"]}
         if favoured and favoured not in names:
             expected = f"expected a team or a system in may_favour{did_you_mean(favoured, sorted(map(str, names)))}"
-            raise InputError(f"{_source(judge)}judge {judge.name}: {expected}, got {favoured!r}")
-        if known["pair"].isdisjoint(judge.pairs):
-            raise InputError(
-                f"{_source(judge)}judge {judge.name}: no system retrieved any of its {len(judge.pairs)} pairs, such as "
-                f"{spelled(judge.pairs[0])}, expected such as {spelled(min(known['pair']))}"
-            )
+            raise InputError(f"{_placed(piece)}: {expected}, got {favoured!r}")
+        if known[piece.about].isdisjoint(piece.keys):
+            wanted = "" if not known[piece.about] else f", expected such as {spelled(min(known[piece.about]))}"
+            none = f"the collection knows none of its {len(piece.keys)} {piece.about}s"
+            raise InputError(f"{_placed(piece)}: {none}, such as {spelled(piece.keys[0])}{wanted}")
 
 
-def _source(one: Evidence | MachineJudge) -> str:
-    return "" if one.source is None else f"{one.source}: "
+def _placed(piece: Evidence) -> str:
+    return f"{piece}" if piece.source is None else f"{piece.source}: {piece}"
 
 
 def _some(count: int, noun: str) -> str:

@@ -29,7 +29,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path, PurePath
@@ -38,7 +38,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from audiosim.collection.evidence import check_name, spelled, wrong_row
+from audiosim.collection.evidence import JudgeSettings, MachineJudge
 from audiosim.collection.mirex import is_numbered, is_sparse, read_matrix, read_sparse
 from audiosim.collection.scales import OffScaleError, guess_scale
 from audiosim.collection.task import check_aspect
@@ -284,100 +284,37 @@ def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
 # `prompt`, any text; `may_favour`, a team or system; `file`, the path of its table if it is elsewhere.
 
 JUDGES = "judges"
+UNKNOWN_MAKER = JudgeSettings()
 GRADES_OF_JUDGE = Schema(
     "grades", "a header with query, document and grade",
     {"query": QUERY, "document": DOCUMENT, "grade": (*GRADE, *SCORE[1:])},
     ("query", "document", "grade"), open=True, keys=("query", "document"), value="grade",
     memory="a data frame or a dict of pairs and grades",
 )  # fmt: skip
-MachineKind = Literal["machine"]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeSettings:
-    """Settings of one judge in collection.toml.
-
-    kind        always "machine"
-    maker       who made it, any text; empty: unspecified
-    version     its version; empty: unspecified
-    prompt      its prompt, or where that is described; empty: unspecified
-    may_favour  team or system that it may favour; empty: its maker, if that is one of them
-    file        its table, relative to the collection's folder; empty: `judges/NAME.tsv`
-    """
-
-    kind: MachineKind = "machine"
-    maker: str = ""
-    version: str = ""
-    prompt: str = ""
-    may_favour: str = ""
-    file: str = ""
-
-    @property
-    def given(self) -> bool:
-        """True if anything is said of the machine itself."""
-        return any((self.maker, self.version, self.prompt, self.may_favour))
-
-
-@dataclass(frozen=True, eq=False)
-class MachineJudge:
-    """A machine that judges: grades of pairs on its own scale, higher for more relevant.
-
-    name      letters, digits, - and _, beginning with a letter
-    pairs     k distinct pairs
-    grades    (k,) finite numbers
-    settings  who made it, and whom it may favour
-    source    file it was read from, or None
-    """
-
-    name: str
-    pairs: tuple[Pair, ...]
-    grades: Array
-    settings: JudgeSettings = JudgeSettings()
-    source: Path | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        check_name("judge", self.name)
-        grades = np.array(self.grades, dtype=np.float64)
-        grades.flags.writeable = False
-        object.__setattr__(self, "grades", grades)
-        if grades.shape != (len(self.pairs),) or not len(grades):
-            raise InputError(
-                f"judge {self.name}: expected a grade for each of {len(self.pairs)} pairs, got {grades.shape}"
-            )
-        if (wrong := wrong_row(self.pairs, grades)) is not None:
-            row, problem = wrong
-            raise InputError(f"judge {self.name}: {spelled(self.pairs[row])} {problem}")
-
-    @classmethod
-    def of(cls, name: str, grades: Mapping[Pair, float], settings: JudgeSettings = JudgeSettings()) -> "MachineJudge":
-        """A judge from a mapping of (query, document) to numbers."""
-        return cls(name, tuple(Pair(*pair) for pair in grades), np.array(list(grades.values())), settings)
 
 
 def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = None) -> tuple[MachineJudge, ...]:
     """All machines that judge a collection: those named in collection.toml, then other tables of `judges/`."""
     settings, place = settings or {}, folder / JUDGES
-    there = sorted(path for path in place.iterdir() if not path.name.startswith(".")) if place.is_dir() else []
-    for path in there:
-        if not path.name.removesuffix(".gz").endswith(".tsv"):
-            raise InputError(f"{path}: expected the grades of a judge in a file NAME.tsv")
-    files = {path.name.partition(".tsv")[0]: path for path in there}
-    named = {name: folder / one.file if one.file else place / f"{name}.tsv" for name, one in settings.items()}
-    for name, path in named.items():
-        if settings[name].file or name not in files:
-            if not path.exists():
-                raise InputError(f"{path}: no such file, expected the grades of judge {name} named in collection.toml")
-            files[name] = path
+    files = {name: folder / one.file for name, one in settings.items() if one.file}
+    for path in sorted(place.iterdir()) if place.is_dir() else ():
+        if not path.name.startswith("."):
+            if not path.name.removesuffix(".gz").endswith(".tsv"):
+                raise InputError(f"{path}: expected the grades of a judge in a file NAME.tsv")
+            files.setdefault(path.name.partition(".tsv")[0], path)
+    for name in settings:
+        named = files.setdefault(name, place / f"{name}.tsv")
+        check_regular(named, f"the grades of judge {name} named in collection.toml")
     order = dict.fromkeys((*settings, *files))
-    return tuple(read_judge(files[name], name, settings.get(name, JudgeSettings())) for name in order)
+    return tuple(read_judge(files[name], name, settings.get(name, UNKNOWN_MAKER)) for name in order)
 
 
-def read_judge(path: Path, name: str, settings: JudgeSettings = JudgeSettings()) -> MachineJudge:
+def read_judge(path: Path, name: str, settings: JudgeSettings = UNKNOWN_MAKER) -> MachineJudge:
     """The machine with the grades in a table; every error names the line."""
     check_regular(path)
     grades = read_grades(path)
     try:
-        return MachineJudge(name, tuple(grades), np.array(list(grades.values())), settings, path)
+        return replace(MachineJudge.of(name, grades, settings=settings), source=path)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

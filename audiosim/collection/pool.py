@@ -11,8 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.evidence import Evidence
-from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.evidence import Evidence, MachineJudge
 from audiosim.collection.values import Judgment, Pair, PairedComparison, Results, Scale, mean_grades
 from audiosim.errors import InputError
 from audiosim.results.value import cached_property

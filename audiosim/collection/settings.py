@@ -8,7 +8,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import Meta
 
-from audiosim.collection.kinds import JudgeSettings, MachineKind, SystemFrom
+from audiosim.collection.evidence import JudgeSettings, MachineKind
+from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.values import SCALES, JudgmentSequence, SameArtist, Scale, parse_scale
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.toml import line_of, read_table, written

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from audiosim.collection.kinds import COMPARED, DOCUMENT_COLUMNS, MachineJudge, columns_of
+from audiosim.collection.evidence import MachineJudge
+from audiosim.collection.kinds import COMPARED, DOCUMENT_COLUMNS, columns_of
 from audiosim.collection.values import Document, Judgment, PairedComparison, Run
 from audiosim.errors import InputError
 from audiosim.tables.text import BYTE_ORDER_MARK, csv_line, shortest, write_text
@@ -53,7 +54,7 @@ def _spelled(seconds: float | None) -> str:
 
 def judge_lines(judge: MachineJudge) -> list[str]:
     """The lines of a judge's table."""
-    rows = ((*pair, str(shortest(grade))) for pair, grade in zip(judge.pairs, judge.grades.tolist(), strict=True))
+    rows = ((*pair, str(shortest(grade))) for pair, grade in judge.grades().items())
     return [tsv_line(row) for row in [("query", "document", "grade"), *rows]]
 
 

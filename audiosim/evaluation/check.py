@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from audiosim.collection.check import inspect
 from audiosim.collection.collection import Collection, prompts_of
-from audiosim.collection.evidence import Evidence, EvidenceOf, Key
+from audiosim.collection.evidence import Evidence, EvidenceOf, Key, MachineJudge
 from audiosim.collection.facts import RunFacts
-from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.layouts import is_file
 from audiosim.collection.values import Scale, queries_of, retrieved_by
 from audiosim.errors import InputError
@@ -180,7 +179,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
 
 def _graded(judge: MachineJudge, pairs: Set[tuple[str, str]]) -> MachineFacts | None:
     """Facts about a machine; None if it grades no pair down to the cutoff."""
-    grades = [grade for pair, grade in zip(judge.pairs, judge.grades.tolist(), strict=True) if pair in pairs]
+    grades = [grade for pair, grade in judge.grades().items() if pair in pairs]
     if not grades:
         return None
     return MachineFacts(judge.name, judge.settings.maker, len(grades), len(set(grades)), min(grades), max(grades))

@@ -15,8 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from audiosim.collection.evidence import Evidence
-from audiosim.collection.kinds import MachineJudge
+from audiosim.collection.evidence import Evidence, MachineJudge
 from audiosim.collection.pool import Pool
 from audiosim.ordinal.feature import once_per_pool
 from audiosim.ordinal.judgment import ratio_or_nan
@@ -150,7 +149,7 @@ def machine_grades(pool: Pool) -> tuple[MachineGrades, ...]:
 
 
 def _decomposed(pool: Pool, judge: MachineJudge) -> MachineGrades | None:
-    raw = pool.spread(dict(zip(judge.pairs, judge.grades.tolist(), strict=True)))
+    raw = pool.spread(judge.grades())
     column = standard_column(pool, judge.name, normal_scores(raw, pool.found))
     if column is None:
         return None

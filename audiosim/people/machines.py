@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr, ndtri
 
-from audiosim.collection.kinds import JudgeSettings, MachineJudge
+from audiosim.collection.evidence import JudgeSettings, MachineJudge
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Scale
 from audiosim.joint.posterior import Belief
@@ -237,7 +237,7 @@ def _favours(pool: Pool, machine: MachineGrades, people: Belief) -> tuple[Favour
 
 def _severity(pool: Pool, judge: MachineJudge, machine: MachineGrades, people: Belief) -> Bounds | None:
     """Mean grade of a machine less that of people, over the pairs that it grades, as a share of the scale."""
-    raw = pool.spread(dict(zip(judge.pairs, judge.grades.tolist(), strict=True)))
+    raw = pool.spread(judge.grades())
     counted = machine.known & pool.found
     if not _on_scale(raw[counted], pool.scale):
         return None

@@ -37,11 +37,12 @@ NO_TEXT = {
 OF_EXCEL = re.compile(r'"?sep=.?"?')  # first line of a CSV of Excel's, which names its separator
 
 
-def check_regular(path: Path) -> None:
+def check_regular(path: Path, expected: str = "a file") -> None:
     """Raise an InputError unless the path is a regular file: a pipe would block, and a device never ends."""
     if not path.is_file():
-        what = "a folder" if path.is_dir() else "a link to nothing" if not path.exists() else "a pipe or a device"
-        raise InputError(f"{path}: is {what}, expected a file")
+        there = "is a folder" if path.is_dir() else "is a pipe or a device"
+        found = there if path.exists() else "is a link to nothing" if path.is_symlink() else "no such file"
+        raise InputError(f"{path}: {found}, expected {expected}")
 
 
 def every_line(path: Path) -> Lines:

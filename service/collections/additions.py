@@ -30,9 +30,10 @@ from audiosim.collection.arrivals import (
 )
 from audiosim.collection.check import inspect
 from audiosim.collection.collection import Collection
+from audiosim.collection.evidence import JudgeSettings, MachineJudge
 from audiosim.collection.facts import check_met
 from audiosim.collection.joining import joining_runs
-from audiosim.collection.kinds import JudgeSettings, MachineJudge, read_documents, read_judge
+from audiosim.collection.kinds import read_documents, read_judge
 from audiosim.collection.values import Document, Run, mean_grades, queries_of, retrieved_by
 from audiosim.errors import AudiosimError, InputError
 from audiosim.service.collections.served import ServedCollection
@@ -276,11 +277,11 @@ class Receiver:
         with self._turn, self._served.collections.held(name) as one:
             came = sent_grades(text, judge)
             joined = one.collection.with_arrivals(new := Arrivals(judges=(came,)))
-            check_met(joined.runs, joined.documents, (), (), (replace(came, settings=JudgeSettings()),))
+            check_met(joined.runs, joined.documents, (), (replace(came, settings=JudgeSettings()),))
             known = next((other for other in one.collection.judges if other.name == judge), None)
             pool = one.campaign.selection.pool
-            graded = sum(pair in pool.positions for pair in came.pairs)
-            if known is not None and known.pairs == came.pairs and np.array_equal(known.grades, came.grades):
+            graded = sum(pair in pool.positions for pair in came.keys)
+            if known is not None and known.keys == came.keys and np.array_equal(known.values, came.values):
                 return ArrivedJudge(came, graded, False)
             with _kept(one, new):
                 fresh = one.joined_by(joined)

@@ -248,7 +248,7 @@ def _judgments(path: Path) -> str:
 
 def _judge(path: Path) -> str:
     name = path.name.partition(".tsv")[0]
-    return f"machine {name}: {counted(len(read_judge(path, name).pairs), 'grade', 'grades')}"
+    return f"machine {name}: {counted(len(read_judge(path, name).keys), 'grade', 'grades')}"
 
 
 def _task(path: Path) -> str:

@@ -123,7 +123,7 @@ class JudgeOut(Wire):
 
     @classmethod
     def from_domain(cls, collection: str, came: ArrivedJudge) -> "JudgeOut":
-        return cls(collection, came.judge.name, len(came.judge.pairs), came.graded)
+        return cls(collection, came.judge.name, len(came.judge.keys), came.graded)
 
 
 class FileOut(Wire):

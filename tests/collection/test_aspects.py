@@ -13,8 +13,8 @@ import pytest
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.aspects import Aspects, mean_of, mean_scale
 from audiosim.collection.collection import Collection
+from audiosim.collection.evidence import MachineJudge
 from audiosim.collection.grading import artificial_graded, regrade
-from audiosim.collection.kinds import MachineJudge
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Judgment, Pair, Run, Scale
 from audiosim.errors import FormatError, InputError
@@ -90,7 +90,7 @@ def test_what_other_aspects_say_goes_with_a_part_a_copy_and_another_scale(folder
     (folder / "judgments.csv").write_text(f"{ROWS}q1,d3,9,bob,sound\n")
     found = Collection.load(folder).by_aspect("form")
     (sound,) = found.graders
-    assert (sound.name, dict(zip(sound.pairs, sound.grades, strict=True))[Pair("q1", "d3")]) == ("aspect-sound", 9)
+    assert (sound.name, sound.grades()[Pair("q1", "d3")]) == ("aspect-sound", 9)
     for other in (found.judged_by(found.judgments[:1]), regrade(found, artificial_graded(3))):
         assert (other.aspects, other.graders) == (None, (sound,))
     copy = pickle.loads(pickle.dumps(found.judgments))

@@ -219,7 +219,7 @@ def test_grades_by_nobody_that_contradict_each_other_are_refused_in_memory_as_in
 
 
 def test_grades_by_a_machine_of_pairs_that_no_system_retrieved_are_refused_in_memory_as_in_a_file(tmp_path):
-    said = r"judge gpt: no system retrieved any of its 1 pairs, such as query q, document z, expected such as query q, "
+    said = r"judge gpt: the collection knows none of its 1 pairs, such as query q, document z, expected such as query q"
     with pytest.raises(InputError, match=said):
         Collection.from_frames({"S": {"q": ["a", "b"]}}, judges={"gpt": {("q", "z"): 1.0}})
     with pytest.raises(InputError, match=said):

@@ -208,9 +208,9 @@ def test_how_much_of_what_was_retrieved_evidence_is_about_is_said_and_what_was_p
     put(folder, "year.csv", "document,year\nd1,1970\nD2,1980\nx,1990\n")
     put(folder, "clicks.csv", "query,document,count\nq1,d1,3\nq1,d9,2\n")
     _, clicks, year = Collection.load(folder).readings
-    assert clicks.line.endswith("clicks.csv: evidence clicks is of 1 of 3 retrieved pairs")
+    assert clicks.line.endswith("clicks.csv: evidence clicks covers 1 of 3 retrieved pairs")
     assert not clicks.doubtful
-    assert year.line.endswith("year.csv: evidence year is of 1 of 3 retrieved documents; did you mean d2 for D2?")
+    assert year.line.endswith("year.csv: evidence year covers 1 of 3 retrieved documents; did you mean d2 for D2?")
     assert year.doubtful
 
 

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.kinds import JudgeSettings, MachineJudge, read_judges
+from audiosim.collection.evidence import JudgeSettings, MachineJudge
+from audiosim.collection.kinds import read_judges
 from audiosim.errors import InputError
 
 
@@ -38,7 +39,7 @@ def test_a_table_is_a_judge_called_after_it_and_an_empty_grade_is_unknown(folder
     found = Collection.load(folder).judges
     assert [judge.name for judge in found] == ["clap_2", "gpt"]
     for judge in found:
-        assert (judge.pairs, judge.grades.tolist()) == ((("q1", "d1"), ("q1", "d3")), [3, -0.5])
+        assert (judge.keys, judge.values.tolist()) == ((("q1", "d1"), ("q1", "d3")), [3, -0.5])
         assert judge.settings == JudgeSettings()
 
 
@@ -52,14 +53,14 @@ def test_collection_toml_says_who_made_a_judge_and_where_its_table_lies(folder):
     found = Collection.load(folder)
     assert [(judge.name, judge.settings.maker) for judge in found.judges] == [("gpt", "ACME, Inc."), ("old", "a")]
     assert found.judges[0].settings == JudgeSettings("machine", "ACME, Inc.", '4 "turbo"', "How similar?", "Two")
-    assert "judge gpt grades 2 of 3 retrieved pairs" in found.readings[2].line
+    assert "judge gpt covers 2 of 3 retrieved pairs" in found.readings[2].line
     found.save(folder / "copy")
     again = Collection.load(folder / "copy").judges
-    assert [(judge.name, judge.pairs, replace(judge.settings, file="")) for judge in again] == [
-        (judge.name, judge.pairs, replace(judge.settings, file="")) for judge in found.judges
+    assert [(judge.name, judge.keys, replace(judge.settings, file="")) for judge in again] == [
+        (judge.name, judge.keys, replace(judge.settings, file="")) for judge in found.judges
     ]
     for one, other in zip(again, found.judges, strict=True):
-        np.testing.assert_array_equal(one.grades, other.grades)
+        np.testing.assert_array_equal(one.values, other.values)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,10 @@ def test_collection_toml_says_who_made_a_judge_and_where_its_table_lies(folder):
             r"gpt.tsv:3: query q1, document d1 is on line 2 already, expected it once",
         ),
         ("query\tdocument\tgrade\nq1\td1\t\n", r"gpt.tsv:1: no pair has a grade, expected some"),
-        ("query\tdocument\tgrade\nQ1\td1\t1\n", r"judge gpt: no system retrieved any of its 1 pairs, such as query Q1"),
+        (
+            "query\tdocument\tgrade\nQ1\td1\t1\n",
+            r"judge gpt: the collection knows none of its 1 pairs, such as query Q",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_table_is_one_line(folder, text, message):
@@ -138,7 +142,7 @@ def test_grades_in_memory_come_as_dicts_of_pairs_of_queries_or_as_frames():
     frame = pd.DataFrame(rows, columns=["qid", "docno", "label"])
     for given in (pairs, nested, frame):
         (judge,) = Collection.from_frames(runs, judges={"gpt": given}, scale="broad", cutoff=2).judges
-        assert (judge.name, judge.pairs, judge.grades.tolist()) == ("gpt", (("q1", "d1"), ("q1", "d2")), [2, 0.5])
+        assert (judge.name, judge.keys, judge.values.tolist()) == ("gpt", (("q1", "d1"), ("q1", "d2")), [2, 0.5])
     with pytest.raises(
         InputError, match=r"row 0: expected a data frame or a dict of pairs and grades; got \('q1', 'd1', 2.0\)"
     ):
@@ -148,12 +152,12 @@ def test_grades_in_memory_come_as_dicts_of_pairs_of_queries_or_as_frames():
 def test_a_judge_may_come_anew_and_must_have_grades_of_known_pairs(tiny):
     pair = next((query, documents[0]) for query, documents in tiny.runs[0].rankings.items())
     known = tiny.with_judge("gpt", {pair: 1.0}).with_judge("gpt", {pair: 3.0}, maker=tiny.runs[0].system)
-    assert [(judge.grades.tolist(), judge.settings.maker) for judge in known.judges] == [([3.0], tiny.runs[0].system)]
-    with pytest.raises(InputError, match="judge gpt: no system retrieved any of its 1 pairs"):
+    assert [(judge.values.tolist(), judge.settings.maker) for judge in known.judges] == [([3.0], tiny.runs[0].system)]
+    with pytest.raises(InputError, match="judge gpt: the collection knows none of its 1 pairs"):
         tiny.with_judge("gpt", {("nowhere", "nothing"): 1.0})
-    with pytest.raises(InputError, match=r"judge gpt: query .* has a number that is not finite"):
-        MachineJudge("gpt", (pair,), np.array([np.inf]))
-    with pytest.raises(InputError, match=r"judge gpt: query .* occurs twice, expected it once"):
-        MachineJudge("gpt", (pair, pair), np.ones(2))
-    with pytest.raises(InputError, match=r"judge gpt: expected a grade for each of 1 pairs, got \(2,\)"):
-        MachineJudge("gpt", (pair,), np.ones(2))
+    with pytest.raises(InputError, match=r"judge gpt: row 0, query .*, has a number that is not finite"):
+        MachineJudge("gpt", "pair", (pair,), np.array([np.inf]))
+    with pytest.raises(InputError, match=r"judge gpt: row 1, query .*, occurs twice, expected it once"):
+        MachineJudge("gpt", "pair", (pair, pair), np.ones(2))
+    with pytest.raises(InputError, match=r"judge gpt: expected a number for each of 1 pairs, got an array of \(2,\)"):
+        MachineJudge("gpt", "pair", (pair,), np.ones(2))

@@ -37,7 +37,7 @@ def _ranked(path):
 
 
 def _judge(path):
-    return read_judge(path, "m").pairs
+    return read_judge(path, "m").keys
 
 
 def _features(path):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.collection.kinds import JudgeSettings
+from audiosim.collection.evidence import JudgeSettings
 from audiosim.collection.pool import build_pool
 from audiosim.joint.people import NO_JUDGES
 from audiosim.joint.terms import usual_slopes

@@ -468,10 +468,10 @@ def test_grades_of_a_machine_join_a_running_campaign_and_are_there_after_a_resta
     belief = selection.belief
     assert "gpt" in belief.evidence_of(selection.pool.positions[Pair("d0", "d2")])
     (judge,) = Collection.load(place).judges
-    assert (judge.name, judge.grades.tolist()) == ("gpt", [3, 1, 0, 2, 0])
+    assert (judge.name, judge.values.tolist()) == ("gpt", [3, 1, 0, 2, 0])
     again = receiver.take_judge("music", "gpt", GRADES.replace(b"d8\t0", b"d8\t9"))
     assert again.fresh
-    assert [one.grades[-1] for one in served.collection("music").collection.judges] == [9]
+    assert [one.values[-1] for one in served.collection("music").collection.judges] == [9]
 
 
 @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ def test_grades_of_a_machine_join_a_running_campaign_and_are_there_after_a_resta
     [
         ("gpt", b"", "line 1: the file is empty, expected a header"),
         ("gpt", b"query\tdocument\tgrade\nd0\td2\tgood\n", "line 2: .*good"),
-        ("gpt", b"query\tdocument\tgrade\nq9\td2\t1\n", "judge gpt: no system retrieved any of its 1 pairs"),
+        ("gpt", b"query\tdocument\tgrade\nq9\td2\t1\n", "judge gpt: the collection knows none of its 1 pairs"),
         ("genre", GRADES, "judge 'genre': expected a name"),
         ("../gpt", GRADES, "judge '../gpt': expected a name"),
     ],

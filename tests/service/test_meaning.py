@@ -139,7 +139,7 @@ WRITTEN = {
 
 
 def grades_of_machines(judges):
-    return [dict(zip(one.pairs, one.grades.tolist(), strict=True)) for one in judges]
+    return [dict(zip(one.keys, one.values.tolist(), strict=True)) for one in judges]
 
 
 @pytest.mark.parametrize("suffix", WRITTEN)
