@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 
 from audiosim.collection.values import Pair
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import InputError
 from audiosim.stats.arrays import Array
 from audiosim.tables.arrays import PARQUET, read_npy, read_npz
 from audiosim.tables.reading import portions, read
@@ -264,17 +264,11 @@ def packed(piece: Evidence) -> bytes:
 
 
 def _made(
-    path: Path, name: str, about: EvidenceOf, keys: Sequence[Key], values: Array, lines: Sequence[int] | None = None
+    path: Path, name: str, columns: tuple[str, ...], cells: Sequence[Sequence[str]], values: Array, **more: Any
 ) -> Evidence:
-    """A piece of evidence; errors name its file.
-
-    lines   line of each row, for text files
-    """
-    if lines is not None and len(keys) and (wrong := wrong_row(keys, values)) is not None:
-        row, problem = wrong
-        raise FormatError(path, lines[row], f"{spelled(keys[row])} {problem}")
+    """A piece of evidence about keys in some columns; errors name its file."""
     try:
-        return Evidence(name, about, tuple(keys), values, path)
+        return Evidence(name, KEYS[columns], _keys(cells), values, path, **more)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -284,7 +278,7 @@ def _read_npy(path: Path) -> Iterator[Evidence]:
     if not ids.is_file():
         raise InputError(f"{path}: expected its documents, one per line, in {ids.name} beside it")
     keys = [text for _, text in read_lines(ids, "a document per line")]
-    yield _made(path, path.stem, "document", _joined([keys]), read_npy(path))
+    yield _made(path, path.stem, ("document",), [keys], read_npy(path))
 
 
 def _read_npz(path: Path) -> Iterator[Evidence]:
@@ -297,13 +291,12 @@ def _read_npz(path: Path) -> Iterator[Evidence]:
     for name in named:
         if arrays[name].ndim != 1 or len(arrays[name]) != len(arrays[named[0]]):
             raise InputError(f"{path}: expected a row of identifiers in `{name}`, found an array {arrays[name].shape}")
-    keys = _joined([arrays[name].astype(str).tolist() for name in named])
-    made = _made(path, path.stem, KEYS[named], keys, arrays[column])
-    yield replace(made, of_sound=bool(arrays["of_sound"].any())) if "of_sound" in arrays else made
+    cells, of_sound = [arrays[name].astype(str).tolist() for name in named], np.any(arrays.get("of_sound", False))
+    yield _made(path, path.stem, named, cells, arrays[column], of_sound=bool(of_sound))
 
 
-def _joined(columns: Sequence[Sequence[str]]) -> list[Key]:
-    return list(map(_trimmed, columns[0] if len(columns) == 1 else zip(*columns, strict=True)))
+def _keys(cells: Sequence[Sequence[str]]) -> tuple[Key, ...]:
+    return tuple(map(_trimmed, cells[0] if len(cells) == 1 else zip(*cells, strict=True)))
 
 
 def _trimmed(key: Key) -> Key:
@@ -318,32 +311,21 @@ def _read_table(path: Path) -> Iterator[Evidence]:
     if named is None:
         expected = "expected a column document, query and document, or system"
         raise table.error(None, f"{expected}, found {', '.join(table.columns)}")
-    rest, about = [name for name in table.columns if name not in named], KEYS[named]
+    rest = [name for name in table.columns if name not in named]
     if not rest:
         raise table.error(None, f"expected columns of numbers beside {', '.join(named)}, found none")
-    keys = _joined([table.names(name).cells() for name in named])
-    if path.suffix.lower() in PARQUET and about == "document" and rest == ["vector"]:
-        yield _made(path, path.stem, about, keys, _stacked(path, table.cells("vector")))
-    else:
-        yield from _pieces(path, about, keys, {name: table.numbers(name) for name in rest}, table.lines)
-
-
-def _pieces(
-    path: Path,
-    about: EvidenceOf,
-    keys: Sequence[Key],
-    table: Mapping[str, Sequence[float] | Array],
-    lines: Sequence[int] | None = None,
-) -> Iterator[Evidence]:
-    """One vector if the columns are numbered, otherwise one piece per column."""
-    values, stem = np.array(list(table.values()), dtype=np.float64).T, without_gz(path).stem
-    parts = {stem if len(table) == 1 else f"{stem}-{name}": values[:, place] for place, name in enumerate(table)}
-    if about == "document" and _numbered(list(table)):
-        parts = {stem: values}
-    for name, part in parts.items():
-        known = np.flatnonzero(~np.isnan(part.reshape(len(keys), part.size // max(1, len(keys)))).all(axis=1)).tolist()
-        places = None if lines is None else [lines[row] for row in known]
-        yield _made(path, name, about, [keys[row] for row in known], part[known], places)
+    if path.suffix.lower() in PARQUET and (*named, *rest) == ("document", "vector"):
+        yield _made(path, path.stem, named, [table.names("document").cells()], _stacked(path, table.cells("vector")))
+        return
+    values, stem = np.array([table.numbers(name) for name in rest]).T, without_gz(path).stem
+    parts = {stem if len(rest) == 1 else f"{stem}-{name}": values[:, place] for place, name in enumerate(rest)}
+    for name, part in ({stem: values} if named == ("document",) and _numbered(rest) else parts).items():
+        known = ~np.isnan(part.reshape(len(table), -1)).all(axis=1)
+        some, part = table.chosen(known), part[known]
+        cells = [some.names(column).cells() for column in named]
+        if some.lines and (wrong := wrong_row(keys := _keys(cells), part)) is not None:
+            raise some.error(wrong[0], f"{spelled(keys[wrong[0]])} {wrong[1]}")
+        yield _made(path, name, named, cells, part)
 
 
 def _numbered(names: Sequence[str]) -> bool:
