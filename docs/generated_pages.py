@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
+from generated_keys import keys_parts
 
 import audiosim
 from audiosim import cli
@@ -50,6 +51,7 @@ def write(folder: Path) -> None:
         "reference/http.md": http_page(),
         "reference/python.md": python_page(),
         "reference/faces.md": faces_page(),
+        "reference/keys.md": _page(keys_parts(verbs(), _document()["components"]["schemas"])),
     }
     pages |= {f"project/{name.lower()}.md": root_page(path) for name, path in SHOWN.items()}
     for name, text in pages.items():

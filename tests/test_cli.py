@@ -161,6 +161,7 @@ def test_predict_gives_every_unjudged_pair(run):
         "gain",
         "model",
         "evidence",
+        "levels",
     ]
     assert all(abs(sum(row["probabilities"]) - 1) < 1e-9 for row in rows)
     assert {(row["model"], row["evidence"]) for row in rows} == {
@@ -196,7 +197,7 @@ def test_predictions_as_csv_are_those_of_json_however_many_rows_are_in_memory_at
     found = csv.DictReader(io.StringIO(run("predict", DEMO, "--model", "mjud", "--format", "csv")[1]))
     expected = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
     for row, one in zip(found, expected, strict=True):
-        own = [float(value) for key, value in row.items() if re.fullmatch(r"p\d+", key)]
+        own = [float(row[f"p{level:g}"]) for level in one.pop("levels")]
         assert own == pytest.approx(one.pop("probabilities"), rel=1e-12)
         assert {key: row[key] for key in one} == {
             key: "" if value is None else str(value) for key, value in one.items()

@@ -1,6 +1,6 @@
 """The documentation site: generated pages cover everything, and the whole site is built without warnings."""
 
-import importlib.util
+import importlib
 import inspect
 import os
 import re
@@ -17,14 +17,13 @@ from audiosim.service.client import Client, Organiser
 from audiosim.service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
+DEMO = ROOT / "fixtures" / "demo"
 
 
 @pytest.fixture(scope="module")
 def pages():
-    spec = importlib.util.spec_from_file_location("generated_pages", ROOT / "docs" / "generated_pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(ROOT / "docs"))
+    return importlib.import_module("generated_pages")
 
 
 @pytest.mark.slow
@@ -48,6 +47,20 @@ def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
     routes = pages.http_page()
     for route in ("POST /v1/collections/{collection}/judgments", "GET /health/ready", "GET /v1/models/{model}"):
         assert f"## {route}" in routes, route
+
+
+@pytest.mark.slow
+def test_every_key_of_every_recorded_answer_in_json_is_explained(pages):
+    keys, schemas = sys.modules["generated_keys"], pages._document()["components"]["schemas"]
+    listed = {name: keys.keys_of(name, verb, schemas) for name, verb in pages.verbs()}
+    assert keys.recorded().keys() <= {name for name, found in listed.items() if found}
+    assert not [(name, key) for name, found in listed.items() for key, words in found.items() if not words]
+    text = "\n".join(keys.keys_parts(pages.verbs(), schemas))
+    for verb in ("check", "estimate", "compare", "predict", "next", "plan", "evaluate", "judges", "train", "worth"):
+        assert f"\n## {verb}\n" in text
+    # What a verb prints today, not only what was recorded.
+    found = audiosim.compare(DEMO, "timbre-full", "rhythm", judgments=DEMO / "truth.qrels").to_dict()
+    assert {".".join(path) for path in keys.paths(found)} <= listed["compare"].keys()
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ SETTINGS: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 110},
     "rich_markup_mode": "markdown",
 }
+KEYS = "What each key of the answer in JSON means: docs/lookup.md, JSON keys."
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
@@ -44,10 +45,10 @@ class OnDemand(TyperGroup):
         if isinstance(verb, Group):
             group = typer.Typer(**SETTINGS, help=f"{verb.words}\n\nExample: {verb.example}", no_args_is_help=True)
             for name, one in verb.verbs.items():
-                group.command(name)(command_of(one))
+                group.command(name, epilog=KEYS if one.view else None)(command_of(one))
             return _built(group)
         alone = typer.Typer(**SETTINGS)
-        alone.command(cmd_name)(command_of(verb))
+        alone.command(cmd_name, epilog=KEYS if verb.view else None)(command_of(verb))
         return _built(alone)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
@@ -111,6 +112,7 @@ def _typed(options: Mapping[str, str], argument: str, value: str) -> str:
 SUMMARY = """Rank music-similarity systems from as few human judgments as possible, and say how sure the ranking is.
 
 `audiosim COMMAND --help` has examples. They use the folder that `audiosim demo demo` makes, so you can try them.
+`--format json` prints the answer for programs; docs/lookup.md leads to the meaning of its keys.
 """
 
 app = typer.Typer(

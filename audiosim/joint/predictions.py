@@ -153,8 +153,8 @@ class Predictions(Result):
         return f"{len(self.pairs):,} pairs predicted by {self.model}"
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """The predictions as plain values, ready for JSON."""
-        return list(self.pairs)
+        """The predictions as plain values, ready for JSON; `levels` are those that the probabilities are of."""
+        return [{**row, "levels": list(self.levels)} for row in self.pairs]
 
     def rows(self) -> list[Row]:
         """The pairs with a column for each level, p0, p50 and so on, instead of the list of probabilities."""

@@ -279,7 +279,11 @@ class Measure:
     def words(self) -> str:
         """Meaning of a score in words; empty if its definition gives none."""
         numbers = {p.name: _spell(self.number(p.name)) for p in self.definition.parameters}
-        return self.definition.words.format(cutoff=self.cutoff, **numbers)
+        said = self.definition.words.format(cutoff=self.cutoff, **numbers)
+        if not said or not {MINIMUM, REL}.issubset(self.definition.parameters):
+            return said
+        least = f"of {_spell(self.lowest_relevant)} or more" if self.lowest_relevant else "above 0"
+        return f"{said}; relevant is a grade {least}"
 
     def _value(self, name: str) -> ParameterValue | None:
         defaults = {parameter.name: parameter.default for parameter in self.definition.parameters}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
@@ -187,8 +187,6 @@ class Effort(Forecast, Result):
     beside    confidence about the present judges and about listeners at large, now and after further judgments
     """
 
-    _columns: ClassVar = ("a", "b", "confidence", "queries")
-
     seconds: float
     listeners: int
     unsettled: tuple[dict[str, Any], ...] = ()
@@ -202,8 +200,9 @@ class Effort(Forecast, Result):
         return None if self.judgments is None else self.judgments * self.seconds / 3600 / self.listeners
 
     def rows(self) -> list[Row]:
-        """The unsettled pairs of systems."""
-        return list(self.unsettled)
+        """One row: the numbers of `to_dict`, and how many pairs of systems would be unsettled."""
+        numbers = {key: value for key, value in self.to_dict().items() if not isinstance(value, list | dict)}
+        return [numbers | {"unsettled": len(self.unsettled)}]
 
     def to_dict(self) -> dict[str, Any]:
         """The effort as plain values, ready for JSON."""

@@ -168,6 +168,9 @@ case(
 # People
 for name, folder in {"sisec": SISEC}.items():
     case(f"judges {name}", "judges", folder, *J, tolerance=1e-5)
+case("history demo", "history", DEMO, *J)
+case("questions mirex", "questions", MIREX, *J, tolerance=1e-5)
+case("disagreements sisec", "disagreements", SISEC, "--count", "3", *J, tolerance=1e-5)
 case("judges order effects", "order-effects", SISEC, *J, tolerance=1e-5)
 case("judges leave one out", "judges", SISEC, "--leave-one-out", "2", *J, tolerance=1e-5)
 
