@@ -1,17 +1,16 @@
 """Mistakes in judgments and in queries.tsv that occur in well-formed files."""
 
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.facts import RunFacts, run_facts, run_notes, run_problems, spelling_problems
+from audiosim.collection.facts import RunFacts, by_form, run_facts, run_notes, run_problems, spelling_problems
 from audiosim.collection.kinds import PROMPT, is_nameless
 from audiosim.collection.values import (
     Document,
@@ -34,15 +33,10 @@ from audiosim.text import NOTES, counted
 # The completely judged part of a collection: systems and queries with rankings judged down to a cutoff.
 
 
-class CompletePart(NamedTuple):
-    """A collection of complete systems and queries, and a sentence on the number of omitted ones."""
-
-    collection: Collection
-    sentence: str
-
-
-def complete_part(collection: Collection, cutoff: int) -> CompletePart:
+def complete_part(collection: Collection, cutoff: int) -> Collection:
     """Part of a collection in which every retrieved document down to a cutoff is judged.
+
+    The logger `audiosim.notes` gets a sentence on how many systems and queries remain.
 
     Leaves out, one at a time, the system or query with the largest share of incompletely judged rankings, until none is
     incomplete. If shares are equal, a query goes before a system, and the later of two queries or systems goes first.
@@ -60,15 +54,11 @@ def complete_part(collection: Collection, cutoff: int) -> CompletePart:
         if keep
     )
     judgments = tuple(judgment for judgment in collection.judgments if judgment.query in wanted)
-    part = replace(collection.judged_by(judgments), runs=runs)
-    return CompletePart(part, _sentence(collection, systems, kept, cutoff))
-
-
-def only_complete(collection: Collection, cutoff: int) -> Collection:
-    """The `complete_part` of a collection; its sentence goes to the logger `audiosim.notes`."""
-    part, sentence = complete_part(collection, cutoff)
-    NOTES.info("%s", sentence)
-    return part
+    counts = f"{systems.sum()} of {len(systems)} systems and {kept.sum()} of {len(kept)} queries"
+    left_out = [run.system for run, keep in zip(collection.runs, systems, strict=True) if not keep]
+    without = f"; without {', '.join(left_out)}" if left_out else ""
+    NOTES.info("%s", f"complete down to rank {cutoff}: {counts}{without}")
+    return replace(collection.judged_by(judgments), runs=runs)
 
 
 def deep_in_words(collection: Collection, cutoff: int) -> str:
@@ -102,12 +92,6 @@ def _without_holes(holes: Booleans) -> tuple[Booleans, Booleans]:
         else:
             rows[np.flatnonzero(by_row == by_row.max())[-1]] = False
     return rows, columns
-
-
-def _sentence(collection: Collection, systems: Booleans, queries: Booleans, cutoff: int) -> str:
-    counts = f"{systems.sum()} of {len(systems)} systems and {queries.sum()} of {len(queries)} queries"
-    left_out = [run.system for run, keep in zip(collection.runs, systems, strict=True) if not keep]
-    return f"complete down to rank {cutoff}: {counts}" + (f"; without {', '.join(left_out)}" if left_out else "")
 
 
 MANY_LEVELS = 20
@@ -220,17 +204,19 @@ def respelt(kind: str, values: Iterable[str | None], slips: bool) -> Iterator[st
             for the others
     """
     counts = Counter(value for value in values if value is not None)
-    spellings: dict[str, list[str]] = defaultdict(list)
-    for value in counts:
-        folded = unicodedata.normalize("NFKC", value).casefold()
-        spellings["".join(filter(str.isalnum, folded)) or folded.strip()].append(value)
-    several = [sorted(alike, key=lambda value: -counts[value]) for alike in spellings.values() if len(alike) > 1]
+    spellings = by_form(counts, _letters).values()
+    several = [sorted(alike, key=lambda value: -counts[value]) for alike in spellings if len(alike) > 1]
     most = SLIP * counts.total()
     several = [alike for alike in several if (sum(counts[value] for value in alike[1:]) <= most) == slips]
     if several:
         said = "; ".join(", ".join(f"{value} ({counts[value]})" for value in alike) for alike in several[:SHOWN])
         more = f"; and {len(several) - SHOWN} more" if len(several) > SHOWN else ""
         yield f"documents.tsv: {kind} spelt in several ways, counted as different: {said}{more}"
+
+
+def _letters(value: str) -> str:
+    folded = unicodedata.normalize("NFKC", value).casefold()
+    return "".join(filter(str.isalnum, folded)) or folded.strip()
 
 
 def swapped_problems(artists: Iterable[str | None], genres: Iterable[str | None]) -> Iterator[str]:

@@ -24,7 +24,6 @@ from audiosim.collection.facts import (
     Tables,
     check_judgments,
     check_met,
-    check_names,
     check_tables,
     run_facts,
     settled_cutoff,
@@ -152,9 +151,8 @@ class Collection(Result):
     def __post_init__(self) -> None:
         if not self.runs:
             raise InputError(f"collection {self.identifier} has no runs")
-        systems = [run.system for run in self.runs]
-        if len({*systems}) < len(systems):
-            raise InputError(f"collection {self.identifier} has two runs of system {repeated(systems)}")
+        if (twice := repeated(run.system for run in self.runs)) is not None:
+            raise InputError(f"collection {self.identifier} has two runs of system {twice}")
         if self.cutoff < 1:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for grade in distinct_grades(self.judgments) if self.judgments else ():
@@ -162,12 +160,10 @@ class Collection(Result):
         if self.judgments and (both := contradiction(self.judgments)) is not None:
             one, other = (self.judgments[place] for place in both)
             raise InputError(f"collection {self.identifier}: {contradicting(one, other, '')}")
-        pieces = [piece.name for piece in self.evidence]
-        if len({*pieces}) < len(pieces):
-            raise InputError(f"collection {self.identifier} has two pieces of evidence called {repeated(pieces)}")
-        if self.judges:
-            own = () if self.aspects is None else map(evidence_name, self.aspects.names)
-            check_names(self.judges, {*own, *(piece.name for piece in self.evidence)})
+        own = () if self.aspects is None or not self.judges else map(evidence_name, self.aspects.names)
+        if (twice := repeated((*own, *(piece.name for piece in (*self.evidence, *self.judges))))) is not None:
+            what = "judges, pieces of evidence or aspects" if self.judges else "pieces of evidence"
+            raise InputError(f"collection {self.identifier} has two {what} called {twice}")
 
     def __repr__(self) -> str:
         queries = retrieved_by(self.runs, self.cutoff)

@@ -189,16 +189,6 @@ def settled_cutoff(
     return cutoff or guess, (*assumed, of_cutoff) if cutoff is None else assumed
 
 
-def check_names(judges: Sequence[MachineJudge], taken: Names[str]) -> None:
-    """Raise an error if two judges, or one has a name that is taken."""
-    taken = set(taken)
-    for judge in judges:
-        if judge.name in taken:
-            problem = "another judge, a piece of evidence or an aspect has the same name"
-            raise InputError(f"{_placed(judge)}: {problem}")
-        taken.add(judge.name)
-
-
 def check_met(runs: Sequence[Run], documents: Names[str], teams: Names[str], evidence: Sequence[Evidence]) -> None:
     """Raise an error if a piece of evidence or a judge covers nothing named in runs or documents.tsv.
 
@@ -243,7 +233,8 @@ def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Read
     return Reading(line + meant, bool(meant))
 
 
-def _by_form(names: Iterable[str], folded: Callable[[str], str]) -> dict[str, list[str]]:
+def by_form(names: Iterable[str], folded: Callable[[str], str]) -> dict[str, list[str]]:
+    """The names of each form, such as that without case."""
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(folded(name), []).append(name)
@@ -255,7 +246,7 @@ def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], s
     if folded is None:
         pairs = ((name, nearest_name(name, known)) for name in missing)
     else:
-        names, unknown = _by_form(known, folded), _by_form(missing, folded)
+        names, unknown = by_form(known, folded), by_form(missing, folded)
         # A form that several names have tells them apart by what it leaves out, such as folders of numbered files.
         pairs = (
             (some[0], names[form][0]) for form, some in unknown.items() if len(some) == len(names.get(form, ())) == 1
@@ -398,12 +389,11 @@ def spelling_problems(runs: Sequence[Run], results: Results, described: RunNames
     suspects = [system for system, some in unknown.items() if len(some) >= _many(codes[system])]
     if not suspects:
         return
-    spellings: dict[str, set[str]] = defaultdict(set)
-    for document in {*map(results.names.__getitem__, np.flatnonzero(finders).tolist()), *described}:
-        spellings[plain_identifier(document)].add(document)
+    every = {*map(results.names.__getitem__, np.flatnonzero(finders).tolist()), *described}
+    spellings = by_form(every, plain_identifier)
     own = {system: {results.names[code] for code in codes[system].tolist()} for system in suspects}
     for system in suspects:
-        others = {one: spellings[plain_identifier(one)] - own[system] for one in sorted(unknown[system])}
+        others = {one: {*spellings[plain_identifier(one)]} - own[system] for one in sorted(unknown[system])}
         meant = {document: min(some) for document, some in others.items() if some}
         if len(meant) >= _many(own[system]):
             one = next(iter(meant))

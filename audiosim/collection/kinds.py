@@ -27,7 +27,7 @@ or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
@@ -621,33 +621,34 @@ def _system_of(source: Path | str) -> str:
     return name.stem if name.suffix[1:].isalpha() else whole
 
 
+def _alike(found: Sequence[Found], key: Callable[[Found], object]) -> Iterator[tuple[Found, Found]]:
+    """Each of those found whose key an earlier one has, with the first of these."""
+    first: dict[object, Found] = {}
+    for one in found:
+        if (other := first.setdefault(key(one), one)) is not one:
+            yield one, other
+
+
 def _check_other_rankings(found: Sequence[Found]) -> None:
     """Raise an error if files with one tag rank different queries: they look like parts of one run."""
-    first: dict[str, Found] = {}
-    for one in found:
-        other = first.setdefault(one.system, one)
-        if other is not one and not one.rankings.keys() & other.rankings.keys():
+    for one, other in _alike(found, lambda one: one.system):
+        if not one.rankings.keys() & other.rankings.keys():
             raise _again(one, other, "one system in one file, or `system_from=file` if they are two systems")
 
 
 def _check_single(found: Sequence[Found]) -> None:
     """Check that a file that names its system holds only one."""
-    first: dict[Path | str, Found] = {}
-    for one in found:
-        other = first.setdefault(one.table.source, one)
-        if other is not one and other.system == one.system:
+    for one, other in _alike(found, lambda one: one.table.source):
+        if other.system == one.system:
             raise _again(one, other, "it once")
-        if other is not one:
-            both = f"the file holds systems {other.system} and {one.system}"
-            raise one.error(f"{both}, expected one if files name the systems")
+        both = f"the file holds systems {other.system} and {one.system}"
+        raise one.error(f"{both}, expected one if files name the systems")
 
 
 def _as_runs(found: Sequence[Found]) -> tuple[Run, ...]:
     """The runs, with one table of documents; an error if a system is in two files, or a document twice in a ranking."""
-    first: dict[str, Found] = {}
-    for one in found:
-        if (other := first.setdefault(one.system, one)) is not one:
-            raise _again(one, other, "it once, or `system_from=file` if they are two systems")
+    for one, other in _alike(found, lambda one: one.system):
+        raise _again(one, other, "it once, or `system_from=file` if they are two systems")
     runs = []
     for one, own in zip(found, on_one_table([one.rankings for one in found]), strict=True):
         try:

@@ -35,6 +35,7 @@ READ = (
     "", "csv", "json", "jsonl", "parquet", "parq", "pq", "qrel", "qrels", "run", "tab", "trec", "tsv", "txt", "xml",
 )  # fmt: skip
 KINDS = (*READ, "ods", "toml", "xls", "xlsx", "yaml", "yml")
+SAME = {"qrels": "judgments", "groups": "judgments", "run": "runs"}
 RUN_KINDS = ("runs", "scores")
 STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
 
@@ -161,20 +162,16 @@ def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None
     judged  True if the folder's judgments will be read
     taken   files that are read whatever their names
     """
-    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
     parts = {path.name.removesuffix(".gz") for path in folder.iterdir()}.intersection(PARTS)
-    there = {_same(part.partition(".")[0]) for part in parts} | (set() if judged else {"judgments"})
-    for path in files:
+    stems = {part.partition(".")[0] for part in parts} | (set() if judged else {"judgments"})
+    there = stems | {SAME[stem] for stem in stems & SAME.keys()}
+    for path in _visible(folder):
         name = path.name.removesuffix(".gz")
         own, _, kind = name.partition(".")
         if path in taken or name in PARTS or kind.rpartition(".")[2].lower() not in KINDS:
             continue
-        if (stem := nearest_name(own, STEMS)) is not None and _same(stem) not in there:
+        if (stem := nearest_name(own, STEMS)) is not None and SAME.get(stem, stem) not in there:
             raise InputError(f"{path} is ignored: rename it to {STEMS[stem]}, or remove it")
-
-
-def _same(stem: str) -> str:
-    return {"qrels": "judgments", "groups": "judgments", "run": "runs"}.get(stem, stem)
 
 
 def prepare_folder(folder: str | Path, names: set[str]) -> Path:
@@ -186,14 +183,11 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
     folder = Path(folder)
     if folder.exists():
         open_folder(folder)
-    for part in PARTS:
-        for name in (part, f"{part}.gz"):
-            if name not in names and (folder / name).exists():
-                raise InputError(f"{folder / name}: would become part of the new collection: move or delete it")
-    for part in (EVIDENCE, JUDGES):
-        for path in sorted((folder / part).iterdir()) if (folder / part).is_dir() else ():
-            if f"{part}/{path.name}" not in names:
-                raise InputError(f"{path}: would become part of the new collection: move or delete it")
+    parts = [folder / f"{part}{packed}" for part in PARTS for packed in ("", ".gz")]
+    inside = [path for part in (EVIDENCE, JUDGES) for path in sorted((folder / part).glob("*"))]
+    for path in (*parts, *inside):
+        if str(path.relative_to(folder)) not in names and path.exists():
+            raise InputError(f"{path}: would become part of the new collection: move or delete it")
     try:
         for place in {folder, *((folder / name).parent for name in names)}:
             place.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from audiosim.collection.check import only_complete
+from audiosim.collection.check import complete_part
 from audiosim.evaluation.evaluation import Evaluation, agreement_rows
 from audiosim.measures.measure import as_measure, with_cutoff
 from audiosim.results.value import Result, Row
@@ -58,7 +58,7 @@ def by_measure(
     texts = list(measure) if collection is None else [with_cutoff(text, collection.cutoff) for text in measure]
     if collection is not None and given.get("complete"):
         deepest = max(as_measure(text).cutoff for text in texts)
-        given |= {"collection": only_complete(collection, deepest), "complete": False}
+        given |= {"collection": complete_part(collection, deepest), "complete": False}
     results = workers.map(partial(_called, function, given), texts)
     return ByMeasure(dict(zip(texts, results, strict=True)))
 

@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from audiosim.collection.arguments import judgments_second
-from audiosim.collection.check import only_complete
+from audiosim.collection.check import complete_part
 from audiosim.collection.collection import Collection
 from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import build_pool
@@ -267,7 +267,7 @@ def to_score(
     """The collection on a scale, on request only its complete part, and the measure with a cutoff; see `evaluate`."""
     collection = on_scale(collection, scale, judgments)
     measure = as_measure(measure, collection.cutoff)
-    return only_complete(collection, measure.cutoff) if complete else collection, measure
+    return complete_part(collection, measure.cutoff) if complete else collection, measure
 
 
 @judgments_second

@@ -31,36 +31,28 @@ def as_it_is(source: Any, schema: Schema, name: str = "") -> Table:
 
     source  a path; a data frame, a dict, objects with named values; JSON is read like a dict of the same contents
     name    what a value of a program is called in messages; empty: as in the schema
+
+    A text has columns by names under a header, between tabs, commas, semicolons or spaces; else by place, with the
+    names of a form with as many columns, between spaces, or between tabs if they hold spaces. Between commas and
+    semicolons, fields may be quoted.
     """
     if not isinstance(source, Path):
         return memory_table(source, schema, name or schema.what)
     if source.suffix.lower() in PARQUET:
         return parquet_table(source)
     lines = read_lines(source, schema.expected)
-    first = next(lines)
-    lines = chain([first], lines)
-    if is_xml(first[1]):
-        return read_xml(source, schema, lines)
-    if is_json(first[1]):
-        found = read_json(source, lines)
+    number, text = next(lines)
+    if is_xml(text):
+        return read_xml(source, schema, chain([(number, text)], lines))
+    if is_json(text):
+        found = read_json(source, chain([(number, text)], lines))
         return found if isinstance(found, Table) else memory_table(found, schema, source)
-    return text_table(source, schema, lines)
-
-
-def text_table(path: Path, schema: Schema, lines: Lines) -> Table:
-    """The table of a text file: under a header by names, between tabs, commas, semicolons or spaces; else by place.
-
-    Between commas and semicolons, fields may be quoted. Names by place are those of a form with as many columns,
-    between spaces, or between tabs if they hold spaces.
-    """
-    number, first = next(lines)
-    separator, names, head = _header(path, number, first, schema)
-    if head is None:
-        lines = chain([(number, first)], lines)
-    is_large = number == 1 and not schema.kept and path.stat().st_size >= large.LARGE
-    if is_large and (found := large.large_table(path, schema, first, separator, names, head)) is not None:
-        return found
-    return _of_lines(path, schema, lines, separator, names, head)
+    separator, names, head = _header(source, number, text, schema)
+    if number == 1 and not schema.kept and source.stat().st_size >= large.LARGE:
+        table = large.large_table(source, schema, text, separator, names, head)
+        if table is not None:
+            return table
+    return _of_lines(source, schema, lines if head else chain([(number, text)], lines), separator, names, head)
 
 
 def portions(path: Path, schema: Schema, size: int, wanted: Names[str]) -> Iterator[Table]:

@@ -82,7 +82,7 @@ def test_judgments_from_memory_or_of_a_file_are_parted_in_any_collection(folder)
         assert said(found) == said(Collection.load(folder))
         assert said(as_collection(found.by_aspect("sound"), rows)) == said(found.by_aspect("sound"))
     judged = MachineJudge.of("aspect-form", {Pair("q", "d1"): 1.0})
-    with pytest.raises(InputError, match="judge aspect-form: another judge, a piece of evidence or an aspect has"):
+    with pytest.raises(InputError, match="has two judges, pieces of evidence or aspects called aspect-form"):
         as_collection(replace(bare, judges=(judged,)), rows)
 
 

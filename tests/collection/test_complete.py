@@ -21,19 +21,20 @@ def collection_of(holes, size=(4, 5)):
     return Collection("c", "c", BINARY, 2, runs, judgments=tuple(Judgment(*pair, 1.0) for pair in judged))
 
 
-def test_one_bad_query_and_one_bad_system_are_left_out_and_counted():
-    part, sentence = complete_part(collection_of({(0, 1), (1, 1), (2, 1), (3, 1), (3, 0), (3, 2), (3, 4)}), 2)
-    assert sentence == "complete down to rank 2: 3 of 4 systems and 4 of 5 queries; without S3"
+def test_one_bad_query_and_one_bad_system_are_left_out_and_counted(caplog):
+    with caplog.at_level("INFO", "audiosim.notes"):
+        part = complete_part(collection_of({(0, 1), (1, 1), (2, 1), (3, 1), (3, 0), (3, 2), (3, 4)}), 2)
+    assert caplog.messages == ["complete down to rank 2: 3 of 4 systems and 4 of 5 queries; without S3"]
     assert [run.system for run in part.runs] == ["S0", "S1", "S2"]
     assert {query for run in part.runs for query in run.rankings} == {"q0", "q2", "q3", "q4"}
     assert {judgment.query for judgment in part.judgments} == {"q0", "q2", "q3", "q4"}
 
 
-def test_what_is_complete_stays_as_it_is():
+def test_what_is_complete_stays_as_it_is(caplog):
     whole = collection_of(set())
-    part, sentence = complete_part(whole, 2)
-    assert part.runs == whole.runs
-    assert sentence == "complete down to rank 2: 4 of 4 systems and 5 of 5 queries"
+    with caplog.at_level("INFO", "audiosim.notes"):
+        assert complete_part(whole, 2).runs == whole.runs
+    assert caplog.messages == ["complete down to rank 2: 4 of 4 systems and 5 of 5 queries"]
 
 
 def test_nothing_complete_is_an_error():
@@ -47,7 +48,7 @@ def test_nothing_complete_is_an_error():
 def test_what_is_left_has_no_hole_and_all_of_what_could_stay(seed):
     rng = np.random.default_rng(seed)
     holes = {(s, q) for s, q in product(range(4), range(5)) if rng.random() < 0.2}
-    part, _ = complete_part(collection_of(holes), 2)
+    part = complete_part(collection_of(holes), 2)
     judged = {judgment.pair for judgment in part.judgments}
     for run in part.runs:
         assert all((query, one) in judged for query, documents in run.rankings.items() for one in documents[:2])

@@ -122,7 +122,7 @@ def test_other_files_and_names_that_are_taken_are_refused(folder):
     (folder / "judges" / "genre.tsv").rename(folder / "judges" / "gpt.tsv")
     (folder / "evidence").mkdir()
     (folder / "evidence" / "gpt.csv").write_text("document,gpt\nd1,1\nd2,2\n")
-    with pytest.raises(InputError, match=r"judge gpt: another judge, a piece of evidence or an aspect has the same"):
+    with pytest.raises(InputError, match=r"has two judges, pieces of evidence or aspects called gpt"):
         Collection.load(folder)
 
 
