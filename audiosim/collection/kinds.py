@@ -31,7 +31,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
-from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -474,26 +473,23 @@ def runs_of(table: Table, say: Say) -> list[Found]:
         unread = f"not read: {', '.join(table.unread)}"
         say(f"{table.source}: without a column score or rank, the rows are taken as best first; {unread}")
     line, first = _ranking_of(system, query)
-    keys = list(first)
-    codes, order = document.codes, None
+    codes, rows = document.codes, np.arange(len(line))
     if np.any(line[1:] < line[:-1]):
-        order = np.argsort(line, kind="stable")
-        line, codes = line[order], codes[order]
-        score, rank = (None if one is None else one[order] for one in (score, rank))
-    bounds = np.searchsorted([own for own, _ in keys], range(len(system.names) + 1)).tolist()
-    starts = [first[keys[low]] for low in bounds[:-1]]
-    if score is not None and rank is not None:
-        _say_peculiar(table, [*zip(system.names, starts, strict=True)], line, bounds, score, rank, order, say)
+        rows = np.argsort(line, kind="stable")
+        line, codes = line[rows], codes[rows]
+        score, rank = (None if one is None else one[rows] for one in (score, rank))
     codes = _best_first(line, codes, -rank if score is None and rank is not None else score, document.names)
-    ends = np.concatenate([[0], np.cumsum(np.bincount(line, minlength=len(keys)))])
+    ends = np.concatenate([[0], np.cumsum(np.bincount(line, minlength=len(first)))])
+    bounds = np.searchsorted(system.codes[first], np.arange(len(system.names) + 1)).tolist()
     # Scores and ranks have done their work; those of many files together would take most of the memory.
-    table = table.with_columns({name: some for name, some in table.columns.items() if name not in ("score", "rank")})
+    kept = table.with_columns({name: some for name, some in table.columns.items() if name not in ("score", "rank")})
     found = []
-    for name, row, low, high in zip(system.names, starts, bounds, bounds[1:], strict=False):
-        queries, own = tuple(query.names[code] for _, code in keys[low:high]), codes[ends[low] : ends[high]]
-        found.append(
-            Found(table, row, name, CodedRankings(queries, ends[low : high + 1] - ends[low], own, document.names))
-        )
+    for name, low, high in zip(system.names, bounds, bounds[1:], strict=False):
+        queries = tuple(query.names[code] for code in query.codes[first[low:high]].tolist())
+        own = CodedRankings(queries, ends[low : high + 1] - ends[low], codes[ends[low] : ends[high]], document.names)
+        found.append(Found(kept, int(first[low]), name, own))
+    if score is not None and rank is not None:
+        _say_peculiar(table, found, line, score, rank, rows, say)
     return found
 
 
@@ -533,18 +529,14 @@ def _with_ranks(table: Table, say: Say) -> Table:
     return table.with_columns(dict(zip(("query", "document", what), (query, document, values), strict=True)))
 
 
-def _ranking_of(system: Words, query: Words) -> tuple[Integers, dict[tuple[int, int], int]]:
-    """(rows,) the number of each row's ranking, system after system; and the first row of each system and query."""
+def _ranking_of(system: Words, query: Words) -> tuple[Integers, Integers]:
+    """(rows,) the number of each row's ranking, system after system; and the first row of each ranking."""
     change = (system.codes[1:] != system.codes[:-1]) | (query.codes[1:] != query.codes[:-1])
-    block = np.flatnonzero(np.concatenate([[True], change])) if query.codes.size else np.empty(0, dtype=np.int64)
-    named = list(zip(system.codes[block].tolist(), query.codes[block].tolist(), strict=True))
-    rows: dict[tuple[int, int], int] = {}
-    for key, row in zip(named, block.tolist(), strict=True):
-        rows.setdefault(key, row)
-    first = {key: rows[key] for key in sorted(rows, key=itemgetter(0))}
-    place = dict(zip(first, range(len(first)), strict=True))
-    owner = np.array(list(map(place.__getitem__, named)), dtype=np.int64)
-    return np.repeat(owner, np.diff(np.append(block, len(query.codes)))), first
+    block = np.flatnonzero(np.concatenate([[query.codes.size > 0], change]))
+    keys = system.codes[block].astype(np.int64) * len(query.names) + query.codes[block]
+    _, first, code = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.lexsort((first, system.codes[block[first]]))
+    return np.repeat(np.argsort(order)[code], np.diff(np.append(block, len(query.codes)))), block[first[order]]
 
 
 def _best_first(line: Integers, codes: NDArray[np.int32], by: Array | None, names: Sequence[str]) -> NDArray[np.int32]:
@@ -568,41 +560,29 @@ def _best_first(line: Integers, codes: NDArray[np.int32], by: Array | None, name
 
 
 def _say_peculiar(
-    table: Table,
-    systems: Sequence[tuple[str, int]],
-    line: Integers,
-    bounds: Sequence[int],
-    score: Array,
-    rank: Array,
-    order: Integers | None,
-    say: Say,
+    table: Table, found: Sequence[Found], line: Integers, score: Array, rank: Array, rows: Integers, say: Say
 ) -> None:
-    """Say what is odd in ranks and scores, which are sorted by ranking.
-
-    systems  each with its first row
-    bounds   first ranking of each system, and the end of the last
-    order    row of each score; None: as they are
-    """
+    """Say what is odd in ranks and scores, which are sorted by ranking, system after system; `rows` are their rows."""
     same = line[1:] == line[:-1]
     if np.any(same & (rank[1:] <= rank[:-1])):
-        _, first = np.unique(np.stack([line, rank.astype(np.int64)]), axis=1, return_index=True)
-        rows = np.setdiff1d(np.arange(len(line)), first)
-        if rows.size:
-            many = f"{len(rows)} lines repeat a rank of their ranking"
-            said = many if len(rows) > 1 else "the line repeats a rank of its ranking"
-            at = int((rows if order is None else order[rows]).min())
-            say(f"{_at(table, at)}: {said}; scores decide, as in trec_eval")
-    below, ends = same & (rank[1:] > rank[:-1]), np.searchsorted(line, bounds)
-    for (name, row), start, end in zip(systems, ends, ends[1:], strict=False):
-        steps = np.diff(score[start:end])[below[start : end - 1]]
+        _, once = np.unique(np.stack([line, rank.astype(np.int64)]), axis=1, return_index=True)
+        again = np.setdiff1d(np.arange(len(line)), once)
+        if again.size:
+            many = f"{len(again)} lines repeat a rank of their ranking"
+            said = many if len(again) > 1 else "the line repeats a rank of its ranking"
+            say(f"{_at(table, int(rows[again].min()))}: {said}; scores decide, as in trec_eval")
+    below, end = same & (rank[1:] > rank[:-1]), 0
+    for one in found:
+        start, end = end, end + len(one.rankings.documents)
+        steps, where = np.diff(score[start:end])[below[start : end - 1]], _at(table, one.row or 0)
         if (steps > 0).any() and not (steps < 0).any():
             say(
-                f"{_at(table, row)}: the scores of system {name} rise with the rank, as distances do: the last rank "
+                f"{where}: the scores of system {one.system} rise with the rank, as distances do: the last rank "
                 f"counts as best, as in trec_eval; give similarities, such as negative distances"
             )
         elif steps.size and not steps.any():
             say(
-                f"{_at(table, row)}: all scores of system {name} for a query are equal: documents are ordered by name, "
+                f"{where}: all scores of system {one.system} for a query are equal: documents are ordered by name, "
                 f"the last first, and ranks do not count, as in trec_eval; give scores that fall with the rank"
             )
 
