@@ -10,8 +10,7 @@ in both terms and cancel. The opinion w of a pair recurs whenever the person com
 ten answers that never contradict one another, and yet another person may order them differently.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,11 +23,11 @@ from audiosim.collection.values import PairedComparison
 from audiosim.errors import InputError
 from audiosim.joint.people import TASTE, TASTES, Listeners, Who
 from audiosim.results.value import cached_property
-from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
 from audiosim.stats.normal.multivariate import MultivariateNormal
-from audiosim.stats.normal.roots import effects_given
+from audiosim.stats.normal.roots import effects_given, factor_of
 from audiosim.stats.thurstone import LEAST_PRECISION, SAME, A, Answering, B, Sites, cavity, propagate
 
 # Habits by which people answer comparisons: how careful they are, how wide their ties, how often they guess.
@@ -213,6 +212,7 @@ def _habits(log: Array, unsure: Unsure) -> Habits:
 NOISE, TIE, OPINION = "comparison", "tie", "judge_pair"
 CODES = {"a": A, "=": SAME, "b": B}
 ROUNDS = 2  # rounds of learning people's habits
+AT_ONCE = 2**21  # numbers of a matrix over the effects, for each block that is processed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,13 +255,13 @@ class Compared:
 
 
 def shared_opinions(compared: Compared, scale: Array) -> Array:
-    """(J, J) covariance of comparisons through each person's opinion of each pair, for opinions of unit size."""
+    """(..., J, J) covariance of comparisons through each person's opinion of each pair, for opinions of unit size."""
     ends, judge, variance = (compared.first, compared.second), compared.judge, scale**2
-    covariance = np.zeros((len(compared),) * 2)
+    covariance = np.zeros((*judge.shape, judge.shape[-1]))
     for row, plus in zip(ends, (1, -1), strict=True):
         for column, also in zip(ends, (1, -1), strict=True):
-            covariance += plus * also * (row[:, None] == column) * variance[row][:, None]
-    return np.asarray(covariance * (judge[:, None] == judge))
+            covariance += plus * also * (row[..., None] == column[..., None, :]) * variance[row][..., None]
+    return np.asarray(covariance * (judge[..., None] == judge[..., None, :]))
 
 
 NOTHING_COMPARED = Compared((), *np.empty((4, 0), dtype=np.int64))
@@ -285,56 +285,158 @@ class _Block(NamedTuple):
     loadings: Array
 
 
-class _Stack(NamedTuple):
-    """The same of b blocks of one shape, with one more axis in front."""
+class _Told(NamedTuple):
+    """Answers of people as their sites have them; N is the noise of these, W = N + the covariance by opinions.
+
+    moved     (b, c, k, m + s) N W^-1 A, the change of differences with gains and tastes
+    mean      (b, c, k) of the differences less those before any answer, if gains and tastes stay as they were
+    variance  (b, c, k) of the differences, if these are known
+    solved    (b, c, k, m + s + 1) W^-1 [A, values less means]
+    """
+
+    moved: Array
+    mean: Array
+    variance: Array
+    solved: Array
+
+
+class _People(NamedTuple):
+    """Comparisons by at most c people in each of b blocks, at most k by each; filled up to these numbers.
+
+    rows      (b, c, k) indices of the comparisons
+    there     (b, c, k) False where there is none
+    own       (b, c, k, k) covariance of the differences by opinions
+    loadings  (b, c, k, m + s) A, of the differences on the m gains compared in the block and the person's own tastes
+    tastes    (b, c, s) indices of these tastes among the effects
+    """
 
     rows: Integers
+    there: Booleans
     own: Array
-    effects: Integers
     loadings: Array
+    tastes: Integers
+
+    def told(self, sites: Sites, mean: Array) -> _Told:
+        """What the sites tell; `mean` (J,) is that of the differences before any answer."""
+        noise = np.where(self.there, sites.variance[self.rows], 1)
+        off = np.where(self.there, sites.value[self.rows] - mean[self.rows], 0)
+        sides = np.concatenate([self.own, self.loadings, off[..., None]], axis=-1)
+        found = np.linalg.solve(self.own + noise[..., None] * np.eye(noise.shape[-1]), sides)
+        own, solved = np.split(found, [noise.shape[-1]], axis=-1)
+        # As products, not differences: a site that tells almost nothing has a noise that hides all else.
+        variance = noise * np.diagonal(own, axis1=-2, axis2=-1)
+        moved = noise[..., None] * solved[..., :-1]
+        return _Told(moved, np.vecdot(self.own, solved[..., None, :, -1]), variance, solved)
+
+
+class _Passed(NamedTuple):
+    """Gains and tastes of some blocks given the answers there, and what these tell of the e shared effects and tastes.
+
+    told     of each kind of people
+    within   (b, m, m) covariance of the gains, if the effects are known
+    mean     (b, m) of the gains less those before any answer, if the effects stay as they were
+    moved    (b, m, e) change of the gains with the effects
+    precision  (b, e, e + 1) of the effects, and last this times their mean
+    """
+
+    told: list[_Told]
+    within: Array
+    mean: Array
+    moved: Array
+    precision: Array
+
+
+class _Stack(NamedTuple):
+    """Comparisons in b blocks, at most m pairs compared in each; filled up to this number.
+
+    roots     (b, m, m) root of the covariance of the gains, without shared effects
+    loadings  (b, m, f) of the gains on the shared effects
+    people    those whose tastes are noise, and those whose tastes are effects
+    effects   (b, e) indices of the shared effects and the tastes; behind all others where there is none
+    """
+
+    roots: Array
+    loadings: Array
+    people: tuple[_People, _People]
+    effects: Integers
+
+    def passed(self, sites: Sites, mean: Array) -> _Passed:
+        """What the sites tell of gains, tastes and effects."""
+        told = [some.told(sites, mean) for some in self.people]
+        seen, (m, f), z = self._seen(told), self.loadings.shape[1:], self.loadings
+        # Given the effects the gains are m unknowns that k answers observe: no matrix is as large as all answers.
+        inner = np.eye(m) + self.roots.mT @ seen[:, :m, :m] @ self.roots
+        within = self.roots @ np.linalg.solve(inner, self.roots.mT)
+        gain = within @ seen[:, :m]
+        left = seen - seen[:, :, :m] @ gain
+        rows = np.concatenate([z.mT @ left[:, :m], left[:, m:]], axis=1)
+        precision = np.concatenate([rows[:, :, :m] @ z, rows[:, :, m:]], axis=2)
+        moved = np.concatenate([z - gain[:, :, :m] @ z, -gain[:, :, m:-1]], axis=2)
+        return _Passed(told, within, gain[:, :, -1], moved, precision)
+
+    def _seen(self, told: list[_Told]) -> Array:
+        """(b, d, d + 1) precision of gains and tastes by the answers, and last this times their mean."""
+        blocks, m, f = self.loadings.shape
+        width = m + self.effects.shape[1] - f
+        found, at = np.zeros((blocks, width, width + 1)), m
+        for some, one in zip(self.people, told, strict=True):
+            ends, tastes = some.loadings[..., :m].reshape(blocks, -1, m), some.loadings[..., m:]
+            for columns, size in ((slice(m), m), (slice(-1, None), 1)):
+                found[:, :m, columns] += ends.mT @ one.solved[..., columns].reshape(*ends.shape[:2], size)
+            _, people, size = some.tastes.shape
+            by = tastes.mT @ one.solved
+            for person in range(people if size else 0):
+                here, theirs = slice(at, at + size), by[:, person]
+                found[:, here, :m], found[:, :m, here] = theirs[..., :m], theirs[..., :m].mT
+                found[:, here, here], found[:, here, -1] = theirs[..., m:-1], theirs[..., -1]
+                at += size
+        return found
+
+    def given(self, passed: _Passed, shared: Array, effects: Array, mean: Array, variance: Array) -> None:
+        """Move the means and write the variances (J,) of the differences, given these moments of all effects."""
+        blocks, m, f = self.loadings.shape
+        across = passed.moved @ shared[self.effects[:, :, None], self.effects[:, None]]
+        within = (passed.within + across @ passed.moved.mT)[:, None]
+        gains = passed.mean + np.vecdot(passed.moved, effects[self.effects][:, None])
+        beside = across[:, :, f:]
+        for some, told in zip(self.people, passed.told, strict=True):
+            tastes = some.tastes
+            own = shared[tastes[..., None], tastes[..., None, :]]
+            width = tastes[0].size
+            by = beside[:, :, :width].reshape(blocks, m, *tastes.shape[1:]).swapaxes(1, 2)
+            beside = beside[:, :, width:]
+            on_gains, on_tastes = np.split(told.moved, [m], axis=-1)
+            shift = told.mean + np.vecdot(on_gains, gains[:, None, None])
+            shift += np.vecdot(on_tastes, effects[tastes][..., None, :])
+            spread = told.variance + np.vecdot(on_gains @ within, on_gains)
+            spread += np.vecdot(2 * on_gains @ by + on_tastes @ own, on_tastes)
+            mean[some.rows[some.there]] += shift[some.there]
+            variance[some.rows[some.there]] = spread[some.there]
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedDifferences:
     """The differences that J comparisons measure, by gains and tastes, before any answer.
 
-    blocks   the comparisons, block by block of the gains
+    stacks   the comparisons, by blocks of the gains
     effects  covariance of shared effects and tastes
     mean     (J,)
     """
 
-    blocks: tuple[_Block, ...]
+    stacks: tuple[_Stack, ...]
     effects: Array
     mean: Array
 
-    @cached_property
-    def _stacks(self) -> list[_Stack]:
-        # A sweep over hundreds of small blocks, one by one, would take five times as long.
-        alike: dict[tuple[int, int], list[_Block]] = defaultdict(list)
-        for one in self.blocks:
-            alike[one.loadings.shape].append(one)
-        names = _Stack._fields
-        return [_Stack(*(np.array([getattr(one, name) for one in some]) for name in names)) for some in alike.values()]
-
     def given(self, sites: Sites) -> tuple[Array, Array]:
         """(J,) means and (J,) variances of the differences given all sites."""
-        mean, variance = self.mean.copy(), np.empty(len(self.mean))
-        precision, left = np.zeros((len(self.effects), len(self.effects) + 1)), []
-        for rows, own, effects, loadings in self._stacks:
-            off, k = sites.value[rows] - self.mean[rows], rows.shape[1]
-            with_noise = own + sites.variance[rows][:, :, None] * np.eye(k)
-            found = np.linalg.solve(with_noise, np.concatenate([own, loadings, off[:, :, None]], axis=2))
-            gain = found[:, :, :k].mT
-            mean[rows] += np.vecdot(gain, off[:, None])
-            variance[rows] = own.diagonal(axis1=1, axis2=2) - np.vecdot(gain, own)
-            left.append(loadings - gain @ loadings)
-            for own_effects, more in zip(effects, loadings.mT @ found[:, :, k:], strict=True):
-                precision[np.ix_(own_effects, np.append(own_effects, -1))] += more
-        shared = effects_given(self.effects, precision[:, :-1])
-        moved = shared @ precision[:, -1]
-        for (rows, _, effects, _), loadings in zip(self._stacks, left, strict=True):
-            mean[rows] += np.vecdot(loadings, moved[effects][:, None])
-            variance[rows] += np.vecdot(loadings @ shared[effects[:, :, None], effects[:, None]], loadings)
+        mean, variance, count = self.mean.copy(), np.empty(len(self.mean)), len(self.effects)
+        precision, passed = np.zeros((count + 1, count + 2)), [one.passed(sites, self.mean) for one in self.stacks]
+        for stack, one in zip(self.stacks, passed, strict=True):
+            for effects, more in zip(stack.effects, one.precision, strict=True):
+                precision[np.ix_(effects, np.append(effects, -1))] += more
+        shared = np.pad(effects_given(self.effects, precision[:-1, :-2]), (0, 1))
+        for stack, one in zip(self.stacks, passed, strict=True):
+            stack.given(one, shared, shared @ precision[:, -1], mean, variance)
         return mean, np.maximum(variance, LEAST_PRECISION)
 
 
@@ -404,7 +506,7 @@ class ComparisonModel:
         tastes = self.deviations[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
         effects = np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
         mean = gains.mean[self.compared.first] - gains.mean[self.compared.second]
-        return ComparedDifferences(tuple(self._blocks(gains)), effects, mean)
+        return ComparedDifferences(tuple(self._stacks(gains, len(effects))), effects, mean)
 
     def sites(self, differences: ComparedDifferences, start: Sites | None = None) -> Sites:
         """Gaussian measurements of the differences that stand for the answers."""
@@ -433,7 +535,7 @@ class ComparisonModel:
         wider = _with_own(gains, people * opinion).with_effects(loadings, taste)
         off = sites.value - differences.mean
         seen: dict[int, ConditionedBlock] = {}
-        for one in differences.blocks:
+        for one in self._blocks(gains):
             own = one.own + np.diag(sites.variance[one.rows])
             among = np.zeros((len(one.rows), len(wider.shared)))
             among[:, one.effects] = one.loadings
@@ -484,6 +586,51 @@ class ComparisonModel:
         plus = self.compared.first[rows, None] == places
         minus = self.compared.second[rows, None] == places
         return np.asarray((plus.astype(float) - minus) * values[places])
+
+    def _stacks(self, gains: BlockNormal, effects: int) -> Iterator[_Stack]:
+        """The comparisons, by blocks of much the same number; so many are processed at once as memory allows."""
+        blocks = sorted(by_number(gains.block[self.compared.first]), key=len)
+        step, met = max(1, AT_ONCE // effects**2), np.zeros(len(gains.mean), dtype=np.bool_)
+        met[self.compared.first] = met[self.compared.second] = True
+        at = np.empty(len(met), dtype=np.int64)
+        for first in range(0, len(blocks), step):
+            some = blocks[first : first + step]
+            codes = [int(gains.block[self.compared.first[rows[0]]]) for rows in some]
+            pairs = [np.flatnonzero(met[gains.blocks[code]]) for code in codes]
+            m = max(map(len, pairs))
+            roots, loadings = np.zeros((len(some), m, m)), np.zeros((len(some), m, len(gains.shared)))
+            for root, loading, code, here in zip(roots, loadings, codes, pairs, strict=True):
+                at[gains.blocks[code][here]] = np.arange(len(here))
+                root[: len(here), : len(here)] = factor_of(gains.within[code][np.ix_(here, here)])
+                loading[: len(here)] = gains.loadings[code][here]
+            people = self._people(some, at, m, effects, False), self._people(some, at, m, effects, True)
+            shared = np.broadcast_to(np.arange(len(gains.shared)), (len(some), len(gains.shared)))
+            yield _Stack(roots, loadings, people, np.hstack([shared, *(of.tastes.reshape(len(some), -1) for of in people)]))
+
+    def _people(self, blocks: Sequence[Integers], at: Integers, m: int, effects: int, tasters: bool) -> _People:
+        """Comparisons (k,) of each block by those whose tastes are effects, the last of so many, or by the others.
+
+        at  (n,) place of each pair among the m that are compared in its block
+        """
+        judge, systems = self.compared.judge, self.parts.shape[1]
+        column = np.full(len(self.compared.judges), -1)
+        column[self._tasters] = np.arange(len(self._tasters))
+        each = [[rows[some] for some in by_number(judge[rows]) if (column[judge[rows[some[0]]]] >= 0) == tasters] for rows in blocks]
+        shape = len(blocks), max(map(len, each)), max((len(rows) for of in each for rows in of), default=0)
+        rows = np.full(shape, -1)
+        for block, of in enumerate(each):
+            for person, theirs in enumerate(of):
+                rows[block, person, : len(theirs)] = theirs
+        there, some = rows >= 0, self.compared.some(rows)
+        own = self.deviations[OPINION] ** 2 * shared_opinions(some, self.scale) * (there[..., None] & there[..., None, :])
+        ends = (at[of][..., None] == np.arange(m) for of in (some.first, some.second))
+        loadings = np.subtract(*(of.astype(float) for of in ends))
+        tastes = np.full((*shape[:2], systems if tasters else 0), effects)
+        if tasters:
+            loadings = np.concatenate([loadings, self._differ[rows]], axis=-1)
+            first = effects - len(self._tasters) * systems + column[judge[rows[..., 0]]] * systems
+            tastes = np.where(there[..., :1], first[..., None] + np.arange(systems), effects)
+        return _People(rows, there, own, loadings * there[..., None], tastes)
 
     def _blocks(self, gains: BlockNormal) -> Iterator[_Block]:
         """The comparisons, block by block."""
