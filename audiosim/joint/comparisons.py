@@ -330,20 +330,18 @@ class _People(NamedTuple):
 
 
 class _Passed(NamedTuple):
-    """Gains and tastes of some blocks given the answers there, and what these tell of the e shared effects and tastes.
+    """Gains of some blocks given the answers there.
 
     told     of each kind of people
     within   (b, m, m) covariance of the gains, if the effects are known
     mean     (b, m) of the gains less those before any answer, if the effects stay as they were
     moved    (b, m, e) change of the gains with the effects
-    precision  (b, e, e + 1) of the effects, and last this times their mean
     """
 
     told: list[_Told]
     within: Array
     mean: Array
     moved: Array
-    precision: Array
 
 
 class _Stack(NamedTuple):
@@ -360,8 +358,12 @@ class _Stack(NamedTuple):
     people: tuple[_People, _People]
     effects: Integers
 
-    def passed(self, sites: Sites, mean: Array) -> _Passed:
-        """What the sites tell of gains, tastes and effects."""
+    def passed(self, sites: Sites, mean: Array, precision: Array) -> _Passed:
+        """What the sites tell of gains.
+
+        precision  of all effects, a place behind them, and precision times mean: what the sites tell is added; of what
+                   is between shared effects and tastes only in the rows of the former
+        """
         told = [some.told(sites, mean) for some in self.people]
         seen, (m, f), z = self._seen(told), self.loadings.shape[1:], self.loadings
         # Given the effects the gains are m unknowns that k answers observe: no matrix is as large as all answers.
@@ -369,10 +371,13 @@ class _Stack(NamedTuple):
         within = self.roots @ np.linalg.solve(inner, self.roots.mT)
         gain = within @ seen[:, :m]
         left = seen - seen[:, :, :m] @ gain
-        rows = np.concatenate([z.mT @ left[:, :m], left[:, m:]], axis=1)
-        precision = np.concatenate([rows[:, :, :m] @ z, rows[:, :, m:]], axis=2)
+        precision[:f, :f] += z.reshape(-1, f).T @ (left[:, :m, :m] @ z).reshape(-1, f)
+        for tastes, shared, own in zip(self.effects[:, f:], z.mT @ left[:, :m, m:], left[:, m:, m:], strict=True):
+            columns = np.append(tastes, -1)
+            precision[:f, columns] += shared
+            precision[tastes[:, None], columns] += own
         moved = np.concatenate([z - gain[:, :, :m] @ z, -gain[:, :, m:-1]], axis=2)
-        return _Passed(told, within, gain[:, :, -1], moved, precision)
+        return _Passed(told, within, gain[:, :, -1], moved)
 
     def _seen(self, told: list[_Told]) -> Array:
         """(b, d, d + 1) precision of gains and tastes by the answers, and last this times their mean."""
@@ -395,16 +400,15 @@ class _Stack(NamedTuple):
     def given(self, passed: _Passed, shared: Array, effects: Array, mean: Array, variance: Array) -> None:
         """Move the means and write the variances (J,) of the differences, given these moments of all effects."""
         blocks, m, f = self.loadings.shape
-        across = passed.moved @ shared[self.effects[:, :, None], self.effects[:, None]]
-        within = (passed.within + across @ passed.moved.mT)[:, None]
+        moved = np.zeros((blocks, m, len(shared)))
+        np.put_along_axis(moved, self.effects[:, None], passed.moved, axis=2)
+        across = (moved.reshape(-1, len(shared)) @ shared).reshape(moved.shape)
+        within = (passed.within + across @ moved.mT)[:, None]
         gains = passed.mean + np.vecdot(passed.moved, effects[self.effects][:, None])
-        beside = across[:, :, f:]
         for some, told in zip(self.people, passed.told, strict=True):
             tastes = some.tastes
             own = shared[tastes[..., None], tastes[..., None, :]]
-            width = tastes[0].size
-            by = beside[:, :, :width].reshape(blocks, m, *tastes.shape[1:]).swapaxes(1, 2)
-            beside = beside[:, :, width:]
+            by = np.take_along_axis(across[:, None], tastes[:, :, None], axis=3)
             on_gains, on_tastes = np.split(told.moved, [m], axis=-1)
             shift = told.mean + np.vecdot(on_gains, gains[:, None, None])
             shift += np.vecdot(on_tastes, effects[tastes][..., None, :])
@@ -430,10 +434,9 @@ class ComparedDifferences:
     def given(self, sites: Sites) -> tuple[Array, Array]:
         """(J,) means and (J,) variances of the differences given all sites."""
         mean, variance, count = self.mean.copy(), np.empty(len(self.mean)), len(self.effects)
-        precision, passed = np.zeros((count + 1, count + 2)), [one.passed(sites, self.mean) for one in self.stacks]
-        for stack, one in zip(self.stacks, passed, strict=True):
-            for effects, more in zip(stack.effects, one.precision, strict=True):
-                precision[np.ix_(effects, np.append(effects, -1))] += more
+        precision, f = np.zeros((count + 1, count + 2)), self.stacks[0].loadings.shape[2]
+        passed = [one.passed(sites, self.mean, precision) for one in self.stacks]
+        precision[f:, :f] = precision[:f, f:-1].T
         shared = np.pad(effects_given(self.effects, precision[:-1, :-2]), (0, 1))
         for stack, one in zip(self.stacks, passed, strict=True):
             stack.given(one, shared, shared @ precision[:, -1], mean, variance)
