@@ -28,6 +28,7 @@ from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
 from audiosim.stats.normal.multivariate import MultivariateNormal
 from audiosim.stats.normal.roots import effects_given, factor_of
+from audiosim.stats.threads import one_thread
 from audiosim.stats.thurstone import LEAST_PRECISION, SAME, A, Answering, B, Sites, cavity, propagate
 
 # Habits by which people answer comparisons: how careful they are, how wide their ties, how often they guess.
@@ -399,7 +400,7 @@ class _Stack(NamedTuple):
 
     def given(self, passed: _Passed, shared: Array, effects: Array, mean: Array, variance: Array) -> None:
         """Move the means and write the variances (J,) of the differences, given these moments of all effects."""
-        blocks, m, f = self.loadings.shape
+        blocks, m, _ = self.loadings.shape
         moved = np.zeros((blocks, m, len(shared)))
         np.put_along_axis(moved, self.effects[:, None], passed.moved, axis=2)
         across = (moved.reshape(-1, len(shared)) @ shared).reshape(moved.shape)
@@ -608,7 +609,9 @@ class ComparisonModel:
                 loading[: len(here)] = gains.loadings[code][here]
             people = self._people(some, at, m, effects, False), self._people(some, at, m, effects, True)
             shared = np.broadcast_to(np.arange(len(gains.shared)), (len(some), len(gains.shared)))
-            yield _Stack(roots, loadings, people, np.hstack([shared, *(of.tastes.reshape(len(some), -1) for of in people)]))
+            yield _Stack(
+                roots, loadings, people, np.hstack([shared, *(of.tastes.reshape(len(some), -1) for of in people)])
+            )
 
     def _people(self, blocks: Sequence[Integers], at: Integers, m: int, effects: int, tasters: bool) -> _People:
         """Comparisons (k,) of each block by those whose tastes are effects, the last of so many, or by the others.
@@ -618,14 +621,19 @@ class ComparisonModel:
         judge, systems = self.compared.judge, self.parts.shape[1]
         column = np.full(len(self.compared.judges), -1)
         column[self._tasters] = np.arange(len(self._tasters))
-        each = [[rows[some] for some in by_number(judge[rows]) if (column[judge[rows[some[0]]]] >= 0) == tasters] for rows in blocks]
+        each = [
+            [rows[some] for some in by_number(judge[rows]) if (column[judge[rows[some[0]]]] >= 0) == tasters]
+            for rows in blocks
+        ]
         shape = len(blocks), max(map(len, each)), max((len(rows) for of in each for rows in of), default=0)
         rows = np.full(shape, -1)
         for block, of in enumerate(each):
             for person, theirs in enumerate(of):
                 rows[block, person, : len(theirs)] = theirs
         there, some = rows >= 0, self.compared.some(rows)
-        own = self.deviations[OPINION] ** 2 * shared_opinions(some, self.scale) * (there[..., None] & there[..., None, :])
+        own = (
+            self.deviations[OPINION] ** 2 * shared_opinions(some, self.scale) * (there[..., None] & there[..., None, :])
+        )
         ends = (at[of][..., None] == np.arange(m) for of in (some.first, some.second))
         loadings = np.subtract(*(of.astype(float) for of in ends))
         tastes = np.full((*shape[:2], systems if tasters else 0), effects)
@@ -680,6 +688,7 @@ class ComparedGains:
     prior: BlockNormal
 
     @cached_property
+    @one_thread()
     def _begun(self) -> tuple[ComparisonModel, ComparedDifferences, Sites]:
         model, differences = self.model, self.model.differences(self.prior)
         sites = model.sites(differences)
@@ -700,6 +709,7 @@ class ComparedGains:
         """
         return self._begun[0].chances(self.posterior(gains, "listeners"), compared)
 
+    @one_thread()
     def posterior(self, gains: MultivariateNormal, whose: Who) -> BlockNormal:
         """Distribution of some people's mean opinion of each pair, given grades and comparisons.
 
