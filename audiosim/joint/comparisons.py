@@ -286,7 +286,7 @@ class _Block(NamedTuple):
     loadings: Array
 
 
-class _Told(NamedTuple):
+class _Observed(NamedTuple):
     """Answers of people as their sites have them; N is the noise of these, W = N + the covariance by opinions.
 
     moved     (b, c, k, m + s) N W^-1 A, the change of differences with gains and tastes
@@ -317,8 +317,8 @@ class _People(NamedTuple):
     loadings: Array
     tastes: Integers
 
-    def told(self, sites: Sites, mean: Array) -> _Told:
-        """What the sites tell; `mean` (J,) is that of the differences before any answer."""
+    def observed(self, sites: Sites, mean: Array) -> _Observed:
+        """Answers by their sites; `mean` (J,) is that of the differences before any answer."""
         noise = np.where(self.there, sites.variance[self.rows], 1)
         off = np.where(self.there, sites.value[self.rows] - mean[self.rows], 0)
         sides = np.concatenate([self.own, self.loadings, off[..., None]], axis=-1)
@@ -327,19 +327,19 @@ class _People(NamedTuple):
         # As products, not differences: a site that tells almost nothing has a noise that hides all else.
         variance = noise * np.diagonal(own, axis1=-2, axis2=-1)
         moved = noise[..., None] * solved[..., :-1]
-        return _Told(moved, np.vecdot(self.own, solved[..., None, :, -1]), variance, solved)
+        return _Observed(moved, np.vecdot(self.own, solved[..., None, :, -1]), variance, solved)
 
 
-class _Passed(NamedTuple):
+class _Conditioned(NamedTuple):
     """Gains of some blocks given the answers there.
 
-    told     of each kind of people
+    observed     of each kind of people
     within   (b, m, m) covariance of the gains, if the effects are known
     mean     (b, m) of the gains less those before any answer, if the effects stay as they were
     moved    (b, m, e) change of the gains with the effects
     """
 
-    told: list[_Told]
+    observed: list[_Observed]
     within: Array
     mean: Array
     moved: Array
@@ -359,14 +359,14 @@ class _Stack(NamedTuple):
     people: tuple[_People, _People]
     effects: Integers
 
-    def passed(self, sites: Sites, mean: Array, precision: Array) -> _Passed:
-        """What the sites tell of gains.
+    def conditioned(self, sites: Sites, mean: Array, precision: Array) -> _Conditioned:
+        """Gains given the sites.
 
         precision  of all effects, a place behind them, and precision times mean: what the sites tell is added; of what
                    is between shared effects and tastes only in the rows of the former
         """
-        told = [some.told(sites, mean) for some in self.people]
-        seen, (m, f), z = self._seen(told), self.loadings.shape[1:], self.loadings
+        observed = [some.observed(sites, mean) for some in self.people]
+        seen, (m, f), z = self._precision(observed), self.loadings.shape[1:], self.loadings
         # Given the effects the gains are m unknowns that k answers observe: no matrix is as large as all answers.
         inner = np.eye(m) + self.roots.mT @ seen[:, :m, :m] @ self.roots
         within = self.roots @ np.linalg.solve(inner, self.roots.mT)
@@ -378,14 +378,14 @@ class _Stack(NamedTuple):
             precision[:f, columns] += shared
             precision[tastes[:, None], columns] += own
         moved = np.concatenate([z - gain[:, :, :m] @ z, -gain[:, :, m:-1]], axis=2)
-        return _Passed(told, within, gain[:, :, -1], moved)
+        return _Conditioned(observed, within, gain[:, :, -1], moved)
 
-    def _seen(self, told: list[_Told]) -> Array:
+    def _precision(self, observed: list[_Observed]) -> Array:
         """(b, d, d + 1) precision of gains and tastes by the answers, and last this times their mean."""
         blocks, m, f = self.loadings.shape
         width = m + self.effects.shape[1] - f
         found, at = np.zeros((blocks, width, width + 1)), m
-        for some, one in zip(self.people, told, strict=True):
+        for some, one in zip(self.people, observed, strict=True):
             ends, tastes = some.loadings[..., :m].reshape(blocks, -1, m), some.loadings[..., m:]
             for columns, size in ((slice(m), m), (slice(-1, None), 1)):
                 found[:, :m, columns] += ends.mT @ one.solved[..., columns].reshape(*ends.shape[:2], size)
@@ -398,22 +398,22 @@ class _Stack(NamedTuple):
                 at += size
         return found
 
-    def given(self, passed: _Passed, shared: Array, effects: Array, mean: Array, variance: Array) -> None:
+    def given(self, conditioned: _Conditioned, shared: Array, effects: Array, mean: Array, variance: Array) -> None:
         """Move the means and write the variances (J,) of the differences, given these moments of all effects."""
         blocks, m, _ = self.loadings.shape
         moved = np.zeros((blocks, m, len(shared)))
-        np.put_along_axis(moved, self.effects[:, None], passed.moved, axis=2)
+        np.put_along_axis(moved, self.effects[:, None], conditioned.moved, axis=2)
         across = (moved.reshape(-1, len(shared)) @ shared).reshape(moved.shape)
-        within = (passed.within + across @ moved.mT)[:, None]
-        gains = passed.mean + np.vecdot(passed.moved, effects[self.effects][:, None])
-        for some, told in zip(self.people, passed.told, strict=True):
+        within = (conditioned.within + across @ moved.mT)[:, None]
+        gains = conditioned.mean + np.vecdot(conditioned.moved, effects[self.effects][:, None])
+        for some, observed in zip(self.people, conditioned.observed, strict=True):
             tastes = some.tastes
             own = shared[tastes[..., None], tastes[..., None, :]]
             by = np.take_along_axis(across[:, None], tastes[:, :, None], axis=3)
-            on_gains, on_tastes = np.split(told.moved, [m], axis=-1)
-            shift = told.mean + np.vecdot(on_gains, gains[:, None, None])
+            on_gains, on_tastes = np.split(observed.moved, [m], axis=-1)
+            shift = observed.mean + np.vecdot(on_gains, gains[:, None, None])
             shift += np.vecdot(on_tastes, effects[tastes][..., None, :])
-            spread = told.variance + np.vecdot(on_gains @ within, on_gains)
+            spread = observed.variance + np.vecdot(on_gains @ within, on_gains)
             spread += np.vecdot(2 * on_gains @ by + on_tastes @ own, on_tastes)
             mean[some.rows[some.there]] += shift[some.there]
             variance[some.rows[some.there]] = spread[some.there]
@@ -436,10 +436,10 @@ class ComparedDifferences:
         """(J,) means and (J,) variances of the differences given all sites."""
         mean, variance, count = self.mean.copy(), np.empty(len(self.mean)), len(self.effects)
         precision, f = np.zeros((count + 1, count + 2)), self.stacks[0].loadings.shape[2]
-        passed = [one.passed(sites, self.mean, precision) for one in self.stacks]
+        conditioned = [one.conditioned(sites, self.mean, precision) for one in self.stacks]
         precision[f:, :f] = precision[:f, f:-1].T
         shared = np.pad(effects_given(self.effects, precision[:-1, :-2]), (0, 1))
-        for stack, one in zip(self.stacks, passed, strict=True):
+        for stack, one in zip(self.stacks, conditioned, strict=True):
             stack.given(one, shared, shared @ precision[:, -1], mean, variance)
         return mean, np.maximum(variance, LEAST_PRECISION)
 
