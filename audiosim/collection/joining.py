@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from audiosim.collection.arrivals import Arrivals, check_distinct, kept
 from audiosim.collection.collection import Collection
@@ -13,9 +13,6 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Exclusions, Run, common_queries, documents_in, queries_of, without_same_artist
 from audiosim.errors import InputError
 from audiosim.results.value import Result, shortened_to
-
-if TYPE_CHECKING:
-    pass
 
 LONGEST = 200  # length of the short form, in characters
 KEPT = 0.9  # share of a run's queries that a replacement must answer

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, cast
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -38,39 +38,32 @@ def most_bytes(path: Path) -> int:
 
 def read_npy(path: Path) -> Array:
     """The array of an npy file."""
-    try:
-        with path.open("rb") as file:
-            return _array(file, path.stat().st_size)
-    except Exception as error:  # the header is a Python expression: a broken one can raise anything
-        raise _broken(path, error) from None
+    with _errors_of(path), path.open("rb") as file:
+        return _array(file, path.stat().st_size)
 
 
 def read_npz(path: Path, wanted: Names[str]) -> tuple[dict[str, Array], list[str]]:
     """The requested arrays of an npz file, by name, and the names of all its arrays."""
+    with _errors_of(path), ZipFile(path) as archive:
+        entries = [(entry.filename.removesuffix(".npy"), entry) for entry in archive.infolist()]
+        if (twice := repeated(name for name, _ in entries)) is not None:
+            raise InputError(f"it holds {twice} twice, expected it once")
+        some, found = {name: entry for name, entry in entries if name in wanted}, dict[str, Array]()
+        if (unpacked := sum(entry.file_size for entry in some.values())) > most_bytes(path):
+            raise InputError(f"it unpacks to {unpacked:,} bytes, expected up to {most_bytes(path):,}")
+        for name, entry in some.items():
+            with archive.open(entry) as file:
+                found[name] = _array(cast("BinaryIO", file), entry.file_size)
+        return found, sorted(name for name, _ in entries)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
     try:
-        with ZipFile(path) as archive:
-            entries = _entries(archive)
-            some = {name: entry for name, entry in entries.items() if name in wanted}
-            _check_unpacked(path, sum(entry.file_size for entry in some.values()))
-            found = {}
-            for name, entry in some.items():
-                with archive.open(entry) as file:
-                    found[name] = _array(cast("BinaryIO", file), entry.file_size)
-            return found, sorted(entries)
+        yield
     except Exception as error:  # the header is a Python expression: a broken one can raise anything
-        raise _broken(path, error) from None
-
-
-def _entries(archive: ZipFile) -> dict[str, ZipInfo]:
-    entries = [(entry.filename.removesuffix(".npy"), entry) for entry in archive.infolist()]
-    if (twice := repeated(name for name, _ in entries)) is not None:
-        raise InputError(f"it holds {twice} twice, expected it once")
-    return dict(entries)
-
-
-def _check_unpacked(path: Path, unpacked: int) -> None:
-    if unpacked > most_bytes(path):
-        raise InputError(f"it unpacks to {unpacked:,} bytes, expected up to {most_bytes(path):,}")
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path}: cannot be read as {path.suffix[1:]}: {words[:MOST_WORDS]}") from None
 
 
 def _array(file: BinaryIO, size: int) -> Array:
@@ -89,11 +82,6 @@ def _array(file: BinaryIO, size: int) -> Array:
     if len(data) < promised:
         raise InputError("it is truncated")
     return np.frombuffer(data, kind).reshape(shape, order="F" if fortran else "C").copy()
-
-
-def _broken(path: Path, error: Exception) -> InputError:
-    words = " ".join(str(error).split()) or type(error).__name__
-    return InputError(f"{path}: cannot be read as {path.suffix[1:]}: {words[:MOST_WORDS]}")
 
 
 @contextmanager

@@ -28,12 +28,15 @@ def memory_table(given: Any, schema: Schema, source: Path | str) -> Table:
         names = [str(name) for name in given.columns]
         if (twice := repeated(names)) is not None:
             raise InputError(f"{source}: two columns are called {twice}, expected one")
-        return Table(source, {name: _cells(given[own]) for name, own in zip(names, given.columns, strict=True)})
+        frame = [given[own] for own in given.columns]
+        lists = [one.to_list() if hasattr(one, "to_list") else list(one) for one in frame]
+        return Table(source, dict(zip(names, lists, strict=True)))
     plain = given.to_dict() if is_ranx(given) else given
     if isinstance(plain, Mapping):
         return _of_mapping(plain, schema, source)
     if isinstance(plain, str | bytes) or not isinstance(plain, Iterable):
-        raise InputError(f"{source}: expected {schema.memory}; got {_kind(plain)}")
+        kind = f"the text {plain!r:.80}" if isinstance(plain, str) else type(plain).__name__
+        raise InputError(f"{source}: expected {schema.memory}; got {kind}")
     rows = list(plain)
     if schema.forms and rows and all(type(row) in (tuple, list) and len(row) == len(schema.forms[0]) for row in rows):
         columns = dict(zip(schema.forms[0], map(list, zip(*rows, strict=True)), strict=True))
@@ -59,14 +62,6 @@ def distinct_keys(given: Mapping[Any, Any], what: str, source: Path | str) -> li
     return keys
 
 
-def _cells(column: Any) -> list[Any]:
-    return column.to_list() if hasattr(column, "to_list") else list(column)
-
-
-def _kind(given: object) -> str:
-    return f"the text {given!r:.80}" if isinstance(given, str) else type(given).__name__
-
-
 def _record(row: Any, place: int, schema: Schema, source: Path | str) -> dict[str, Any]:
     if isinstance(row, Mapping):
         return {str(name): value for name, value in row.items()}
@@ -87,8 +82,11 @@ def _of_mapping(given: Mapping[Any, Any], schema: Schema, source: Path | str) ->
     if "system" in schema.columns and levels + isinstance(leaf, list | tuple) == len(keys) + 1:
         keys = ("system", *keys)
     if not schema.value:
-        named = {key: _inner(given[key], f"$.{key}", source) for key in distinct_keys(given, keys[0], source)}
-        return of_records(source, [{keys[0]: key, **row} for key, row in named.items()])
+        for key in distinct_keys(given, keys[0], source):
+            if not isinstance(given[key], Mapping):
+                found = shortened(repr(given[key]))
+                raise InputError(f"{source}: $.{key}: expected columns and values, found {found}")
+        return of_records(source, [{keys[0]: key, **row} for key, row in given.items()])
     rows = list(_walk(given, keys, schema, source, ()))
     names = keys if all(len(row) == len(keys) for row in rows) else (*keys, schema.value)
     if (odd := next((row for row in rows if len(row) != len(names)), None)) is not None:
@@ -105,12 +103,6 @@ def _levels(given: object) -> tuple[int, object]:
         key, given = next(iter(given.items()))
         levels += len(key) if isinstance(key, tuple) else 1
     return levels, given
-
-
-def _inner(value: object, place: str, source: Path | str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{source}: {place}: expected columns and values, found {shortened(repr(value))}")
-    return value
 
 
 def _walk(

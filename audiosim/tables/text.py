@@ -182,14 +182,7 @@ def write_text(path: str | Path, lines: Iterable[str]) -> None:
 
     A file whose name ends in `.gz` is compressed. A pipe or a terminal is written to directly.
     """
-    path = Path(path)
-    if not path.exists() or path.is_file():
-        write_texts({path: lines})
-        return
-    try:
-        path.write_bytes(_encode(path, lines))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
+    write_texts({Path(path): lines})
 
 
 def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
@@ -199,6 +192,9 @@ def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
     path = Path()
     try:
         for path, data in ready.items():
+            if path.exists() and not path.is_file():
+                path.write_bytes(data)
+                continue
             # Replace the file behind a link, so that the link stays a link.
             target = path.resolve()
             beside[target] = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
