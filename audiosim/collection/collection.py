@@ -151,8 +151,9 @@ class Collection(Result):
     def __post_init__(self) -> None:
         if not self.runs:
             raise InputError(f"collection {self.identifier} has no runs")
-        if (twice := repeated(run.system for run in self.runs)) is not None:
-            raise InputError(f"collection {self.identifier} has two runs of system {twice}")
+        systems = [run.system for run in self.runs]
+        if len({*systems}) < len(systems):
+            raise InputError(f"collection {self.identifier} has two runs of system {repeated(systems)}")
         if self.cutoff < 1:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
         for grade in distinct_grades(self.judgments) if self.judgments else ():
@@ -161,9 +162,10 @@ class Collection(Result):
             one, other = (self.judgments[place] for place in both)
             raise InputError(f"collection {self.identifier}: {contradicting(one, other, '')}")
         own = () if self.aspects is None or not self.judges else map(evidence_name, self.aspects.names)
-        if (twice := repeated((*own, *(piece.name for piece in (*self.evidence, *self.judges))))) is not None:
+        names = [*own, *[piece.name for piece in (*self.evidence, *self.judges)]]
+        if len({*names}) < len(names):
             what = "judges, pieces of evidence or aspects" if self.judges else "pieces of evidence"
-            raise InputError(f"collection {self.identifier} has two {what} called {twice}")
+            raise InputError(f"collection {self.identifier} has two {what} called {repeated(names)}")
 
     def __repr__(self) -> str:
         queries = retrieved_by(self.runs, self.cutoff)

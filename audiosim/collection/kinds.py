@@ -150,8 +150,9 @@ def read_documents(source: Any) -> dict[str, Document]:
     table, found = _read(source, DOCUMENTS), dict[str, Document]()
     for (name,), columns in zip(table.distinct("document"), table.rows(), strict=True):
         known = {column: cell for column, cell in columns.items() if cell and column != "document"}
-        artist, genre, path = (known.pop(column, None) for column in DOCUMENT_COLUMNS[1:])
-        found[name] = Document(name, artist, genre, path, known)
+        found[name] = Document(
+            name, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known
+        )
     return found
 
 
@@ -232,7 +233,7 @@ def known_artists(documents: Mapping[str, Document], not_artists: Collection[str
     return {
         name: artist
         for name, one in documents.items()
-        if (artist := one.artist) and artist not in not_artists and not is_nameless(artist)
+        if (artist := one.artist) and artist not in not_artists and artist.casefold() not in NAMELESS
     }
 
 
@@ -375,7 +376,7 @@ def read_runs(
     if system_from not in (None, *get_args(SystemFrom)):
         raise InputError(f"system_from must be file or tag, got {system_from!r}")
     found = [one for path in paths for one in _in_file(Path(path), exclusions or Exclusions(), say)]
-    shared = {tag for tag, count in Counter(one.system for one in found).items() if count > 1}
+    shared = [tag for tag, count in Counter([one.system for one in found]).items() if count > 1]
     if system_from != "file" and (not shared or system_from == "tag"):
         return _as_runs(found)
     by_file = {one.table.source for one in found if system_from == "file" or one.system in shared}

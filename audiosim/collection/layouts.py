@@ -81,7 +81,7 @@ def find_table(folder: Path, names: Sequence[str], *others: str) -> Path | None:
     """
     if (own := find_file(folder, *names)) is not None:
         return own
-    stems = {name.partition(".")[0] for name in (*names, *others)}
+    stems = [name.partition(".")[0] for name in (*names, *others)]
     inside = [path for stem in others if (folder / stem).is_dir() for path in _visible(folder / stem)]
     named = [path for path in _visible(folder) if path.name.partition(".")[0] in stems]
     found = [path for path in (*named, *inside) if _ending(path) in READ]

@@ -88,13 +88,16 @@ def on_one_table(rankings: Iterable[Mapping[str, tuple[str, ...]]]) -> list[Code
     tables = {id(one.names): one.names for one in own}
     if len(tables) < 2:
         return own
-    codes: dict[str, int] = {}
-    moved = {
-        key: np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int32)
-        for key, names in tables.items()
-    }
-    names = tuple(codes)
+    codes, names = codes_of(tables.values())
+    moved = dict(zip(tables, codes, strict=True))
     return [CodedRankings(one.queries, one.starts, moved[id(one.names)][one.documents], names) for one in own]
+
+
+def codes_of(lists: Iterable[Sequence[str]]) -> tuple[list[Codes], tuple[str, ...]]:
+    """The names of each list as codes, and all names in the order of their codes."""
+    lists = list(lists)
+    words = Words.of(chain.from_iterable(lists))
+    return np.split(words.codes, np.cumsum(list(map(len, lists)))[:-1]), words.names
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +123,9 @@ class Results:
     def of(cls, systems: Iterable["Run"], cutoff: int | None = None) -> "Results":
         """The results of several systems; all of them where no cutoff is given."""
         runs = on_one_table(run.rankings for run in systems)
-        codes: dict[str, int] = {}
+        codes, queries = codes_of([run.queries for run in runs])
         parts: list[tuple[Codes, Codes, Codes]] = []
-        for run in runs:
-            own = np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int32)
+        for own, run in zip(codes, runs, strict=False):
             lengths = run.lengths if cutoff is None else np.minimum(run.lengths, min(cutoff, DEEPEST))
             ends = np.cumsum(lengths)
             place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
@@ -134,7 +136,7 @@ class Results:
             for column in range(3)
         )
         starts = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
-        return cls(tuple(codes), runs[0].names if runs else (), starts, query, document, rank)
+        return cls(queries, runs[0].names if runs else (), starts, query, document, rank)
 
     @property
     def keys(self) -> Integers:
@@ -212,12 +214,12 @@ class Retrieved:
     def of(cls, systems: Iterable["Run"], largest: int = LARGEST_TABLE) -> "Retrieved":
         """The pairs in the runs of several systems; `largest` bounds the bytes of a table of queries x documents."""
         runs = on_one_table(run.rankings for run in systems)
-        codes: dict[str, int] = {}
-        own = [np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int64) for run in runs]
+        codes, queries = codes_of([run.queries for run in runs])
         names = runs[0].names if runs else ()
         # One system after the other: all results together would take twelve bytes each.
-        keys = (np.repeat(one * len(names), run.lengths) + run.documents for one, run in zip(own, runs, strict=True))
-        places, results = len(codes) * len(names), sum(len(run.documents) for run in runs)
+        both = zip(codes, runs, strict=False)
+        keys = (np.repeat(one.astype(np.int64) * len(names), run.lengths) + run.documents for one, run in both)
+        places, results = len(queries) * len(names), sum(len(run.documents) for run in runs)
         if places <= largest and fits_table(places, results):
             marked = np.zeros(places, dtype=np.bool_)
             for some in keys:
@@ -225,7 +227,7 @@ class Retrieved:
             found = np.flatnonzero(marked)
         else:
             found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys]))
-        return cls(tuple(codes), names, found, frozenset(_names_in(found % max(len(names), 1), names)))
+        return cls(queries, names, found, frozenset(_names_in(found % max(len(names), 1), names)))
 
 
 # The values of an evaluation, each with its rules.
