@@ -150,9 +150,8 @@ def read_documents(source: Any) -> dict[str, Document]:
     table, found = _read(source, DOCUMENTS), dict[str, Document]()
     for (name,), columns in zip(table.distinct("document"), table.rows(), strict=True):
         known = {column: cell for column, cell in columns.items() if cell and column != "document"}
-        found[name] = Document(
-            name, known.pop("artist", None), known.pop("genre", None), known.pop("path", None), known
-        )
+        artist, genre, path = known.pop("artist", None), known.pop("genre", None), known.pop("path", None)
+        found[name] = Document(name, artist, genre, path, known)
     return found
 
 

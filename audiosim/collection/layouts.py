@@ -235,7 +235,8 @@ class FolderFiles:
             own = _only_one(folder, qrels, "judgments") if recognised else find_table(folder, JUDGMENTS, "qrels")
         there = {what: path for what, path in (*tables.items(), ("judgments", own)) if path is not None}
         check_names(folder, judgments is None, {*runs, *qrels, *there.values()})
-        unread = _like_judgments(folder, {*runs, *there.values()}) if own is None and judgments is None else ()
+        left = [] if own or judgments is not None else _visible(folder)
+        left = [path for path in left if path not in (*runs, *there.values()) and _ending(path) in READ]
         if str(judgments) == "none":
             there = {what: path for what, path in there.items() if what not in ("judgments", "comparisons")}
         return cls(
@@ -246,14 +247,8 @@ class FolderFiles:
             task=find_file(folder, TASK_FILE),
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
             guesses=(_in_words(folder, runs, own if own in qrels else None, others),) if recognised else (),
-            unread=unread,
+            unread=tuple([path for path in left if _kind(path) == "judgments"]),
         )
-
-
-def _like_judgments(folder: Path, taken: Container[Path]) -> tuple[Path, ...]:
-    """The visible files of a folder that look like judgments, apart from those that are read."""
-    others = [path for path in _visible(folder) if path not in taken and _ending(path) in READ]
-    return tuple(path for path in others if _kind(path) == "judgments")
 
 
 def _in_words(folder: Path, runs: Sequence[Path], judgments: Path | None, others: Sequence[Path]) -> str:

@@ -64,9 +64,11 @@ class Schema:
             if name not in found:
                 raise self._missing(table, (name,), name)
         others = [] if table.by_place else [name for name in given if name not in self.known and name not in INDEX]
-        if self.open:
-            self._check_misspelt(table, found, others)
-        elif others:
+        for name in self.columns if self.open else ():
+            if name not in found and (near := nearest_name(name, others)) is not None:
+                advice = f"did you mean {name}? Rename it to {name}, or to something clearly different"
+                raise table.error(first_row(table, near), f"unknown column {near}, {advice}")
+        if others and not self.open:
             expected = f"expected {', '.join(self.columns)}{did_you_mean(others[0], self.columns)}"
             unknown = quoted(others[0]).strip("'")
             raise table.error(first_row(table, others[0]), f"unknown column {unknown}, {expected}")
@@ -92,13 +94,6 @@ class Schema:
         words = ((name, word) for name in names for word in self.columns[name])
         near = next(((name, near) for name, word in words if (near := nearest_name(word, given))), None)
         return f"; did you mean {near[0]} for {near[1]}?" if near else ""
-
-    def _check_misspelt(self, table: Table, found: Mapping[str, str], others: Sequence[str]) -> None:
-        for name in self.columns:
-            near = None if name in found else nearest_name(name, others)
-            if near:
-                advice = f"did you mean {name}? Rename it to {name}, or to something clearly different"
-                raise table.error(first_row(table, near), f"unknown column {near}, {advice}")
 
 
 def first_row(table: Table, column: str) -> int | None:
