@@ -166,7 +166,7 @@ def parquet_table(path: Path) -> Table:
         if NUMBER * count > most_bytes(path):
             raise InputError(f"it holds {count:,} numbers, expected up to {most_bytes(path) // NUMBER:,}")
         found = file.read(columns=names)
-        return Table(path, {name: _cells(found.column(name)) for name in names})
+        return Table(path, {name: cells_of(found.column(name)) for name in names})
 
 
 def parquet_portions(path: Path, names: Names[str], size: int) -> Iterator[Table]:
@@ -174,7 +174,7 @@ def parquet_portions(path: Path, names: Names[str], size: int) -> Iterator[Table
     with _opened(path) as file:
         there, start = [name for name in file.schema_arrow.names if name in names], 0
         for rows in _portions(file.iter_batches(size, columns=there), size):
-            cells = {name: _cells(column) for name, column in zip(there, rows.columns, strict=True)}
+            cells = {name: cells_of(column) for name, column in zip(there, rows.columns, strict=True)}
             yield Table(path, cells, start=start)
             start += len(rows)
         if not start:
@@ -196,21 +196,24 @@ def _portions(batches: Iterable[Any], size: int) -> Iterator[Any]:
         yield Columns.from_batches(kept)
 
 
-def _cells(column: Any) -> Words | Array | list[Any]:
-    from pyarrow import DictionaryArray, types
+def cells_of(column: Any) -> Words | Array | list[Any]:
+    """The cells of a column of Arrow, whose own `to_numpy` imports pandas."""
+    from pyarrow import DictionaryArray, large_string, string, types
 
     kind = column.type
     if types.is_nested(kind) and "dictionary<" in str(kind):  # text within lists: nothing reads it, and it may be long
         return [[str(kind)]] * len(column)
-    numeric = any(of(kind) for of in (types.is_integer, types.is_floating, types.is_boolean, types.is_null))
-    if types.is_null(kind) or types.is_floating(kind) or (numeric and not column.null_count):
-        return np.asarray(column.cast("float64" if types.is_null(kind) else kind).to_numpy())
+    if types.is_null(kind) or types.is_floating(kind):
+        column = (column.cast("float64") if types.is_null(kind) else column).combine_chunks()
+        return np.asarray(column.to_numpy(zero_copy_only=False) if column.null_count else np.from_dlpack(column))
+    if (types.is_integer(kind) or types.is_boolean(kind)) and not column.null_count:
+        return np.asarray(column.to_numpy() if types.is_boolean(kind) else np.from_dlpack(column.combine_chunks()))
     if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
-        whole = column.combine_chunks()
+        whole = (column.unify_dictionaries() if types.is_dictionary(kind) else column).combine_chunks()
         coded = whole if isinstance(whole, DictionaryArray) else whole.dictionary_encode()
-        names = coded.dictionary.to_pylist()
-        if not column.null_count and all(isinstance(name, str) for name in names):
-            return Words(tuple(names), coded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
+        names, text = coded.dictionary.to_pylist(), coded.type.value_type
+        if not (column.null_count or coded.dictionary.null_count) and text in (string(), large_string()):
+            return Words(tuple(names), np.asarray(np.from_dlpack(coded.indices), dtype=np.int32))
         return [None if place is None else names[place] for place in coded.indices.to_pylist()]
     if any(of(kind) for of in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
         return list(column.to_numpy())

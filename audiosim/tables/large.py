@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audiosim.stats.arrays import Array
+from audiosim.tables.arrays import cells_of
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Table, Words
 from audiosim.tables.text import most_unpacked, open_bytes
@@ -44,7 +44,7 @@ def large_table(
 
 def _columns(
     path: Path, schema: Schema, sign: str, names: Sequence[str], head: int | None
-) -> dict[str, Words | Array] | None:
+) -> dict[str, Words | Array | list[Any]] | None:
     import pyarrow as arrow  # a tenth of a second, which only large files are worth
     from pyarrow import csv
 
@@ -71,23 +71,9 @@ def _columns(
         )
     except (OSError, EOFError, zlib.error, arrow.ArrowInvalid):
         return None
-    columns: dict[str, Words | Array] = {}
-    for name in types:
-        column = found.column(name)
-        if types[name] == words:
-            column = column.unify_dictionaries().combine_chunks()
-            columns[name] = Words(tuple(column.dictionary.to_pylist()), _numbers(column.indices))
-        else:
-            numbers = _numbers(column.combine_chunks())
-            if not np.isfinite(numbers).all():
-                return None
-            columns[name] = numbers
-    return columns
-
-
-def _numbers(column: Any) -> NDArray[Any]:
-    """The numbers of a column of Arrow; its own `to_numpy` imports pandas."""
-    return np.from_dlpack(column)
+    columns = {name: cells_of(found.column(name)) for name in types}
+    infinite = any(isinstance(one, np.ndarray) and not np.isfinite(one).all() for one in columns.values())
+    return None if infinite else columns
 
 
 def _are_plain(words: Words, separator: str | None) -> bool:

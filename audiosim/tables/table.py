@@ -177,8 +177,10 @@ class Table:
 
     def texts(self, column: str, trimmed: bool = True) -> list[str]:
         """A column of texts, empty where missing; all empty if there is no such column."""
+        if column not in self.columns:
+            return [""] * len(self)
         found = []
-        for row, cell in enumerate(self.cells(column) if column in self.columns else [""] * len(self)):
+        for row, cell in enumerate(self.cells(column)):
             text = cell if isinstance(cell, str) else "" if is_missing(cell) else str(cell)
             if isinstance(cell, list | dict) or "\0" in text:
                 raise self.error(row, f"expected text for {column}, found {_shown(cell)}")
