@@ -20,10 +20,11 @@ from audiosim.joint.comparisons import (
     shared_opinions,
     usual_habits,
 )
-from audiosim.joint.people import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, with_judges
+from audiosim.joint.people import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, judge_noise, with_judges
 from audiosim.package_files import folder
 from audiosim.stats.arrays import Array
 from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.variance_components import Components, estimate_components
 from audiosim.stats.thurstone import Answering, AnswerLikelihood, Sites, answer_likelihood
 
 # Deviations that people add to a pair's gain: severity, taste, judge x query and noise, and their variation.
@@ -132,27 +133,27 @@ def panel_model(
     near   model of a panel of the same people with other judgments, from which the search begins; None: with many
            judgments, that of fewer queries
     """
-    from audiosim.joint.people import judge_noise
-    from audiosim.stats.normal.variance_components import estimate_components  # imported here, as it is slow
-
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left, noise, learned = centre, spread, None, None
-    similar = near
-    if near is None and len(panel.place) > MANY:
-        # Far from the minimum a step needs no more than a part; the minimum that is found is the same.
-        judged = [rows for rows in layout.blocks if np.isin(rows, panel.place).any()]
-        some = panel.some(np.flatnonzero(np.isin(panel.place, np.concatenate(judged[::PART]))))
-        similar = panel_model(layout, with_trend, held, parts, some, deviations) if len(judged) > 1 else None
+    start = {name: max(size, SMALL) for name, size in centre.items()} | {COVARIATES: 1.0}
+
+    def components(some: Panel, begin: Components | None) -> Components:
+        """Deviations by some of the judgments."""
+        if begin is None and len(some.place) > MANY:
+            # Far from the minimum a step needs no more than a part; the minimum that is found is the same.
+            judged = [rows for rows in layout.blocks if np.isin(rows, some.place).any()]
+            fewer = some.some(np.flatnonzero(np.isin(some.place, np.concatenate(judged[::PART]))))
+            begin = components(fewer, None) if len(judged) > 1 else None
+        rows, begin = with_judges(with_trend, parts, some), None if begin is None else begin.raised(SMALL)
+        off = some.gain - held.mean[some.place]
+        return estimate_components([rows], [off], start, {**spread, COVARIATES: HELD}, begin=begin)
+
     if len(panel.place):
-        rows = with_judges(with_trend, parts, panel)
-        start = {name: max(centre[name], SMALL) for name in centre} | {COVARIATES: 1.0}
-        unsure = {**spread, COVARIATES: HELD}
-        off = panel.gain - held.mean[panel.place]
-        begin = None if similar is None or similar.learned is None else similar.learned.raised(SMALL)
-        learned = estimate_components([rows], [off], start, unsure, begin=begin)
+        learned = components(panel, None if near is None else near.learned)
         found = {name: learned.standard_deviations[name] for name in centre}
         left = {name: min(spread[name], learned.errors[name] / found[name]) for name in centre}
         if panel.several:
+            rows, off = with_judges(with_trend, parts, panel), panel.gain - held.mean[panel.place]
             noise = judge_noise(rows, learned.standard_deviations, panel, off).times
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
     used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in DOUBTED}}
