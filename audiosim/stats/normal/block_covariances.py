@@ -214,10 +214,11 @@ class SharedInverse:
         """
         (s, x, y), c = sums, len(within)
         moved = s @ self.inverse
-        within = within + moved.reshape(c, -1) @ np.swapaxes(moved, 1, 2).reshape(c, -1).T
+        # One at a time: with hundreds of effects all of them turned would take as much memory again.
+        within = within + np.column_stack([moved.reshape(c, -1) @ one.T.ravel() for one in moved])
         within += 2 * x.reshape(c, -1) @ (self.inverse @ x).reshape(c, -1).T + y.reshape(c, -1) @ y.reshape(c, -1).T
         # (I - G) L as L M^-1 L^-1 minus the trend's part: no difference of nearly equal matrices.
-        both = np.vecdot(self.inverse, np.swapaxes(moved, 1, 2)) / self.effects**2
+        both = np.array([np.vecdot(self.inverse, one.T) for one in moved]).reshape(c, -1) / self.effects**2
         both -= 2 * np.vecdot(self.inverse @ x, beyond) / self.effects
         both += np.vecdot(beyond @ y, beyond)
         # Z' C^-1 Z as in `shared_traces`.
@@ -278,7 +279,9 @@ class BlockInverse(SharedInverse):
         for group, root, mixed, by in self._mixed():
             yield group, np.swapaxes(root, 1, 2) @ root - by @ np.swapaxes(mixed, 1, 2)
 
+    @cached_property
     def traces(self) -> Array:
+        """(k,) traces tr C^-1 K_i of all components."""
         found = np.zeros(self.covariances.count)
         for group, inverse in self._within():
             found[self.covariances.kinds] += group.kernels.reshape(len(group.kernels), -1) @ inverse.ravel()

@@ -12,7 +12,7 @@ and |B| = |D'| |N| |N^-1 + S|. D' is inverted person by person, by Sherman & Mor
 a common size with unknowns and people without values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -142,8 +142,8 @@ class RepeatedCovariances:
         loaded = self.of_loaded / rest - (self.between * shrunk[:, None]) @ self.by_loaded
         gain = alone - alone @ weight @ alone
         moved = gain @ loaded
-        left, right = ([self.by_loaded, loaded], [self.by_loaded * shrunk[:, :, None], moved])
-        own = self.loaded / rest - self.added(np.hstack(left), np.hstack(right), both=True)
+        own = self.loaded / rest - self.added(self.by_loaded, self.by_loaded * shrunk[:, :, None], both=True)
+        own -= self.added(loaded, moved, both=True)
         effects = variances[self.owner]
         factor = np.asarray(np.linalg.cholesky(own + np.diag(1 / effects)), np.float64)
         determinant = float(np.log(effects).sum() + np.log(rest * self.own).sum() - np.log(ratio).sum())
@@ -212,15 +212,12 @@ class RepeatedInverse(SharedInverse):
         of = self.covariances
         return np.asarray(np.swapaxes(of.between, 1, 2) * (self.ratio / self.variances[-1])[:, :, None])
 
-    def _met(self) -> tuple[Array, Array]:
-        """(b, u + g, q) [E J]' B^-1 Z, without and with the factor M^-1."""
+    def _met(self) -> tuple[Array, Iterator[Array]]:
+        """(b, u + g, q) [E J]' B^-1 Z, and for each block this times M^-1."""
         of = self.covariances
         people = of.by_loaded * (self.ratio / self.variances[-1])[:, :, None] - self._of_people @ self.moved
         met = np.hstack([self.weight @ (self.alone @ self.loaded), people])
-        by = np.empty_like(met)
-        for number, effects in enumerate(of.met):
-            by[number] = met[number] @ self.padded[effects[:, None], effects]
-        return met, by
+        return met, (one @ self.padded[at[:, None], at] for one, at in zip(met, of.met, strict=True))
 
     def diagonal(self) -> Array:
         """(n,) diagonal of C^-1."""
@@ -247,15 +244,18 @@ class RepeatedInverse(SharedInverse):
             found[rows] = 1 / own - (shared + explained) / own**2
         return found
 
+    @cached_property
     def traces(self) -> Array:
+        """(k,) traces tr C^-1 K_i of all components."""
         of, found = self.covariances, np.zeros(self.covariances.count)
         u, c = of.shape[1], len(of.kernels)
-        met, by = self._met()
-        within = self.weight - by[:, :u] @ np.swapaxes(met[:, :u], 1, 2)
+        within, people = self.weight.copy(), self.ratio * of.people / self.variances[-1]
+        people -= np.vecdot(self._of_people @ self.gain, self._of_people)
+        for unknown, person, met, by in zip(within, people, *self._met(), strict=True):
+            unknown -= by[:u] @ met[:u].T
+            person -= np.vecdot(by[u:], met[u:])
         found[of.kinds[:-1]] += of.kernels.reshape(c, -1) @ within.ravel()
-        people = self.ratio * of.people / self.variances[-1]
-        people = people - np.vecdot(self._of_people @ self.gain, self._of_people)
-        found[of.kinds[-1]] += (people - np.vecdot(by[:, u:], met[:, u:])).sum()
+        found[of.kinds[-1]] += people.sum()
         found += self.shared_traces(of.owner, of.count)
         found[-1] = (len(of.own) - self.variances[:-1] @ found[:-1]) / self.variances[-1]  # as tr C^-1 C is n
         return found
@@ -265,33 +265,40 @@ class RepeatedInverse(SharedInverse):
 
         Those of `rest` follow from P C P = P.
         """
+        of, (within, sums) = self.covariances, self._products_of_kernels(mean)
+        found = self.together(within, sums, of.loadings.T @ mean, of)
+        traces = self.traces - np.einsum("knf,nf->k", of.times(mean), mean)
+        others, rest = self.variances[:-1], float(self.variances[-1])
+        found[-1, :-1] = found[:-1, -1] = (traces[:-1] - others @ found[:-1, :-1]) / rest
+        found[-1, -1] = (traces[-1] - others @ found[:-1, -1]) / rest
+        return found
+
+    def _products_of_kernels(self, mean: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+        """The parts `within` and `sums` of `together`."""
         of, u = self.covariances, self.covariances.shape[1]
         rows = np.concatenate(
             [(part.T @ mean).reshape(of.shape[0], -1, mean.shape[1]) for part in (of.of, of.by)], axis=1
         )
-        here, (met, shared) = self._within, self._met()
-        shared = shared @ np.swapaxes(met, 1, 2) + rows @ np.swapaxes(rows, 1, 2)
-        parts, sums = [slice(u)] * len(of.kernels) + [slice(u, None)], list[tuple[Array, Array, Array]]()
-        within = np.zeros((len(parts),) * 2)
+        here, (met, every), shared = self._within, self._met(), rows @ np.swapaxes(rows, 1, 2)
+        for one, at, by_all in zip(shared, met, every, strict=True):
+            one += by_all @ at.T
+        parts = [slice(u)] * len(of.kernels) + [slice(u, None)]
+        (c, p), f = (len(parts), len(of.owner)), mean.shape[1]
+        within, s, x, y = np.zeros((c, c)), np.empty((c, p, p)), np.empty((c, p, f)), np.empty((c, f, f))
         for place, some in enumerate(parts):
             # Each kernel is of unknowns alone, or of people alone.
             by = _times(of.kernels[place] if place < len(of.kernels) else None)
             by_rows = by(rows[:, some])
-            beside = (np.swapaxes(rows[:, some], 1, 2) @ by_rows).sum(axis=0)
-            sums.append((of.added(met[:, some], by(met[:, some]), True), of.added(met[:, some], by_rows), beside))
+            s[place] = of.added(met[:, some], by(met[:, some]), True)
+            x[place] = of.added(met[:, some], by_rows)
+            y[place] = (np.swapaxes(rows[:, some], 1, 2) @ by_rows).sum(axis=0)
             # tr K_i P K_j P within blocks, with P as what is here less what is shared: K_i and K_j meet in its corners.
             for other, others in enumerate(parts[: place + 1]):
                 and_by = _times(of.kernels[other] if other < len(of.kernels) else None)
                 once = np.swapaxes(by(here[:, some, others]), 1, 2)
                 twice = and_by(here[:, others, some] - 2 * shared[:, others, some])
                 within[place, other] = within[other, place] = np.vdot(once, twice)
-        s, x, y = (np.array(part) for part in zip(*sums, strict=True))
-        found = self.together(within, (s, x, y), of.loadings.T @ mean, of)
-        traces = self.traces() - np.einsum("knf,nf->k", of.times(mean), mean)
-        others, rest = self.variances[:-1], float(self.variances[-1])
-        found[-1, :-1] = found[:-1, -1] = (traces[:-1] - others @ found[:-1, :-1]) / rest
-        found[-1, -1] = (traces[-1] - others @ found[:-1, -1]) / rest
-        return found
+        return within, (s, x, y)
 
     @property
     def _within(self) -> Array:

@@ -109,7 +109,7 @@ class Bend:
     def slopes(self) -> Array:
         """(k,) derivatives by the variances."""
         moved = self._moved
-        traces = self.inverse.traces() - np.einsum("knf,nf->k", moved[:, :, 1:], self.mean)
+        traces = self.inverse.traces - np.einsum("knf,nf->k", moved[:, :, 1:], self.mean)
         return np.asarray(moved[:, :, 0] @ self.projected - traces) / 2
 
     @cached_property
