@@ -21,7 +21,7 @@ SETTINGS: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 110},
     "rich_markup_mode": "markdown",
 }
-KEYS = "What each key of the answer in JSON means: docs/lookup.md, JSON keys."
+KEYS = "Words are explained in docs/glossary.md, the keys of the answer in JSON in docs/lookup.md, JSON keys."
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 

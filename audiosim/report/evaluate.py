@@ -171,7 +171,8 @@ def _assessors(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     row = next(iter(found.values()))
     caption = (
         f"Shares of the variance, with {row['assessors']} assessors of each of {row['queries']} queries; queries, or "
-        "assessors of each, that alone bring a coefficient to .95."
+        "assessors of each, that alone bring a coefficient to .95. E rho² is of the ranking, Phi of the scores: how stable "
+        "they are, 0 to 1. System x query: some systems suit some queries better. Residual: everything else."
     )
     left = len(row["left_out"])
     notes = [Text(f"{left} queries without two assessors who judged all of them are left out.")] if left else []
@@ -195,7 +196,10 @@ def _growth(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
             both = (*_coefficient(row, "generalizability"), *_coefficient(row, "dependability"))
             table.add_row(f"{row['queries']} queries", f"{row['judgments']:,}", *both)
         parts.append(table)
-    caption = "After each further query that was judged in full, in order of the judgments; queries that suffice."
+    caption = (
+        "After each further query that was judged in full, in order of the judgments. E rho² is of the ranking, Phi of "
+        "the scores: how stable they are over queries, 0 to 1; for .95: queries that suffice."
+    )
     return Group(*parts, Text(caption))
 
 

@@ -32,7 +32,7 @@ def make_link(page, secret):
     page.get_by_text("An open link, for anybody").click()
     page.get_by_label("Where you post it, such as Prolific").fill("Prolific")
     page.get_by_label("Answers per person").fill("2")
-    page.get_by_label("Identifier in the address").fill("PROLIFIC_PID")
+    page.get_by_label("Name of the identifier").fill("PROLIFIC_PID")
     page.get_by_label("Completion code").fill("C0DE1234")
     page.get_by_label("Address to return to when done").fill("https://example.org/done?cc=C0DE1234")
     page.get_by_role("button", name="Make an open link").press("Enter")
