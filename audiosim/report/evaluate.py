@@ -171,8 +171,8 @@ def _assessors(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     row = next(iter(found.values()))
     caption = (
         f"Shares of the variance, with {row['assessors']} assessors of each of {row['queries']} queries; queries, or "
-        "assessors of each, that alone bring a coefficient to .95. E rho² is of the ranking, Phi of the scores: how stable "
-        "they are, 0 to 1. System x query: some systems suit some queries better. Residual: everything else."
+        "assessors of each, that alone bring a coefficient to .95. E rho² is of the ranking, Phi of the scores: how "
+        "stable they are, 0 to 1. System x query: some systems suit some queries better. Residual: everything else."
     )
     left = len(row["left_out"])
     notes = [Text(f"{left} queries without two assessors who judged all of them are left out.")] if left else []

@@ -162,9 +162,9 @@ def _summary(moment: Mapping[str, Any]) -> str:
         f"calibration error {with_error(moment, 'calibration_error')}, Brier score {moment['brier']:.3f}. "
         f"Tau {with_error(moment, 'tau')}, rho {with_error(moment, 'rho')}, RMSE of differences between systems "
         f"{with_error(moment, 'rmse_differences', '.4f')}. "
-        "After ±: standard error over the parts. Brier score: mean squared distance of the confidence from 1 for a right "
-        "order and 0 for a wrong one, 0 is best; tau and rho: correlations of the ranking with the true one, 1 is best; "
-        "RMSE: root mean squared error."
+        "After ±: standard error over the parts. Brier score: mean squared distance of the confidence from 1 for a "
+        "right order and 0 for a wrong one, 0 is best. Tau, rho: correlations with the true ranking, 1 is best. RMSE: root "
+        "mean squared error."
     )
 
 
