@@ -163,8 +163,8 @@ def _summary(moment: Mapping[str, Any]) -> str:
         f"Tau {with_error(moment, 'tau')}, rho {with_error(moment, 'rho')}, RMSE of differences between systems "
         f"{with_error(moment, 'rmse_differences', '.4f')}. "
         "After ±: standard error over the parts. Brier score: mean squared distance of the confidence from 1 for a "
-        "right order and 0 for a wrong one, 0 is best. Tau, rho: correlations with the true ranking, 1 is best. RMSE: root "
-        "mean squared error."
+        "right order and 0 for a wrong one, 0 is best. Tau, rho: correlations with the true ranking, 1 is best. RMSE: "
+        "root mean squared error."
     )
 
 
