@@ -243,7 +243,7 @@ function showMet() {
 /** Confidence that a stopping rule uses: less than the stated one, because the rule is checked repeatedly. */
 function counting({ goal, judged, confidence }) {
   if (!judged || target(goal.goal) === null || known.reached || percent(goal.level) === percent(confidence)) return "";
-  return `; ${percent(goal.level)} after allowing for how few queries there are`;
+  return `; ${percent(goal.level)} after allowing for how few pairs are judged`;
 }
 
 /** The forecast of the judgments to the goal; nothing until its interval is as good as it claims. */
