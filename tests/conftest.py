@@ -265,6 +265,9 @@ FORKS.set_forkserver_preload(
         "audiosim.service.serving",
         "audiosim.service.app",
         "audiosim.service.access.tokens",
+        "audiosim.cli.command",
+        "audiosim.cli.options",
+        "audiosim.cli.verbs",
         "anyio._backends._asyncio",
         "psycopg",
         "pyloudnorm",
@@ -272,10 +275,16 @@ FORKS.set_forkserver_preload(
         "uvloop",
         "sqlalchemy.dialects.postgresql",
         "sqlalchemy.dialects.sqlite",
+        "typer.main",
+        "uvicorn.lifespan.on",
+        "uvicorn.loops.uvloop",
+        "uvicorn.protocols.http.httptools_impl",
     ]
 )
+# Without `freeze` the first collection of garbage writes to every inherited object, which copies the parent's memory.
 ALONE = """
-import os, sys, warnings
+import gc, os, sys, warnings
+gc.freeze()
 os.dup2(os.open(_said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
 os.dup2(1, 2)
 warnings.simplefilter("error")

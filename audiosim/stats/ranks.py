@@ -12,7 +12,7 @@ from scipy.special import chdtrc, ndtr, ndtri
 from audiosim.errors import check_between
 from audiosim.results.value import frame_of
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.stats.inference.ties import equalised, nearness
+from audiosim.stats.inference.ties import equalised
 from audiosim.stats.score_matrix import Differences, check_scores, pair_names
 
 if TYPE_CHECKING:
@@ -125,13 +125,7 @@ def _ranks(matrix: Array) -> Array:
     """(s, q) ranks of the systems within each query, ties sharing the middle rank."""
     from scipy.stats import rankdata
 
-    near = nearness(matrix)
-    order = np.argsort(matrix, axis=0, kind="stable")
-    rising = np.take_along_axis(matrix, order, axis=0)
-    steps = np.concatenate([np.zeros((1, matrix.shape[1])), np.diff(rising, axis=0) > near])
-    groups = np.empty_like(matrix)
-    np.put_along_axis(groups, order, np.cumsum(steps, axis=0), axis=0)
-    ranks: Array = rankdata(groups, axis=0)
+    ranks: Array = rankdata(equalised(matrix), axis=0)
     return ranks
 
 
@@ -220,26 +214,16 @@ class SignedRanks:
 
 def signed_ranks(differences: Differences) -> SignedRanks:
     """Rank the differences; those that differ only by rounding are tied."""
+    from scipy.stats import rankdata
+
     values = differences.values
-    zero = values == 0
-    sizes = np.where(zero, -np.inf, np.abs(values))
-    order = np.argsort(sizes, axis=1, kind="stable")
-    rising = np.take_along_axis(np.where(zero, -1.0, sizes), order, axis=1)
-    starts = np.column_stack([np.full(len(values), True), np.diff(rising, axis=1) > differences.near])
-    group = np.cumsum(starts) - 1
-    members = np.bincount(group)
-    columns = np.tile(np.arange(values.shape[1]), len(values))
-    middle = np.bincount(group, weights=columns) / members + 1
-    zeros: Integers = zero.sum(axis=1)
-    doubled = np.empty(values.shape, dtype=np.int64)
-    ranks = middle[group].reshape(values.shape) - zeros.reshape(-1, 1)
-    np.put_along_axis(doubled, order, np.rint(2 * ranks).astype(np.int64), axis=1)
-    doubled[zero] = 0
-    counted = rising[starts] >= 0
-    cubes = np.where(counted, members.astype(float) ** 3 - members, 0.0)
-    ties: Array = np.bincount(np.nonzero(starts)[0], weights=cubes, minlength=len(values)).astype(float)
-    sums: Array = np.where(values > 0, doubled, 0).sum(axis=1) / 2
-    return SignedRanks(doubled, sums, values.shape[1] - zeros, ties)
+    zeros: Integers = (values == 0).sum(axis=1)
+    sizes = equalised(np.abs(values).T, near=differences.near).T
+    ranks = np.where(values == 0, 0.0, rankdata(sizes, axis=1) - zeros[:, None])
+    members = rankdata(sizes, "max", axis=1) - rankdata(sizes, "min", axis=1) + 1
+    ties: Array = np.where(values == 0, 0.0, members**2 - 1).sum(axis=1)
+    sums: Array = np.where(values > 0, ranks, 0).sum(axis=1)
+    return SignedRanks(np.rint(2 * ranks).astype(np.int64), sums, values.shape[1] - zeros, ties)
 
 
 def signed_rank_p_values(ranks: SignedRanks) -> Array:

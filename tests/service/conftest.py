@@ -35,10 +35,12 @@ STARTING_S = 180  # limit for the start of a server, which is mostly computing
 FORKS = multiprocessing.get_context("forkserver")  # its imports in advance: see tests/conftest.py
 
 BEGIN = """
+import gc
 import os
 import sys
 import warnings
 
+gc.freeze()  # as in tests/conftest.py
 os.dup2(os.open(log, os.O_WRONLY), 2)
 os.environ.update(variables)
 sys.dont_write_bytecode = True  # where files may not grow, what is kept of a module would be cut off

@@ -15,12 +15,13 @@ def nearness(scores: Array) -> float:
     return SAME * float(np.abs(scores).max(initial=0))
 
 
-def equalised(scores: Array, bounded: bool = False) -> Array:
+def equalised(scores: Array, bounded: bool = False, near: float | None = None) -> Array:
     """The scores (s,) or (s, q), those of systems that differ by rounding alone made equal.
 
     bounded  True for scores within [0, 1]: those that differ from an end by rounding alone are made equal to it
+    near     tolerance for rounding; None: that of the scores themselves
     """
-    near, places = nearness(scores), np.argsort(scores, axis=0, kind="stable")
+    near, places = nearness(scores) if near is None else near, np.argsort(scores, axis=0, kind="stable")
     rising = np.take_along_axis(scores, places, axis=0)
     steps = ~(np.diff(rising, axis=0, prepend=-np.inf) <= near)
     rows = np.arange(len(scores)).reshape(-1, *[1] * (scores.ndim - 1))
