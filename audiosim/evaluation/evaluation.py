@@ -21,7 +21,7 @@ from audiosim.measures.satisfaction import number_satisfied, published_mapping, 
 from audiosim.measures.satisfaction import success as probability_of_success
 from audiosim.measures.scores import Scores, Unjudged, judged_runs, score_bounds
 from audiosim.results.plots import draw_intervals
-from audiosim.results.value import Result, listed, plain
+from audiosim.results.value import Result, listed, plain, rows_of
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.distributions import DistributionFits, Empirical, fit_distributions
 from audiosim.stats.ranks import Friedman, RankAgreement, RankComparison, friedman_test, rank_agreement, tukey_test
@@ -170,11 +170,8 @@ def agreement_rows(found: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
 def _pair_rows(
     names: tuple[str, ...], first: Integers, second: Integers, columns: dict[str, Array]
 ) -> list[dict[str, Any]]:
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [
-        {"a": names[a], "b": names[b]} | dict(zip(columns, row, strict=True))
-        for a, b, row in zip(first.tolist(), second.tolist(), values, strict=True)
-    ]
+    systems = np.array(names, dtype=object)
+    return rows_of({"a": systems[first], "b": systems[second]} | columns)
 
 
 def _users(chances: Array) -> dict[str, Any]:

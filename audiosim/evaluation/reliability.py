@@ -18,7 +18,7 @@ from audiosim.measures.scores import Scores, Unjudged, judged_runs
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
-from audiosim.stats.generalizability import Crossed, Nested, crossed, nested
+from audiosim.stats.generalizability import Crossed, Curve, Nested, crossed, nested
 from audiosim.stats.split_half import SplitHalf, split_half
 from audiosim.stats.tests import MOST_DRAWS, SAMPLES
 
@@ -52,7 +52,7 @@ class Reliability(Result):
         bring it to .95, None if the systems do not differ.
         """
         study = self.study
-        plain = study.shares() | coefficients_of(study)
+        plain = study.shares() | coefficients_of(study, study.curve(study.queries))
         plain |= {"queries": study.queries, "negative": list(study.negative)}
         return plain | ({"growth": list(self.growth)} if self.growth else {})
 
@@ -77,16 +77,16 @@ class Reliability(Result):
         )
 
 
-def coefficients_of(study: Crossed) -> dict[str, Any]:
-    """Both coefficients with their intervals, and the numbers of queries that bring them to STABLE, as plain values."""
-    relative, absolute = study.relative_interval(), study.absolute_interval()
-    return {
-        "generalizability": float(study.relative()),
-        "generalizability_low": float(relative[0]),
-        "generalizability_high": float(relative[1]),
-        "dependability": float(study.absolute()),
-        "dependability_low": float(absolute[0]),
-        "dependability_high": float(absolute[1]),
+def coefficients_of(study: Crossed | Nested, curve: Curve) -> dict[str, Any]:
+    """Both coefficients with their intervals, and the numbers of queries that bring them to STABLE, as plain values.
+
+    curve  that of the study at its own number of queries
+    """
+    found: dict[str, Any] = {}
+    for name, kind in (("generalizability", "relative"), ("dependability", "absolute")):
+        for end, of in (("", ""), ("_low", "_lower"), ("_high", "_upper")):
+            found[f"{name}{end}"] = float(getattr(curve, f"{kind}{of}")[0])
+    return found | {
         "queries_for_generalizability": study.queries_for_relative(STABLE),
         "queries_for_dependability": study.queries_for_absolute(STABLE),
     }
@@ -137,8 +137,9 @@ def growth_rows(scores: Scores, completed: Mapping[str, int]) -> tuple[dict[str,
     rows = []
     for count, judgments in enumerate(completed.values(), start=1):
         if count > 1 and np.ptp(values[:, :count]) > 0:
-            row: dict[str, Any] = {"queries": count, "judgments": judgments}
-            rows.append(row | coefficients_of(crossed(values[:, :count])))
+            study = crossed(values[:, :count])
+            found = coefficients_of(study, study.curve(count))
+            rows.append({"queries": count, "judgments": judgments} | found)
     return tuple(rows)
 
 
@@ -191,14 +192,8 @@ class AssessorReliability(Result):
         """
         study = self.study
         curve = study.curve(study.queries, np.random.default_rng(self.seed))
-        plain: dict[str, Any] = dict(study.shares())
-        for name, kind in (("generalizability", "relative"), ("dependability", "absolute")):
-            plain[name] = float(getattr(curve, kind)[0])
-            plain[f"{name}_low"] = float(getattr(curve, f"{kind}_lower")[0])
-            plain[f"{name}_high"] = float(getattr(curve, f"{kind}_upper")[0])
-        return plain | {
-            "queries_for_generalizability": study.queries_for_relative(STABLE),
-            "queries_for_dependability": study.queries_for_absolute(STABLE),
+        found = study.shares() | coefficients_of(study, curve)
+        return found | {
             "assessors_for_generalizability": study.assessors_for_relative(STABLE),
             "assessors_for_dependability": study.assessors_for_absolute(STABLE),
             "queries": study.queries,

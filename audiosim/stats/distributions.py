@@ -4,7 +4,7 @@ empirical. All but the last are SciPy's.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,17 @@ class Distribution(Protocol):
     def cdf(self, scores: Array, /) -> Array:
         """P(score <= x) at each x."""
         ...
+
+
+class Fitted(NamedTuple):
+    """A family of `scipy.stats` and its parameters: what SciPy itself freezes takes several times as long."""
+
+    family: Any
+    args: tuple[float, ...]
+
+    def cdf(self, scores: Array, /) -> Array:
+        """P(score <= x) at each x."""
+        return np.asarray(self.family.cdf(scores, *self.args))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,15 +62,15 @@ def check_sample(scores: ArrayLike, least: int) -> Array:
     return sample
 
 
-def fit_normal(scores: ArrayLike) -> Distribution:
+def fit_normal(scores: ArrayLike) -> Fitted:
     """The normal distribution with the mean and standard deviation (divisor n - 1) of scores (n,)."""
     from scipy.stats import norm  # imported here, as most uses need not pay for its start-up time
 
     sample = _varied(scores)
-    return norm(sample.mean(), sample.std(ddof=1))
+    return Fitted(norm, (sample.mean(), sample.std(ddof=1)))
 
 
-def fit_truncated_normal(scores: ArrayLike) -> Distribution:
+def fit_truncated_normal(scores: ArrayLike) -> Fitted:
     """The normal distribution of `fit_normal`, truncated to [0, 1].
 
     scores  (n,) scores from 0 to 1
@@ -70,10 +81,10 @@ def fit_truncated_normal(scores: ArrayLike) -> Distribution:
 
     sample = _within_unit(_varied(scores))
     mean, deviation = sample.mean(), sample.std(ddof=1)
-    return truncnorm(-mean / deviation, (1 - mean) / deviation, mean, deviation)
+    return Fitted(truncnorm, (-mean / deviation, (1 - mean) / deviation, mean, deviation))
 
 
-def fit_beta(scores: ArrayLike) -> Distribution:
+def fit_beta(scores: ArrayLike) -> Fitted:
     """Beta distribution with the mean m and variance v (divisor n - 1) of the scores.
 
         alpha = m (m (1 - m) / v - 1),  beta = (1 - m) (m (1 - m) / v - 1),  where v < m (1 - m)
@@ -91,9 +102,9 @@ def fit_beta(scores: ArrayLike) -> Distribution:
     if variance >= mean * (1 - mean):
         if sample.min() == 0 or sample.max() == 1:
             sample = (sample * (len(sample) - 1) + 0.5) / len(sample)
-        return beta(*beta.fit(sample, floc=0, fscale=1))
+        return Fitted(beta, beta.fit(sample, floc=0, fscale=1))
     common = mean * (1 - mean) / variance - 1
-    return beta(mean * common, (1 - mean) * common)
+    return Fitted(beta, (mean * common, (1 - mean) * common))
 
 
 def omega_squared(distribution: Distribution, scores: ArrayLike) -> float:

@@ -7,8 +7,7 @@ if negative, as in Brennan (2001), "Generalizability Theory".
 """
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +18,6 @@ from audiosim.results.value import Result, Row, rows_of
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import nearness
 from audiosim.stats.score_matrix import check_scores
-
-if TYPE_CHECKING:
-    pass
-
 
 # Stability of results with more queries: coefficients signal / (signal + noise), and the queries they require.
 
@@ -49,15 +44,7 @@ class Curve(Result):
 
     def rows(self) -> list[Row]:
         """One row per query set size: the coefficients and the ends of their intervals."""
-        names = (
-            "queries",
-            "relative",
-            "relative_lower",
-            "relative_upper",
-            "absolute",
-            "absolute_lower",
-            "absolute_upper",
-        )
+        names = [part.name for part in fields(self) if part.name != "confidence"]
         return rows_of({name: getattr(self, name) for name in names})
 
 
