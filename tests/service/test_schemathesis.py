@@ -20,6 +20,7 @@ database = "none"
 max-examples = 3
 
 [phases]
+examples.enabled = false  # test_operation_examples sends them all
 stateful.enabled = false  # no operation links to another
 
 [checks]
