@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from figures import Figures
+from synthetic import Design, Effects, synthetic_collection
 from threadpoolctl import threadpool_limits
 
 from audiosim.collection.collection import Collection
@@ -37,7 +38,6 @@ from audiosim.ranking import Selection, StoppingRule, parse_stopping_rule
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.stopping import CHECKED
 from audiosim.report.simulate import draw_bins, draw_course
-from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.simulation.trials import Followed, Part, Trial, draw_parts, follow
 from audiosim.training.joint import Estimates, estimates_of, learn_between
 from audiosim.training.plan import Plan, parse_terms

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from calibration import DATA, KINDS, QUERIES, SOURCES, between_all, real, synthetic
 from scipy.special import stdtr
+from synthetic import synthetic_collection
 from threadpoolctl import threadpool_limits
 
 from audiosim.collection.collection import Collection
@@ -29,7 +30,6 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
 from audiosim.ranking.ranking import Ranking
-from audiosim.simulation.collections import synthetic_collection
 from audiosim.simulation.replay import right, true_scores
 from audiosim.simulation.trials import draw_parts, selections
 from audiosim.training.joint import learn_between

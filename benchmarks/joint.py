@@ -19,6 +19,7 @@ import numpy as np
 from figures import Figures, cpu_times
 from loop import judged_next
 from scipy.special import ndtri
+from synthetic import Design, synthetic_collection
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Selection, parse_measure
@@ -26,7 +27,6 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.joint.estimators import RelevanceEstimator, estimator_of, relearned
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.ordinal.model import Model
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import HeldOutKind, Part, draw_parts, teams_of
 from audiosim.training.examples import draw, judged_pools, place_levels
 from audiosim.training.plan import Plan, is_joint, parse_terms

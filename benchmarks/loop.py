@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from figures import Figures, cpu_times
+from synthetic import Design, synthetic_collection
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, Judgment, Selection, parse_measure
@@ -27,7 +28,6 @@ from audiosim.collection.pool import Pool, build_pool
 from audiosim.joint.estimators import make_estimator
 from audiosim.joint.people import Panel
 from audiosim.ranking import SELECTION_RULES
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.replay import Replay, replay
 
 RUNS = 5

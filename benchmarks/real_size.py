@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from figures import Figures
 from scaling import COMMAND, Spent, spent
+from synthetic import Design, synthetic_collection
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment, PairedComparison
-from audiosim.simulation.collections import Design, synthetic_collection
 
 SYSTEMS, TEAMS, DEPTH, CANDIDATES = 18, 9, 5, 100
 OF_PAIR = 5  # judgments of a pair

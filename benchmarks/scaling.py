@@ -27,9 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 from figures import RESULTS, Figures
+from synthetic import Design, synthetic_collection
 
 from audiosim.collection.written import qrels_lines
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.tables.arrays import write_parquet
 from audiosim.tables.text import write_text
 

@@ -23,7 +23,6 @@ from audiosim.joint.independent import OrdinalEstimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
-from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.simulation.replay import replay
 from audiosim.stats.arrays import Array
 from audiosim.training.plan import LISTS, Plan
@@ -31,7 +30,9 @@ from audiosim.training.train import train
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.resolve().parent / "validation"))
+sys.path.append(str(HERE.resolve().parent / "benchmarks"))  # last, because benchmarks/service.py is not the service
 from reproduce.own_judgment import fit_as_printed  # noqa: E402
+from synthetic import Design, Effects, synthetic_collection  # noqa: E402
 
 MEASURES = ("CG@5", "DCG@5", "nDCG@5", "RBP@5")
 ERRORS = tuple(round(0.01 * step, 2) for step in range(1, 11))

@@ -10,8 +10,8 @@ import pytest
 
 from audiosim.collection.collection import Collection
 from audiosim.ranking import SELECTION_RULES
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import draw_parts
+from benchmarks.synthetic import Design, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
 QUICK = ("--model", "mjud")  # a tenth of the default's work, for tests of other subjects

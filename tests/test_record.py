@@ -33,7 +33,7 @@ from audiosim.report.publication import (
     zipped,
 )
 from audiosim.report.record import Pooled, record_of
-from audiosim.simulation.collections import Design, synthetic_collection
+from benchmarks.synthetic import Design, synthetic_collection
 
 DAY = date(2026, 1, 2)
 

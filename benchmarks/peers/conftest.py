@@ -11,12 +11,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # last, because bench
 
 import numpy as np
 import pytest
+from synthetic import Design, synthetic_collection
 
 from audiosim import package_files
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.measures.measure import parse_measure
-from audiosim.simulation.collections import Design, synthetic_collection
 from peers.task import Task
 
 

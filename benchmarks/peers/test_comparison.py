@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from synthetic import Design, synthetic_collection
 
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.joint.estimators import uniform
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import Trial, draw_parts, follow
 from peers import comparison
 from peers.comparison import across, compare_methods, statement_of

@@ -8,7 +8,7 @@ import pytest
 from audiosim.campaign import Campaign, CampaignSettings, Event
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
-from audiosim.simulation.collections import Design, synthetic_collection
+from benchmarks.synthetic import Design, synthetic_collection
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from audiosim.campaign import Campaign, CampaignSettings, MemoryStore
 from audiosim.collection.values import Judgment
 from audiosim.joint.model import JointEstimator
-from audiosim.simulation.collections import Design, synthetic_collection
+from benchmarks.synthetic import Design, synthetic_collection
 
 WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
 

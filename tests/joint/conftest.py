@@ -10,8 +10,8 @@ from scipy.stats import norm
 from audiosim.collection.pool import build_pool
 from audiosim.joint.posterior import Belief, Marginals
 from audiosim.ordinal.model import Model, Trend
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.block_normal import BlockNormal
+from benchmarks.synthetic import Design, synthetic_collection
 
 
 class InCommon:

@@ -8,7 +8,7 @@ from audiosim.joint.comparisons import Compared
 from audiosim.joint.fit import _covariances
 from audiosim.joint.people import TASTE
 from audiosim.joint.terms import layout_of
-from audiosim.simulation.collections import Design, synthetic_collection
+from benchmarks.synthetic import Design, synthetic_collection
 
 
 def test_a_component_of_known_size_adds_its_kernel_times_its_variance():

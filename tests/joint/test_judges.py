@@ -40,9 +40,9 @@ from audiosim.joint.people import (
 )
 from audiosim.joint.prior import Uncertainty as Held
 from audiosim.joint.terms import layout_of
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.layout import REST
 from audiosim.stats.normal.variance_components import estimate_components
+from benchmarks.synthetic import Design, synthetic_collection
 
 DEVIATIONS = {"query": 0.5, "retrievers": 0.3, "consensus": 0.2, "team": 0.2, "system": 0.3, PAIR: 0.4}
 PEOPLE = {SEVERITY: 0.08, TASTE: 0.05, JUDGE_QUERY: 0.3, REST: 0.6}

@@ -13,8 +13,8 @@ from audiosim.joint.estimators import estimator_of
 from audiosim.joint.prior import carried_to, kinship_of
 from audiosim.ordinal.model import KEPT, Sketch, documents_of, load_model, places_of, source_of
 from audiosim.ranking.expected import estimate
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import draw_parts
+from benchmarks.synthetic import Design, synthetic_collection
 
 SIZES = Design(8, 4, 24, 5, 30)
 

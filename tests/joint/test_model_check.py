@@ -35,10 +35,10 @@ from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import load_model
 from audiosim.ranking.expected import estimate_pool, expected_scores
-from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.simulation.trials import draw_parts
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
+from benchmarks.synthetic import Design, Effects, synthetic_collection
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from audiosim.joint.estimators import after_grades, estimator_of, following, rel
 from audiosim.joint.moments import is_moment, last_moment
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
-from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.training.joint import fit_joint
+from benchmarks.synthetic import Design, Effects, synthetic_collection
 
 DEMO = package_files.folder("fixtures") / "demo"
 

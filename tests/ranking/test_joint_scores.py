@@ -14,8 +14,8 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ranking.linear import LinearScores
 from audiosim.ranking.ratio import GRADE_DRAWS, RatioScores
 from audiosim.ranking.sampled import SampledScores
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.block_normal import BlockNormal
+from benchmarks.synthetic import Design, synthetic_collection
 
 COLLECTION = synthetic_collection(np.random.default_rng(0), Design(5, 3, 6, 4, 9))
 POOL = build_pool(COLLECTION)

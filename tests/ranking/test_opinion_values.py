@@ -15,7 +15,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ranking import SELECTION_RULES, Selection, make_selection_rule
 from audiosim.ranking.about import About
 from audiosim.ranking.values import NOISE_KNOWN, OF_NOISE, TELLS_MORE, OpinionValues
-from audiosim.simulation.collections import Design, synthetic_collection
+from benchmarks.synthetic import Design, synthetic_collection
 
 CG = parse_measure("CG@4")
 

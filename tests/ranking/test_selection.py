@@ -21,8 +21,8 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ranking import SELECTION_RULES, Selection, confidences
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.stopping import ORDER, Assurance, Judgments
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.block_normal import BlockNormal
+from benchmarks.synthetic import Design, synthetic_collection
 
 CG = parse_measure("CG@2")
 

@@ -17,7 +17,7 @@ from audiosim.ranking import Selection
 from audiosim.ranking.separation import with_next
 from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.ranking.verdicts import Verdicts
-from audiosim.simulation.collections import Design, synthetic_collection
+from benchmarks.synthetic import Design, synthetic_collection
 from service.collections.campaigns import Judging
 from service.collections.outlook import History, Outlook
 from service.collections.predictions import Remembering

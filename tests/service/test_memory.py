@@ -14,7 +14,7 @@ import pytest
 from audiosim import estimate
 from audiosim.collection.values import Judgment
 from audiosim.ranking.verdicts import Verdicts
-from audiosim.simulation.collections import Design, synthetic_collection
+from benchmarks.synthetic import Design, synthetic_collection
 from service.collections.campaigns import Judging
 from service.collections.outlook import Outlook
 from service.collections.served import ServedCollection

@@ -22,8 +22,8 @@ from audiosim.simulation.alternatives import (
     scores_of,
     taste,
 )
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.plan import plan
+from benchmarks.synthetic import Design, synthetic_collection
 
 
 @pytest.fixture(scope="module")

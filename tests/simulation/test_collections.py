@@ -10,7 +10,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
-from audiosim.simulation.collections import Design, Effects, synthetic_collection
+from benchmarks.synthetic import Design, Effects, synthetic_collection
 
 THOUSAND = Scale("thousand", tuple(float(level) for level in range(1001)))
 NOTHING = Effects(0, 0, 0, 0, 0, 0, 0, mean=0.5, same_genre=0)

@@ -15,9 +15,9 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.simulation import plan as effort
 from audiosim.simulation.alternatives import scores_of
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.plan import SECONDS, plan, queries_needed, seconds_per_judgment
 from audiosim.simulation.remaining import interval_of
+from benchmarks.synthetic import Design, synthetic_collection
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):

@@ -14,9 +14,9 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import About
 from audiosim.ranking.expected import expected_scores, rank
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.plan import ANOTHER, expected_confidence, further_judging
 from audiosim.stats.normal.multivariate import Moments
+from benchmarks.synthetic import Design, synthetic_collection
 
 CG = parse_measure("CG@4")
 

@@ -12,8 +12,8 @@ from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.simulation.calibration import Observation, Truth, observation_summary
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import selections
+from benchmarks.synthetic import Design, synthetic_collection
 
 
 @pytest.fixture(scope="module")

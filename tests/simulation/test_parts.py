@@ -8,8 +8,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Run
 from audiosim.errors import InputError
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import Part, draw_parts, part_of
+from benchmarks.synthetic import Design, synthetic_collection
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.stopping import ORDER, Assurance, Judgments
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.plan import plan
 from audiosim.simulation.remaining import ENOUGH, drawn_grades, forecast, interval_of, played
 from audiosim.simulation.replay import replay
+from benchmarks.synthetic import Design, synthetic_collection
 
 CG = parse_measure("CG@5")
 

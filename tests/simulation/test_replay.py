@@ -14,10 +14,10 @@ from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores, rank
 from audiosim.ranking.stopping import ORDER, AnyOf, Assurance, Error, Judgments
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.replay import agreement_with_truth, moment, replay, right, true_scores
 from audiosim.stats.normal.multivariate import Moments
 from audiosim.stats.ranks import spearman
+from benchmarks.synthetic import Design, synthetic_collection
 
 CG = parse_measure("CG@2")
 

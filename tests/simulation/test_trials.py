@@ -13,9 +13,9 @@ from audiosim.errors import InputError
 from audiosim.joint.estimators import uniform, uniform_model
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection, parse_stopping_rule
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.replay import replay
 from audiosim.simulation.trials import Trial, draw_parts, follow, repeat, selections
+from benchmarks.synthetic import Design, synthetic_collection
 
 NEVER = parse_stopping_rule("confidence=2")
 

@@ -14,8 +14,8 @@ from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
 from audiosim.joint.prior import FLOOR
 from audiosim.ordinal.model import EFFECT_NAMES, TREND, Between, load_model
-from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.training.joint import CONSENSUS, CONSTANT, WEAK, Estimates, estimates_of, learn_between
+from benchmarks.synthetic import Design, Effects, synthetic_collection
 
 HELD = Between(dict.fromkeys(TREND, (0.0, 0.2)), dict.fromkeys(EFFECT_NAMES, (0.5, 0.4)), ("shipped",))
 

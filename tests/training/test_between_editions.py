@@ -7,9 +7,9 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.ordinal.model import EFFECT_NAMES, TREND, Between
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.trials import draw_parts
 from audiosim.training.joint import EditionPair, Estimates, edition_pairs, learn_carried, of_one_source
+from benchmarks.synthetic import Design, synthetic_collection
 
 SPREAD, ERROR = 0.3, 0.1
 HELD = Between(dict.fromkeys(TREND, (0.0, SPREAD)), dict.fromkeys(EFFECT_NAMES, (0.5, SPREAD)), ())

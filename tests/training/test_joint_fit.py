@@ -12,7 +12,6 @@ from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
 from audiosim.joint.model import JointEstimator
 from audiosim.ordinal.model import ALWAYS, METADATA, SOUND, load_model, save_model
-from audiosim.simulation.collections import Design, Effects, synthetic_collection
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
 from audiosim.sound.parameters import Parameters
@@ -21,6 +20,7 @@ from audiosim.training.joint import START, UNTOLD, fit_joint
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
 from audiosim.training.validate import CLOSE
+from benchmarks.synthetic import Design, Effects, synthetic_collection
 
 # So small that almost no grade is cut off at an end of the scale.
 EFFECTS = Effects(

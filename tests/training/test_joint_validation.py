@@ -13,7 +13,6 @@ from audiosim.joint.model import JointEstimator
 from audiosim.ordinal.model import ALWAYS, METADATA, SOUND, fallbacks
 from audiosim.report.screen import console
 from audiosim.report.train import MEANINGS, component_table, spell, training_page, training_view
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.stats.normal.layout import REST
 from audiosim.training.cross_validate import View
 from audiosim.training.examples import Judged, draw, judged_pools, make_examples, ways_to_hold_out
@@ -29,6 +28,7 @@ from audiosim.training.validate_joint import (
     means,
     seen_only,
 )
+from benchmarks.synthetic import Design, synthetic_collection
 
 LEVELS = np.arange(5.0, 100, 10)
 

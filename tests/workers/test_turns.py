@@ -22,10 +22,10 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.about import About
 from audiosim.ranking.rules import DrawnByDoubt
-from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.replay import Setup
 from audiosim.simulation.trials import Trial, draw_parts, follow
 from audiosim.workers import each_in_turn
+from benchmarks.synthetic import Design, synthetic_collection
 
 DEMO = Path(audiosim.__file__).parents[1] / "fixtures" / "demo"
 
