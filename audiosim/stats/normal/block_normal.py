@@ -307,7 +307,7 @@ class BlockNormal:
     def _effects_given(self, seen: Mapping[int, SeenValues], last: list[EffectsGiven]) -> EffectsGiven:
         found = last[0].updated(seen) if last else None
         if found is None:
-            precision = summed_precision([one.whitened for one in seen.values()], len(self.shared))
+            precision = summed_precision((one.whitened for one in seen.values()), len(self.shared))
             found = EffectsGiven(seen, precision, effects_given(self.shared, precision[:, :-1]))
         last[:] = [found]
         return found

@@ -1,6 +1,6 @@
 """Conditioning of one block of a multivariate normal that shares effects with other blocks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from audiosim.stats.normal.loadings import Changed, MixedRows
 from audiosim.stats.normal.roots import ROUNDING, known_root
 
 WRITTEN_OUT = 2**14  # numbers; with a hundred people the rows of one query are more, and those of a state 40 MB
-ROWS_AT_ONCE = 4_096  # known values with precisions that are added in one product
+ROWS_AT_ONCE = 1_024  # known values with precisions that are added in one product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,15 +154,23 @@ def cleared(within: Array, places: Integers) -> Array:
     return within
 
 
-def summed_precision(parts: Sequence[Array], effects: int) -> Array:
+def summed_precision(parts: Iterable[Array], effects: int) -> Array:
     """(p, p + 1) precision of the shared effects, then precision times mean, from `whitened` rows of known parts."""
     found = np.zeros((effects + 1, effects + 1))
     # Several parts per product: one product for each block is mostly overhead, one for all copies every row.
-    ends = np.flatnonzero(np.diff(np.cumsum([len(part) for part in parts]) // ROWS_AT_ONCE)) + 1
-    for some in np.split(np.arange(len(parts)), ends):
-        rows = np.concatenate([np.empty((0, effects + 1)), *(parts[number] for number in some.tolist())])
+    left = iter(parts)
+    while some := list(_rows_of(left, ROWS_AT_ONCE)):
+        rows = np.concatenate(some)
         found += rows.T @ rows  # a product with itself takes half the time
     return found[:-1]
+
+
+def _rows_of(parts: Iterator[Array], count: int) -> Iterator[Array]:
+    """The next parts, until they have so many rows."""
+    for part in parts:
+        yield part
+        if (count := count - len(part)) <= 0:
+            return
 
 
 # Cholesky factor of the covariance of unknowns in an order, which grows as unknowns are added at the end.
