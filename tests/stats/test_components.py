@@ -122,7 +122,8 @@ def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(
     assert value == pytest.approx(at(logarithms), rel=1e-9, abs=1e-9)
     steps = 1e-5 * np.eye(len(layout.names))
     expected = [(at(logarithms + step) - at(logarithms - step)) / 2e-5 for step in steps]
-    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
+    # A difference of two values has their rounding errors, over the step: more where the likelihood is steep.
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5 + 1e-7 * np.abs(slopes).max())
 
 
 def in_both(rng, blocks):

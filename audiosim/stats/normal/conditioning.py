@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dtrtrs
 
@@ -20,33 +21,34 @@ class SeenValues:
     """k values that were observed in a block, and their information on the shared effects.
 
     factor     (k, k) lower Cholesky factor of their covariance, without the shared effects
-    known      (k, p) their loadings on the shared effects, divided by the factor
-    distance   (k,) their distances from their means, divided likewise
+    loadings   (k, p) their loadings on the shared effects; sparse if they are more than WRITTEN_OUT numbers
+    distance   (k,) their distances from their means, divided by the factor
     """
 
     factor: Array
-    known: Array
+    loadings: Array | sparse.csr_array
     distance: Array
 
     @classmethod
     def of(cls, own: Array, loadings: Array, off: Array) -> "SeenValues":
         """Values by their covariance (k, k), noise included, loadings (k, p), and distances from their means (k,)."""
         factor = np.asarray(cholesky(own, lower=True))
-        whitened = solve_triangular(factor, np.column_stack([loadings, off]), lower=True)
-        return cls(factor, np.ascontiguousarray(whitened[:, :-1]), whitened[:, -1].copy())
+        kept = loadings if loadings.size <= WRITTEN_OUT else sparse.csr_array(loadings)
+        return cls(factor, kept, solve_triangular(factor, off, lower=True))
 
     @property
     def whitened(self) -> Array:
-        """(k, p + 1) loadings and distances of the values, divided.
+        """(k, p + 1) loadings and distances of the values, divided by the factor.
 
         Its square is the precision of the shared effects, and precision times mean.
         """
-        return np.column_stack([self.known, self.distance])
+        # Not kept: divided loadings are no longer sparse, and with a hundred people those of a state take 40 MB.
+        loadings = self.loadings if isinstance(self.loadings, np.ndarray) else self.loadings.toarray()
+        return np.column_stack([solve_triangular(self.factor, loadings, lower=True), self.distance])
 
     @property
     def precision(self) -> Array:
         """(p, p + 1) precision of the shared effects, then one column: precision times mean."""
-        # Not kept: with hundreds of effects it takes a hundred times the memory of its root.
         whitened = self.whitened
         return np.asarray(whitened[:, :-1].T @ whitened)
 
@@ -77,11 +79,9 @@ def condition_block(within: Array, loadings: Array, across: Array, seen: SeenVal
     # Everything is conditional on the shared effects, so no other block enters. With the precision this is exact:
     # p(unknowns | values) integrates p(unknowns | values, effects) over p(effects | values).
     half = solve_triangular(seen.factor, across, lower=True)
-    if loadings.size > WRITTEN_OUT:
-        # By the divided loadings, which are kept in any case.
-        left: Changed = MixedRows(np.ascontiguousarray(half.T), seen.known, np.empty(0, dtype=np.int64))
-    else:
-        left = loadings - half.T @ seen.known
+    gain = np.ascontiguousarray(solve_triangular(seen.factor, half, lower=True, trans="T").T)
+    mixed = MixedRows(gain, seen.loadings, np.empty(0, dtype=np.int64))
+    left = mixed if loadings.size > WRITTEN_OUT else mixed.of(loadings)
     return ConditionedBlock(within - half.T @ half, left, half.T @ seen.distance, seen)
 
 

@@ -20,19 +20,19 @@ class MixedRows:
     """Rows of a conditioned block as factors: original rows - gain @ known, and 0 for certain unknowns.
 
     gain     (m, k)
-    known    (k, p) rows of the known values
+    known    (k, p) rows of the known values, sparse or not
     certain  places in the block
     """
 
     gain: Array
-    known: Array
+    known: Array | sparse.csr_array
     certain: Integers
 
     def of(self, before: Array) -> Array:
         """(m, p) conditioned rows, from the original ones."""
         return self.applied(before, self.known)
 
-    def applied(self, before: NDArray[np.floating], known: Array) -> Array:
+    def applied(self, before: NDArray[np.floating], known: Array | sparse.csr_array) -> Array:
         """Conditioned rows times a matrix, from the original rows (m, ...) and `known` (k, ...) times that matrix."""
         found: Array = before - self.gain @ known
         found[self.certain] = 0
@@ -70,6 +70,7 @@ class Stacked:
     parts    mixed rows by block, in order
     rows     (r,) places of their unknowns, block by block
     gain     (r, k) their gains, in the columns of all known values
+    known    (k, p) rows of the known values
     starts   (b + 1,) first known value of each block, and k
     certain  places of their certain unknowns
     owner    block number of each certain unknown
@@ -78,6 +79,7 @@ class Stacked:
     parts: Mapping[int, MixedRows]
     rows: Integers
     gain: sparse.csr_array
+    known: sparse.csr_array
     starts: Integers
     certain: Integers
     owner: Integers
@@ -89,7 +91,7 @@ class Stacked:
         blocks  places of the unknowns of every block
         """
         places, every = [blocks[block] for block in parts], list(parts.values())
-        counts = np.array([len(part.known) for part in every], dtype=np.int64)
+        counts = np.array([part.known.shape[0] for part in every], dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(counts)])
         widths = np.repeat(counts, list(map(len, places)))
         ends = np.concatenate([[0], np.cumsum(widths)])
@@ -100,6 +102,7 @@ class Stacked:
             parts,
             np.concatenate(places),
             sparse.csr_array((gains, column, ends), shape=(len(widths), int(starts[-1]))),
+            sparse.vstack([sparse.csr_array(part.known) for part in every], format="csr"),
             starts,
             np.concatenate([own[part.certain] for own, part in zip(places, every, strict=True)]),
             np.repeat(np.arange(len(every)), [len(part.certain) for part in every]),
@@ -111,8 +114,7 @@ class Stacked:
 
     def change(self, found: NDArray[np.floating], effects: Array, current: Booleans) -> None:
         """Correct the product (n, ...) of original rows and effects (p, ...) in the blocks that are current."""
-        # Their rows are not stacked: with a hundred people they take 40 MB.
-        known = np.concatenate([part.known @ effects for part in self.parts.values()])
+        known = self.known @ effects
         known[~np.repeat(current, np.diff(self.starts))] = 0
         found[self.rows] -= self.gain @ known
         found[self.certain[current[self.owner]]] = 0
@@ -222,7 +224,8 @@ class Loadings(Sequence[Array]):
         """
         now = self.changed.get(block)
         if isinstance(now, MixedRows):
-            gain, known = np.hstack([now.gain, gain]), np.vstack([now.known, known])
+            before = now.known if isinstance(now.known, np.ndarray) else now.known.toarray()
+            gain, known = np.hstack([now.gain, gain]), np.vstack([before, known])
             certain = np.concatenate([now.certain, certain])
         mixed = MixedRows(gain, known, certain)
         size, effects = len(gain), self.effects
