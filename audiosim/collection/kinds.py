@@ -147,7 +147,7 @@ def read_documents(source: Any) -> dict[str, Document]:
         source = list(source.values())
     if isinstance(source, list | tuple) and source and all(isinstance(one, Document) for one in source):
         return read_documents([columns_of(one) for one in source])
-    table, found = _read(source, DOCUMENTS), dict[str, Document]()
+    table, found = read(source, DOCUMENTS), dict[str, Document]()
     for (name,), columns in zip(table.distinct("document"), table.rows(), strict=True):
         known = {column: cell for column, cell in columns.items() if cell and column != "document"}
         artist, genre, path = known.pop("artist", None), known.pop("genre", None), known.pop("path", None)
@@ -182,7 +182,7 @@ class Asked(NamedTuple):
 
 def read_asked(source: Any) -> Asked:
     """The queries of a table, with `document`, or `prompt`, their text, or both; empty ones are left out."""
-    table = _read(source, QUERIES)
+    table = read(source, QUERIES)
     names, documents, texts = table.distinct("query"), table.texts("document"), table.texts(PROMPT)
     if table.columns.keys().isdisjoint(("document", PROMPT)) or (
         table.by_place and not any(" " in one for one in texts)
@@ -200,17 +200,13 @@ def read_queries(source: Any) -> dict[str, str]:
 
 def read_systems(source: Any) -> dict[str, str]:
     """The team of each system of a table; systems without a team are left out."""
-    table = _read(source, SYSTEMS)
+    table = read(source, SYSTEMS)
     return _filled(table.distinct("system"), table.texts("team"))
 
 
 def _filled(names: Iterable[tuple[str, ...]], cells: Iterable[str]) -> dict[str, str]:
     """The cell of each name, without empty ones."""
     return {name: cell for (name,), cell in zip(names, cells, strict=True) if cell}
-
-
-def _read(source: Any, schema: Schema) -> Table:
-    return read(Path(source) if isinstance(source, str) else source, schema)
 
 
 # Written by taggers where they know no artist.
@@ -259,7 +255,7 @@ def read_comparisons(source: Any) -> tuple[PairedComparison, ...]:
 
 def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
     """The comparisons of a table, each with the number of its line; see `read_comparisons`."""
-    table = _read(source, COMPARISONS)
+    table = read(source, COMPARISONS)
     names = [table.names(column).cells() for column in REQUIRED[:3]]
     seconds = table.numbers("seconds")
     if (late := np.flatnonzero(seconds > MOST_SECONDS)).size:
@@ -320,7 +316,7 @@ def read_judge(path: Path, name: str, settings: JudgeSettings = UNKNOWN_MAKER) -
 
 def read_grades(source: Any) -> dict[Pair, float]:
     """Numbers by pair, from a table or a dict; empty ones are left out."""
-    table = _read(source, GRADES_OF_JUDGE)
+    table = read(source, GRADES_OF_JUDGE)
     if not len(graded := table.chosen(~np.isnan(table.numbers("grade")))):
         raise table.error(None, "no pair has a grade, expected some")
     pairs = map(Pair._make, graded.distinct("query", "document"))
@@ -721,7 +717,7 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
             raise InputError(f"expected judgments only, got {type(own[odd]).__name__} at place {odd} of the list")
         columns = ("query", "document", "grade", "assessor", "time", ASPECT)
         source = Table("judgments", {name: [getattr(one, name) for one in own] for name in columns})
-    table = _read(source, JUDGMENTS)
+    table = read(source, JUDGMENTS)
     grouped = isinstance(table.source, Path) and named_groups(table.source)
     if grouped and (table.by_place or table.keys):
         table = table.with_columns({GROUP if name == "grade" else name: cells for name, cells in table.columns.items()})
@@ -965,12 +961,12 @@ PAIRS = Schema(
 
 def pairs_of(source: Any) -> list[Pair]:
     """The pairs of a table, in their order."""
-    table = _read(source, PAIRS)
+    table = read(source, PAIRS)
     return list(map(Pair, table.names("query").cells(), table.names("document").cells()))
 
 
 def read_pairs(source: Any) -> dict[Pair, int]:
     """The pairs of a table in their order, each with the number of its line; a repeated one is an error."""
-    table = _read(source, PAIRS)
+    table = read(source, PAIRS)
     pairs = map(Pair._make, table.distinct("query", "document"))
     return dict(zip(pairs, table.row_numbers, strict=True))

@@ -22,8 +22,13 @@ from audiosim.text import counted, quoted, repeated
 
 
 def read(source: Any, schema: Schema, name: str = "") -> Table:
-    """The table of a file, or of a value of a program, in the schema's columns; see `as_it_is` and `Schema.settled`."""
-    return source if isinstance(source, Table) else schema.settled(as_it_is(source, schema, name))
+    """The table of a file, or of a value of a program, in the schema's columns; see `as_it_is` and `Schema.settled`.
+
+    A text is the path of a file, unless the value has a name.
+    """
+    if isinstance(source, Table):
+        return source
+    return schema.settled(as_it_is(Path(source) if isinstance(source, str) and not name else source, schema, name))
 
 
 def as_it_is(source: Any, schema: Schema, name: str = "") -> Table:
