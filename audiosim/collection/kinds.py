@@ -376,7 +376,9 @@ def read_runs(
         return _as_runs(found)
     by_file = {one.table.source for one in found if system_from == "file" or one.system in shared}
     if shared and system_from is None:
-        _check_other_rankings(found)
+        for one, other in _alike(found, lambda one: one.system):
+            if not one.rankings.keys() & other.rankings.keys():  # they look like parts of one run
+                raise _again(one, other, "one system in one file, or `system_from=file` if they are two systems")
         say(f"{len(by_file)} files share the tag {min(shared)}: their systems are named by their files")
     _check_single([one for one in found if one.table.source in by_file])
     named = (one._replace(system=_system_of(one.table.source)) for one in found)
@@ -397,7 +399,8 @@ def runs_in_memory(given: Any, say: Say = lambda _: None) -> tuple[Run, ...]:
     if is_frame(given) or (isinstance(given, np.ndarray) and given.dtype.names):
         return _as_runs(runs_of(read(given, RUNS, "runs"), say))
     if isinstance(given, Mapping):
-        named = [(_identifier(key), given[key]) for key in distinct_keys(given, "system", "runs")]
+        keys = distinct_keys(given, "system", "runs")
+        named = list(zip(Table("runs", {"system": keys}).names("system").cells(), given.values(), strict=True))
     else:
         listed = [given] if is_ranx(given) else list(given) if isinstance(given, Iterable) else None
         if listed is None:
@@ -411,10 +414,6 @@ def runs_in_memory(given: Any, say: Say = lambda _: None) -> tuple[Run, ...]:
         one if isinstance(one, Run) else Run(str(name), _as_runs(_of_system(str(name), one, say))[0].rankings)
         for name, one in named
     )
-
-
-def _identifier(key: object) -> str:
-    return Table("runs", {"system": [key]}).names("system").names[0]
 
 
 def _of_system(system: str, given: Any, say: Say) -> list[Found]:
@@ -603,13 +602,6 @@ def _alike(found: Sequence[Found], key: Callable[[Found], object]) -> Iterator[t
     for one in found:
         if (other := first.setdefault(key(one), one)) is not one:
             yield one, other
-
-
-def _check_other_rankings(found: Sequence[Found]) -> None:
-    """Raise an error if files with one tag rank different queries: they look like parts of one run."""
-    for one, other in _alike(found, lambda one: one.system):
-        if not one.rankings.keys() & other.rankings.keys():
-            raise _again(one, other, "one system in one file, or `system_from=file` if they are two systems")
 
 
 def _check_single(found: Sequence[Found]) -> None:
