@@ -61,7 +61,7 @@ def permutation_p_values(drawn: Permutations) -> Array:
     Phipson & Smyth (2010), doi:10.2202/1544-6115.1585.
     """
     slack = drawn.near * drawn.queries
-    totals = _pair_totals(drawn)
+    totals = _of_pairs(drawn.totals)
     counts = np.empty(len(totals))
     for place, flipped in over_pairs(drawn.flipped):
         total = totals[place, None]
@@ -77,7 +77,7 @@ def permutation_intervals(drawn: Permutations, confidence: float) -> tuple[Array
     and exclude 0 exactly where p <= 1 - confidence. Hartigan (1969), Journal of the
     American Statistical Association 64, 1303-1317.
     """
-    totals = _pair_totals(drawn)
+    totals = _of_pairs(drawn.totals)
     lower, upper = np.full(len(totals), -np.inf), np.full(len(totals), np.inf)
     kept = allowed(1 - confidence, drawn.count) - (not drawn.exact)
     if kept < 0:
@@ -163,15 +163,15 @@ def _checked(samples: int) -> int:
     return samples
 
 
-def _pair_totals(drawn: Permutations) -> Array:
-    first, second = np.triu_indices(len(drawn.totals), 1)
-    totals: Array = drawn.totals[first] - drawn.totals[second]
-    return totals
+def _of_pairs(values: Array) -> Array:
+    """(p,) differences of all pairs of some values (s,)."""
+    first, second = np.triu_indices(len(values), 1)
+    differences: Array = values[first] - values[second]
+    return differences
 
 
 def _pair_means(drawn: Bootstraps) -> Array:
-    first, second = np.triu_indices(len(drawn.means), 1)
-    means: Array = drawn.means[first] - drawn.means[second]
+    means = _of_pairs(drawn.means)
     return np.where(np.abs(means) <= drawn.near, 0.0, means)
 
 
