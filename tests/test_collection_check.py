@@ -83,7 +83,9 @@ def test_the_function_is_the_command(run, folder):
     found = audiosim.check(folder)
     assert found.to_dict() == json.loads(run("check", folder, "--format", "json")[1])
     assert list(found.to_frame().columns) == ["queries", "others", "depth", "alone", "same_as", "judged"]
-    assert repr(found) == "Demo: synthesised music: 10 systems, 24 queries, 0 of 600 pairs judged; nothing looks wrong"
+    counts = "Demo: synthesised music: 10 systems, 24 queries, 0 of 600 pairs judged"
+    noted = f" ({len(found.notes)} note{'s' * (len(found.notes) != 1)}, in `notes`)" * bool(found.notes)
+    assert repr(found) == f"{counts}; nothing looks wrong{noted}"
     assert audiosim.check(audiosim.Collection.load(folder)).documents.files == 0  # their folder is not stated
 
 

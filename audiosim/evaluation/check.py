@@ -14,6 +14,7 @@ from audiosim.collection.values import Scale, queries_of, retrieved_by
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
+from audiosim.text import counted
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -119,7 +120,8 @@ class CollectionCheck(Result):
     def __repr__(self) -> str:
         found = f"{len(self.problems)} problems" if self.problems else "nothing looks wrong"
         counts = f"{len(self.runs)} systems, {self.queries} queries, {self.judged:,} of {self.pool:,} pairs judged"
-        return "; ".join((f"{self.collection}: {counts}; {found}", *self.problems))
+        noted = f" ({counted(len(self.notes), 'note')}, in `notes`)" if self.notes else ""
+        return "; ".join((f"{self.collection}: {counts}; {found}{noted}", *self.problems))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per system: queries, others, depth, alone, same_as, judged; see `RunFacts`."""

@@ -252,7 +252,7 @@ class TwoSystems(Result):
     def plot(self) -> "LayerChart":
         """Plot the expected difference with its interval, beside 0."""
         low, high = self.interval
-        across = f"{self.ranking.measure}: {self.a} less {self.b}, {100 * self.level:g} %"
+        across = f"{self.ranking.measure} of {self.a} minus that of {self.b}, {100 * self.level:g} % interval"
         return draw_intervals([self.verdict], [low], [self.expectation], [high], across, beside=0.0)
 
     def rows(self) -> list[Row]:

@@ -29,7 +29,7 @@ class TablesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
                each system's file; or the text of a file that names its systems
     judgments  grade of each document, by query; or a text
     documents  what is known of each document: artist, genre and further columns; or a text
-    queries    document of each query, if it is called otherwise; or a text
+    queries    the document that is each query's own recording, by query, unless it has the query's name; or a text
     systems    team of each system; or a text
     scale      fine, broad, binary, or levels such as 0-3 or 0,1,2,5; guessed from the grades if not given
     cutoff     depth of the pool; guessed from the runs if not given
