@@ -321,11 +321,10 @@ class _People(NamedTuple):
         """Answers by their sites; `mean` (J,) is that of the differences before any answer."""
         noise = np.where(self.there, sites.variance[self.rows], 1)
         off = np.where(self.there, sites.value[self.rows] - mean[self.rows], 0)
-        sides = np.concatenate([self.own, self.loadings, off[..., None]], axis=-1)
-        found = np.linalg.solve(self.own + noise[..., None] * np.eye(noise.shape[-1]), sides)
-        own, solved = np.split(found, [noise.shape[-1]], axis=-1)
+        inverse = np.linalg.inv(self.own + noise[..., None] * np.eye(noise.shape[-1]))
+        solved = inverse @ np.concatenate([self.loadings, off[..., None]], axis=-1)
         # As products, not differences: a site that tells almost nothing has a noise that hides all else.
-        variance = noise * np.diagonal(own, axis1=-2, axis2=-1)
+        variance = noise * np.vecdot(inverse, self.own)
         moved = noise[..., None] * solved[..., :-1]
         return _Observed(moved, np.vecdot(self.own, solved[..., None, :, -1]), variance, solved)
 
