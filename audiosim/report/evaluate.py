@@ -59,7 +59,8 @@ def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
         cells += [_bounds(row["least"], row["most"])] if one.bounds is not None else []
         table.add_row(*cells, interval_bar(row["low"], row["mean"], row["high"], low, high))
     form = one.scores.measure.form_in_words
-    means = Text(f"95 % interval: of the mean over queries like these {one.scores.values.shape[1]}.")
+    count = one.scores.values.shape[1]
+    means = Text(f"95 % interval: of the mean over queries like {'this one' if count == 1 else f'these {count}'}.")
     return [table, means, *_pairs(one), *([Text(form)] if form else []), Text("")]
 
 

@@ -60,8 +60,8 @@ def predict_to(
     gains add up to the scores of `estimate`. The probabilities are of a single grade, and have the same mean.
 
     In the form qrels unjudged pairs get whole grades, drawn such that the scores are near the stated ones. Of several
-    draws, each file is one possible outcome: the scores' mean over the files is the stated one, and their spread its
-    uncertainty.
+    draws, each file is one possible outcome: the scores' mean over the files is the stated one, for ratios such as nDCG
+    within the .01 or so by which that is approximated, and their spread its uncertainty.
 
     On a cluster one worker predicts the whole pool, because one model has all its pairs. Workers share given pairs.
 
