@@ -141,7 +141,7 @@ class SampledScores:
         if takes and predicted and lowest < belief.levels[0] >= self.measure.lowest_relevant:
             name, cutoff, least = self.measure.name, self.measure.cutoff, belief.levels[0]
             raise InputError(
-                f"{self.measure} counts every level of the model as relevant, as the lowest is {least:g}; "
+                f"{self.measure} calls every unjudged result relevant, as the lowest grade predicted is {least:g}; "
                 f"expected a higher min, such as {name}(min={self._possible_min(belief):g})@{cutoff}"
             )
 

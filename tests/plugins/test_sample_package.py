@@ -109,7 +109,7 @@ def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_n
     code, out, err = here("estimate", DEMO, "--measure", "HIT@5")
     assert (code, out) == (1, "")
     assert err.endswith(
-        "audiosim: HIT@5 counts every level of the model as relevant, as the lowest is 5; "
+        "audiosim: HIT@5 calls every unjudged result relevant, as the lowest grade predicted is 5; "
         "expected a higher min, such as HIT(min=40)@5\n"
     )
 

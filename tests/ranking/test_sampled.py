@@ -211,7 +211,7 @@ def test_a_measure_to_which_every_level_of_a_model_is_relevant_asks_for_a_minimu
     assert (pool.scale.levels[0], belief.levels[0]) == (0, 5)
     for written in (f"{name}@2", f"{name}(min=5)@2"):
         message = (
-            f"{written} counts every level of the model as relevant, as the lowest is 5; "
+            f"{written} calls every unjudged result relevant, as the lowest grade predicted is 5; "
             f"expected a higher min, such as {name}(min=40)@2"
         )
         with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
@@ -219,7 +219,9 @@ def test_a_measure_to_which_every_level_of_a_model_is_relevant_asks_for_a_minimu
     # A min that is a level of the scale, and one that is not: 40 is no grade on the scale of four.
     few = replace(tiny, scale=Scale("few", (0.0, 1.0, 2.0, 3.0)))
     high = Belief.independent(np.array([1.0, 2.0, 3.0]), np.full((7, 3), 1 / 3), np.full(7, np.nan), 3.0, ("high",))
-    with pytest.raises(InputError, match=rf"as the lowest is 1; expected a higher min, such as {name}\(min=2\)@2$"):
+    with pytest.raises(
+        InputError, match=rf"as the lowest grade predicted is 1; expected a higher min, such as {name}\(min=2\)@2$"
+    ):
         SampledScores(parse_measure(f"{name}(min=1)@2"), build_pool(few)).scores(high)
     # If everything is judged, no level is predicted and no min is needed.
     everything = belief.revise(np.linspace(0, 90, len(pool.pairs)))
