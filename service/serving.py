@@ -44,9 +44,9 @@ def serve(settings: Settings) -> None:
 
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
     of --config (port = 8000). Further settings, such as batch, known or grant, are set in the environment or in the
-    file alone: docs/settings.md lists all. Without tokens everybody on this machine may do everything; see `audiosim
-    token`. Once a database has held a token, tokens are always required. An institution's own sign-in replaces them if
-    a proxy says who asks (login-header, grant).
+    file alone: `make docs` builds a page of all, Configuration of the service. Without tokens everybody on this machine
+    may do everything; see `audiosim token`. Once a database has held a token, tokens are always required. An
+    institution's own sign-in replaces them if a proxy says who asks (login-header, grant).
 
     Examples: `audiosim serve demo --db sqlite:///demo/campaign.db`
 
