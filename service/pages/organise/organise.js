@@ -190,7 +190,7 @@ function showFigures(campaign, ranking) {
   const { pace, goal } = campaign;
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
   showChange({ ...campaign, reached: goal.reached });
-  const decided = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "comparison")} of systems decided at ${percent(SURE, 0)}`;
+  const decided = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems decided at ${percent(SURE, 0)}`;
   byId("goal").textContent = `${statedOf(campaign)}; ${decided}`;
   showMeter(campaign.confidence, target(goal.goal));
   byId("pace").textContent = pace.per_hour === null ? "–" : `${whole(Math.round(pace.per_hour))} an hour`;
