@@ -111,7 +111,11 @@ def test_worth_lists_each_piece_of_evidence(run):
     call = ("worth", DEMO, "--judgments", DEMO / "truth.qrels", "--judged", "0", "--no-replays", "--format", "json")
     code, out, _ = run(*call)
     assert code == 0
-    assert [piece["evidence"] for piece in json.loads(out)["evidence"]] == ["artist", "genre"]
+    pieces = json.loads(out)["evidence"]
+    assert [piece["evidence"] for piece in pieces] == ["artist", "genre"]
+    below = " ".join(run(*call[:-2])[1].split()).rsplit("known: ", 1)[1]  # the line under the table
+    columns = {key for key in pieces[0] if not key.endswith(("_low", "_high"))} - {"evidence", "known"}
+    assert all(f"{column}: " in below for column in columns)
     code, _, err = run("worth", DEMO, "--judged", "many")
     said = " ".join(err.replace("│", "").split())
     assert (code, "--judged: expected numbers with commas between them, got 'many'" in said) == (2, True)

@@ -47,7 +47,13 @@ def rules_view(found: "RuleCosts") -> "RenderableType":
 
 def worth_view(worth: "EvidenceWorth") -> "RenderableType":
     """Worth of each piece of evidence: in a sentence, and its figures below."""
-    return Group(Text(str(worth)), Text(), rows_view(worth.rows()))
+    means = (
+        "known: share of the pairs with this evidence; judged: share of all pairs shown to the model. rmse: error of a "
+        "grade, as a share of the scale, without the evidence less with it; log_score: mean log probability of true "
+        "grades with it less without it. Above 0, the evidence helps; low, high: 95 % interval. "
+        "saved: judgments saved until the goal."
+    )
+    return Group(Text(str(worth)), Text(), rows_view(worth.rows()), Text(means))
 
 
 def calibration_view(found: "Calibration") -> "RenderableType":
