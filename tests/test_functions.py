@@ -215,7 +215,7 @@ def test_every_result_is_tabled_told_and_drawn(found, name):
     for name in table.index if result._index else ():
         parts = dict(zip(result._index, name if isinstance(name, tuple) else (name,), strict=True))
         assert parts.items() <= result[name].items()
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="no row 'no such row'"):
         result["no such row"]
     assert set(table.columns) | set(result._index) == {column for row in rows for column in row}
     json.dumps(result.to_dict(), allow_nan=False)

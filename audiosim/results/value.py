@@ -10,6 +10,7 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from audiosim.errors import MissingPackageError
+from audiosim.text import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,10 +178,12 @@ class Result(Value):
         rows = self.rows()
         if isinstance(name, slice | int):
             return rows[name]
-        for row in rows:
-            if name == tuple(row[key] for key in self._index) or (name,) == tuple(row[key] for key in self._index):
+        names = [tuple(row[key] for key in self._index) for row in rows]
+        for row, parts in zip(rows, names, strict=True):
+            if parts in (name, (name,)):
                 return row
-        raise KeyError(name)
+        near = did_you_mean(str(name), (", ".join(map(str, parts)) for parts in names))
+        raise KeyError(f"no row {name!r}, expected {' and '.join(self._index) or 'a place'} of a row{near}")
 
 
 def notebook_html(sentence: str, table: "pd.DataFrame | None", columns: Sequence[str] = ()) -> str:
