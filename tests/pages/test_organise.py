@@ -182,9 +182,10 @@ def test_a_judgment_made_elsewhere_changes_the_page_without_a_reload(browse, cam
 def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     campaign.judge("ann", 3, 0)
     page = shown(browse(campaign.page))
-    history = campaign.get("course")
     open_tab(page, "Progress")
     page.click("#part-judged summary")
+    expect(page.locator("#course-table tbody tr")).to_have_count(4)  # moments come as they are computed
+    history = campaign.get("course")
     rows = cells(page, "#course-table")
     assert [int(row[0]) for row in rows] == list(range(4))
     assert [percent(row[1]) for row in rows] == [int(m["confidence"] * 1000 + 1e-9) / 10 for m in history["moments"]]
