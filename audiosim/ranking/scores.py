@@ -165,8 +165,12 @@ class SystemScores(Moments):
             E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to `bounds`
 
         Urbano (2013), equation 8.19, for these queries. For queries of this kind and bounded scores see `bounded_mean`:
-        with everything judged the intervals are those of `evaluate`.
+        with everything judged the intervals are those of `evaluate`. Systems known to be equal have the same interval.
         """
+        low, high = self._interval(level)
+        return low[self.firsts], high[self.firsts]
+
+    def _interval(self, level: float) -> tuple[Array, Array]:
         if self.sampling is not None and self.bounded:
             sampled = np.diagonal(self.sampling)
             further = np.maximum(0, self.variance - sampled)

@@ -31,6 +31,7 @@ KEYS = ("expectation", "low", "high", "best", "top", "rank_low", "rank_high")
 CLOSE = 1e-12
 HALF_A_DIGIT = 5.001e-4  # of a page, which prints three
 FEW = 3
+FOUND = (1976, 2084)  # intervals of equal systems differed in their last digit
 
 
 def drawn(rng):
@@ -127,7 +128,7 @@ def by_trec_eval(collection, written):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(int(os.environ.get("COLLECTIONS", FEW))))
+@pytest.mark.parametrize("seed", sorted({*range(int(os.environ.get("COLLECTIONS", FEW))), *FOUND}))
 def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, in_process):
     rng = np.random.default_rng(seed)
     made = drawn(rng)
