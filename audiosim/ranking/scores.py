@@ -191,9 +191,9 @@ class SystemScores(Moments):
     def errors(self) -> Array | None:
         """(s,) standard error of each expected score that comes from drawing grades; None where none were drawn.
 
-        sqrt(Var / draws)
+        sqrt(Var / draws), the same for systems known to be equal
         """
-        return None if self.draws is None else np.sqrt(self.variance / self.draws)
+        return None if self.draws is None else np.sqrt(self.variance[self.firsts] / self.draws)
 
     def critical(self, level: float) -> float:
         """Standard deviations that a difference must exceed for a verdict of this confidence."""

@@ -16,6 +16,7 @@ from audiosim.measures.measure import MEASURES, parse_measure
 from audiosim.people.effects import judge_effect
 from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.scores import SystemScores
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.stats.inference.ties import equalised, shared_ranks
 
@@ -108,3 +109,13 @@ def test_scores_within_rounding_are_equal_and_others_keep_their_order():
             assert (shared_ranks(mine) == rankdata(-true, "min")).all()
     assert np.isnan(equalised(np.array([0.5, np.nan]))).tolist() == [False, True]
     assert equalised(np.array([1 + 2.0**-52, 1e-17, 0.5]), bounded=True).tolist() == [1, 0, 0.5]
+
+
+def test_equal_systems_have_one_interval_and_one_error_though_their_variances_were_summed_in_another_order():
+    one, other = 0.04, np.nextafter(0.04, 1)
+    covariance = np.array([[one, one, 0.01], [one, other, 0.01], [0.01, 0.01, 0.09]])
+    scores = SystemScores(np.array([0.5, 0.5, 0.3]), covariance, queries=9, pool=100, draws=50)
+    assert scores.firsts.tolist() == [0, 0, 2]
+    for values in (*scores.interval(), scores.errors):
+        assert values[0] == values[1] != values[2]
+    assert scores.errors == pytest.approx(np.sqrt(np.diagonal(covariance) / 50), rel=1e-12)

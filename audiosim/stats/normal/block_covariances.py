@@ -66,11 +66,7 @@ class _Group(NamedTuple):
             into[..., :-1, : rows.shape[-1]] += _flat(loadings).T @ _flat(rows)
             return
         for number, met in enumerate(self.met[block]):
-            product = loadings[number].T @ rows[..., number, :, :]
-            if both:
-                add_among(into, met, product)
-            else:
-                into[..., met, :] += product
+            add_met(into, met, loadings[number].T @ rows[..., number, :, :], both)
 
 
 def among(effects: Array, met: Integers) -> Array:
@@ -78,10 +74,16 @@ def among(effects: Array, met: Integers) -> Array:
     return np.asarray(effects[met][:, met])
 
 
-def add_among(into: Array, met: Integers, more: Array) -> None:
-    """Add entries (..., q, q) of the effects met to those of all; of the last effect, only one of several is added."""
+def add_met(into: Array, met: Integers, more: Array, both: bool) -> None:
+    """Add rows (..., q, x) of the effects met to those of all; of the last effect, only one of several is added.
+
+    both  True for entries (..., q, q), whose columns belong to the same effects
+    """
     rows = into[..., met, :]
-    rows[..., met] += more
+    if both:
+        rows[..., met] += more
+    else:
+        rows += more
     into[..., met, :] = rows
 
 

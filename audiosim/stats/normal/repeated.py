@@ -22,7 +22,7 @@ from scipy.linalg import cho_solve
 
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Integers
-from audiosim.stats.normal.block_covariances import SharedInverse, add_among, among, log_determinant
+from audiosim.stats.normal.block_covariances import SharedInverse, add_met, among, log_determinant
 from audiosim.stats.normal.blocks import written_out
 from audiosim.stats.normal.layout import Layout, Repeats
 
@@ -122,17 +122,14 @@ class RepeatedCovariances:
         both  True if the columns of the latter belong to the same effects
         """
         products = (one.T @ other for one, other in zip(left, right, strict=True))
-        return self.summed(products) if both else self.summed(products, right.shape[-1])
+        return self.summed(products, None if both else right.shape[-1])
 
     def summed(self, products: Iterable[Array], width: int | None = None) -> Array:
         """(p, x) sum over blocks of values (q, x) of the effects met, or (q, q) if `width` is None."""
         p = len(self.owner)
         found = np.zeros((p + 1, p + 1 if width is None else width))
         for met, product in zip(self.met, products, strict=True):
-            if width is None:
-                add_among(found, met, product)
-            else:
-                found[met] += product
+            add_met(found, met, product, width is None)
         return found[:-1, : p if width is None else None]
 
     def inverse(self, variances: Array) -> "RepeatedInverse":
