@@ -464,26 +464,6 @@ def answer_study():
     return fill_in
 
 
-class Counted:
-    """A learned feature that counts the rows it computes."""
-
-    def __init__(self, inner):
-        self.inner, self.rows = inner, []
-
-    def compute(self, pool, grades, rows):
-        self.rows.append(rows.tolist())
-        return self.inner.compute(pool, grades, rows)
-
-    def touched(self, pool, index):
-        return self.inner.touched(pool, index)
-
-
-@pytest.fixture
-def counted():
-    """Turns a learned feature into one that counts the rows it computes."""
-    return Counted
-
-
 def _loaded(path: Path) -> Any:
     """A script as a module."""
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -1,8 +1,6 @@
 """Predictions from rows of features, by ordinal models; rows are independent, so any number can be read in portions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ from audiosim.errors import InputError
 from audiosim.joint.posterior import Belief, Fallbacks, evidence_of, fallbacks_of
 from audiosim.joint.predictions import columns_of_values
 from audiosim.ordinal.feature import Feature
-from audiosim.ordinal.features import FEATURES, Table, check_terms, needs_judgments
+from audiosim.ordinal.features import FEATURES, check_terms
 from audiosim.ordinal.model import Model, fallbacks, load_model, model_for_scale
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.text import NOTES
@@ -57,13 +55,12 @@ def _predicted(models: Sequence[Model], rows: FeatureRows) -> Belief:
     count, first = rows.count, models[0]
     unknown = np.full(count, np.nan)
     given = {name: rows.numbers.get(name, unknown) for one in models[1:] for name in one.features} | rows.numbers
-    probabilities, model = np.empty((count, len(first.levels))), np.zeros(count, dtype=np.int64)
 
     def by(one: Model, some: Integers) -> Array:
         table = rows.numbers if one is first else given
         return row_probabilities(one, {name: column[some] for name, column in table.items()}, len(some), rows.first)
 
-    fill_by_first(models, by, np.arange(count), probabilities, model)
+    probabilities, model = by_first(models, by, count)
     if (left := np.isnan(probabilities[:, 0])).any():
         row, last = rows.first + int(np.argmax(left)), models[-1]
         raise InputError(f"row {row}: a feature of model {last.name} is unknown, and it names no fallback")
@@ -73,23 +70,19 @@ def _predicted(models: Sequence[Model], rows: FeatureRows) -> Belief:
     return Belief.independent(levels, probabilities, np.full(count, np.nan), highest, names, model, evidence, model)
 
 
-def fill_by_first(
-    models: Sequence[Model],
-    probabilities_by: Callable[[Model, Integers], Array],
-    rows: Integers,
-    probabilities: Array,
-    model: Integers,
-) -> None:
-    """Write the probabilities of some rows by the first model that knows all its features there.
+def by_first(
+    models: Sequence[Model], probabilities_by: Callable[[Model, Integers], Array], count: int
+) -> tuple[Array, Integers]:
+    """(n, l) probabilities of rows by the first model that knows all its features there, and the (n,) index of it.
 
     probabilities_by  (k, l) probabilities of k rows by a model, NaN where a feature is unknown
-    probabilities     (n, l) written to
-    model             (n,) index of the model, written to
     """
+    rows, model = np.arange(count), np.zeros(count, dtype=np.int64)
+    probabilities = np.empty((count, len(models[0].levels)))
     for code, one in enumerate(models):
-        rows = rows if not code else rows[np.isnan(probabilities[rows, 0])]
-        probabilities[rows] = probabilities_by(one, rows)
-        model[rows] = code
+        probabilities[rows], model[rows] = probabilities_by(one, rows), code
+        rows = rows[np.isnan(probabilities[rows, 0])]
+    return probabilities, model
 
 
 def row_probabilities(model: Model, table: Mapping[str, Array], count: int, first: int = 0) -> Array:
@@ -113,20 +106,11 @@ def _check_overflow(overflown: Booleans, first: int) -> None:
 # Estimator by ordinal models, with independent pairs.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _State:
-    """The table of features for one state of the judgments, and the resulting belief."""
-
-    table: Table
-    belief: Belief
-
-
 class OrdinalEstimator:
     """Ordinal models in order of preference: the first with all features known predicts a pair.
 
-    The last model must not need any feature, so that every pair is predicted. The estimator remembers its prediction
-    without judgments and its last one, and recomputes only rows affected by later judgments; its answers do not depend
-    on earlier requests, and threads may share it.
+    The last model must not need any feature, so that every pair is predicted. Threads may share an estimator: it
+    remembers only its prediction without judgments.
     """
 
     def __init__(self, pool: Pool, models: tuple[Model, ...], features: Mapping[str, Feature] = FEATURES) -> None:
@@ -138,20 +122,13 @@ class OrdinalEstimator:
             raise InputError(f"models {', '.join(model.name for model in models)} differ in their levels")
         if models[-1].terms:
             raise InputError(f"model {models[-1].name} needs features that may be unknown, and names no fallback")
-        self._models, self._maximum = models, pool.scale.maximum
+        self._pool, self._models = pool, models
         names = list(dict.fromkeys(name for model in models for name in model.features))
         check_terms(names, features)
-        nothing = np.full(len(pool.pairs), np.nan)
-        table = Table.of(pool, nothing, [features[name] for name in names])
-        self._fixed = {
-            model.name: model.probabilities(table.columns, len(pool.pairs))
-            for model in models
-            if not needs_judgments(model.features, features)
-        }
+        self._learned = {name: features[name] for name in names if features[name].reads != "nothing"}
+        self._columns = {name: features[name].values(pool) for name in names if name not in self._learned}
         self._evidence = tuple(evidence_of(features[name] for name in model.features) for model in models)
-        shape = (len(pool.pairs), len(models[0].levels))
-        self._first = self._predict(table, nothing, np.empty(shape), np.empty(shape[0], dtype=np.int64))
-        self._last = _State(table, self._first)
+        self._first = self._predict(np.full(len(pool.pairs), np.nan))
 
     @property
     def name(self) -> str:
@@ -165,24 +142,17 @@ class OrdinalEstimator:
     def predict(self, grades: Array) -> Belief:
         if np.isnan(grades).all():  # asked by every check of the model, between two states of a campaign
             return self._first
-        last = self._last  # read once and replaced in one step: other threads see a whole state
-        table, before = last.table.after(grades), last.belief
-        if len(table.computed) == 0:
-            return before.revise(grades)
-        belief = self._predict(table, grades, before.marginals.copy(), before.model.copy())
-        self._last = _State(table, belief)
-        return belief
+        return self._predict(grades) if self._learned else self._first.revise(grades)
 
-    def _predict(self, table: Table, grades: Array, probabilities: Array, model: Integers) -> Belief:
-        """The belief from a table; copies the recomputed rows of the table into new arrays."""
-        fill_by_first(self._models, partial(self._probabilities, table), table.computed, probabilities, model)
+    def _predict(self, grades: Array) -> Belief:
+        pool, models = self._pool, self._models
+        table = self._columns | {name: one.values(pool, grades) for name, one in self._learned.items()}
+
+        def by(model: Model, rows: Integers) -> Array:
+            return model.probabilities({name: table[name][rows] for name in model.features}, len(rows))
+
+        probabilities, model = by_first(models, by, len(grades))
         probabilities.flags.writeable = model.flags.writeable = False
-        names = tuple(model.name for model in self._models)
-        levels = np.array(self._models[0].levels)
+        levels, names = np.array(models[0].levels), tuple(one.name for one in models)
         evidence = self._evidence, model
-        return Belief.independent(levels, probabilities, grades, self._maximum, names, model, *evidence)
-
-    def _probabilities(self, table: Table, model: Model, rows: Integers) -> Array:
-        if model.name in self._fixed:
-            return self._fixed[model.name][rows]
-        return model.probabilities({name: table.columns[name][rows] for name in model.features}, len(rows))
+        return Belief.independent(levels, probabilities, grades, pool.scale.maximum, names, model, *evidence)

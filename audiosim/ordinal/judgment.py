@@ -8,7 +8,7 @@ exact: a term can be subtracted again without rounding error, and the order of j
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from audiosim.collection.pool import UNKNOWN, Groups, Pool
 from audiosim.ordinal.feature import Feature, once_per_pool
 from audiosim.stats.arrays import Array, Integers
 
-# Common traits of the systems that retrieved a document: sums over systems, for some pairs at a time.
+# Common traits of the systems that retrieved a document: sums over systems.
 
 
 @once_per_pool
@@ -35,23 +35,22 @@ def _cells(pool: Pool) -> tuple[Integers, Integers]:
     return pair, system * len(pool.queries) + pool.query[pair]
 
 
-def mean_of_systems_elsewhere(pool: Pool, values: Array, rows: Integers) -> Array:
+def mean_of_systems_elsewhere(pool: Pool, values: Array) -> Array:
     """Mean, over the systems that retrieved a document, of their means on other queries.
 
         m(s, q) = mean of values_j over the pairs j that s retrieved for queries other than q
         result_i = mean of m(s, query of i) over the systems s that retrieved i
 
     values  (n,) NaN where unknown
-    rows    (r,) pairs of the result
 
     Each pair retrieved by s counts once. Systems with an unknown m are left out; NaN if all are unknown.
     """
     worth = _worth_elsewhere(pool, values)
-    chosen = systems_of_pairs(pool)[rows]
-    row = np.repeat(np.arange(len(rows)), np.diff(chosen.indptr))
-    found = worth[chosen.indices, pool.query[rows][row]]
+    systems, n = systems_of_pairs(pool), len(values)
+    row = np.repeat(np.arange(n), np.diff(systems.indptr))
+    found = worth[systems.indices, pool.query[row]]
     known = ~np.isnan(found)
-    return ratio_or_nan(np.bincount(row[known], found[known], len(rows)), np.bincount(row[known], minlength=len(rows)))
+    return ratio_or_nan(np.bincount(row[known], found[known], n), np.bincount(row[known], minlength=n))
 
 
 def _worth_elsewhere(pool: Pool, values: Array) -> Array:
@@ -62,15 +61,6 @@ def _worth_elsewhere(pool: Pool, values: Array) -> Array:
     total = np.bincount(cell, np.where(known, values, 0.0)[pair], shape[0] * shape[1]).reshape(shape)
     count = np.bincount(cell, known[pair], shape[0] * shape[1]).reshape(shape)
     return ratio_or_nan(total.sum(axis=1, keepdims=True) - total, count.sum(axis=1, keepdims=True) - count)
-
-
-def pairs_of_same_systems(pool: Pool, index: int) -> Integers:
-    """The pairs retrieved by any system that retrieved this one, itself included, in rising order."""
-    retrieved, own = pool.retrieved, systems_of_pairs(pool)
-    found = np.arange(len(pool.pairs)) == index
-    for system in own.indices[own.indptr[index] : own.indptr[index + 1]]:
-        found[retrieved.indices[retrieved.indptr[system] : retrieved.indptr[system + 1]]] = True
-    return np.flatnonzero(found)
 
 
 def ratio_or_nan(total: ArrayLike, count: ArrayLike) -> Array:
@@ -87,8 +77,7 @@ def exact(grades: Array) -> Array:
     return np.round(grades / STEP) * STEP
 
 
-@dataclass(frozen=True, slots=True)
-class MeanOfGroup:
+def mean_of_group(groups: Callable[[Pool], Groups], pool: Pool, grades: Array) -> Array:
     """Mean grade of the query's other judged documents that belong to the same group as this one.
 
         sum over judged pairs j of the group, j not i, of grade_j  /  number of such pairs
@@ -97,26 +86,14 @@ class MeanOfGroup:
 
     In units of the scale; unknown if the group is unknown or none of its other documents is judged.
     """
-
-    groups: Callable[[Pool], Groups]
-
-    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
-        groups = self.groups(pool)
-        judged, value = _split(grades)
-        group, count = groups.group, len(groups.sizes)
-        total = np.bincount(group, value, count)[group[rows]] - value[rows]
-        times = np.bincount(group, judged, count)[group[rows]] - judged[rows]
-        return np.where(groups.known[rows], ratio_or_nan(total, times), np.nan)
-
-    def touched(self, pool: Pool, index: int) -> Integers:
-        groups = self.groups(pool)
-        others = groups.group == groups.group[index]
-        others[index] = False
-        return np.flatnonzero(others & groups.known[index])
+    of, (judged, value) = groups(pool), _split(grades)
+    total, times = (np.bincount(of.group, own, len(of.sizes))[of.group] - own for own in (value, judged))
+    return np.where(of.known, ratio_or_nan(total, times), np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class MeanElsewhere:
+def mean_elsewhere(
+    key: Callable[[Pool], Integers], groups: Callable[[Pool], Groups], pool: Pool, grades: Array
+) -> Array:
     """Mean grade of the judged pairs of other queries that have a property of this pair.
 
         sum over judged pairs j of the same key and another query of grade_j  /  number of such pairs
@@ -126,29 +103,12 @@ class MeanElsewhere:
 
     In units of the scale; unknown if the property is unknown or no such pair is judged.
     """
-
-    key: Callable[[Pool], Integers]
-    groups: Callable[[Pool], Groups]
-
-    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
-        key, groups = self.key(pool), self.groups(pool)
-        total, times = (self._elsewhere(key, groups, weights, rows) for weights in reversed(_split(grades)))
-        return np.where(key[rows] == UNKNOWN, np.nan, ratio_or_nan(total, times))
-
-    def touched(self, pool: Pool, index: int) -> Integers:
-        key = self.key(pool)
-        if key[index] == UNKNOWN:
-            return np.empty(0, dtype=np.int64)
-        return np.flatnonzero((key == key[index]) & (pool.query != pool.query[index]))
-
-    @staticmethod
-    def _elsewhere(key: Integers, groups: Groups, weights: Array, rows: Integers) -> Array:
-        everywhere = np.bincount(key + 1, weights)[key[rows] + 1]
-        return np.asarray(everywhere - np.bincount(groups.group, weights)[groups.group[rows]])
+    code, group, (judged, value) = key(pool), groups(pool).group, _split(grades)
+    total, times = (np.bincount(code + 1, own)[code + 1] - np.bincount(group, own)[group] for own in (value, judged))
+    return np.where(code == UNKNOWN, np.nan, ratio_or_nan(total, times))
 
 
-@dataclass(frozen=True, slots=True)
-class MeanOfSystems:
+def mean_of_systems(pool: Pool, grades: Array) -> Array:
     """aSYS: mean grade, over all queries, of the judged documents of the systems that retrieved this document.
 
         sum over systems s of d, over judged pairs j of s, j not i, of grade_j  /  number of such (s, j)
@@ -156,33 +116,18 @@ class MeanOfSystems:
     In units of the scale; unknown if its systems have no other judged document. Documents of the pair's own query count
     like all others.
     """
-
-    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
-        judged, value = _split(grades)
-        systems = systems_of_pairs(pool)  # of all pairs: most rows share a system, and selecting some takes longer
-        times = np.diff(systems.indptr)
-        total, count = (systems @ (pool.retrieved @ own) - times * own for own in (value, judged))
-        return ratio_or_nan(total[rows], count[rows])
-
-    def touched(self, pool: Pool, index: int) -> Integers:
-        same = pairs_of_same_systems(pool, index)
-        return np.delete(same, np.searchsorted(same, index))
+    systems, (judged, value) = systems_of_pairs(pool), _split(grades)
+    times = np.diff(systems.indptr)
+    return ratio_or_nan(*(systems @ (pool.retrieved @ own) - times * own for own in (value, judged)))
 
 
-@dataclass(frozen=True, slots=True)
-class EffectOfSystems:
+def effect_of_systems(pool: Pool, grades: Array) -> Array:
     """oSYS: mean, over the systems that retrieved the document, of their mean grades on other queries.
 
     The formula is that of `mean_of_systems_elsewhere`, with grades as values. In units of the scale; unknown if none of
     its systems has a judged document of another query.
     """
-
-    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
-        return mean_of_systems_elsewhere(pool, exact(grades), rows)
-
-    def touched(self, pool: Pool, index: int) -> Integers:
-        same = pairs_of_same_systems(pool, index)
-        return np.compress(pool.query[same] != pool.query[index], same)
+    return mean_of_systems_elsewhere(pool, exact(grades))
 
 
 @once_per_pool
@@ -216,16 +161,18 @@ def _split(grades: Array) -> tuple[Array, Array]:
 
 
 aSYS = Feature(
-    "aSYS", "judgment", "all queries", 1, "mean grade of the documents its systems retrieved", MeanOfSystems()
+    "aSYS", "judgment", "all queries", 1, "mean grade of the documents its systems retrieved", mean_of_systems
 )
-aDOC = Feature("aDOC", "judgment", "own query", 1, "mean grade of the query's other documents", MeanOfGroup(queries))
+aDOC = Feature(
+    "aDOC", "judgment", "own query", 1, "mean grade of the query's other documents", partial(mean_of_group, queries)
+)
 aGEN = Feature(
     "aGEN",
     "judgment",
     "own query",
     1,
     "mean grade of the query's other documents of this genre",
-    MeanOfGroup(genres),
+    partial(mean_of_group, genres),
     "genre",
 )
 aART = Feature(
@@ -234,16 +181,16 @@ aART = Feature(
     "own query",
     1,
     "mean grade of the query's other documents by this artist",
-    MeanOfGroup(artists),
+    partial(mean_of_group, artists),
     "artist",
 )
-oSYS = Feature("oSYS", "judgment", "other queries", 1, "mean grade its systems get on other queries", EffectOfSystems())
+oSYS = Feature("oSYS", "judgment", "other queries", 1, "mean grade its systems get on other queries", effect_of_systems)
 oGEN = Feature(
     "oGEN",
     "judgment",
     "other queries",
     1,
     "mean grade of this genre on other queries of the query's genre",
-    MeanElsewhere(genre_pairs, genres),
+    partial(mean_elsewhere, genre_pairs, genres),
     "genre",
 )

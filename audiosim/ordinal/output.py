@@ -83,7 +83,7 @@ def consensus_of_systems(pool: Pool) -> Array:
     Mean over these systems of the mean fSYS of the documents that each retrieved for other queries; NaN if none
     retrieved anything for another query. The formula is that of `mean_of_systems_elsewhere`.
     """
-    return mean_of_systems_elsewhere(pool, system_share(pool), np.arange(len(pool.pairs)))
+    return mean_of_systems_elsewhere(pool, system_share(pool))
 
 
 def hubness(pool: Pool) -> Array:

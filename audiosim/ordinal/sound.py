@@ -215,11 +215,10 @@ def _among_heard(pool: Pool, rows: Integers, compute: Callable[[Neighbourhood, I
     return near
 
 
-Weigh = Callable[[Array, Array, Booleans], Array]
+Weigh = Callable[[Array, Array], Array]
 
 
-@dataclass(frozen=True, slots=True)
-class GradeOfNearest:
+def grade_of_nearest(pool: Pool, grades: Array) -> Array:
     """aSIM: grade of the query's judged document that sounds nearest to this document.
 
         l = argmin over grades l of  min over judged documents j of grade l, j not i, of D(i, j)
@@ -228,16 +227,10 @@ class GradeOfNearest:
     unknown if the document, or every other judged document of the query, has no recording. Urbano (2013), section
     7.2.3, does not define the distance to several documents; here it is the distance to the nearest.
     """
-
-    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
-        return _by_query(pool, grades, rows, _grade_of_nearest)
-
-    def touched(self, pool: Pool, index: int) -> Integers:
-        return _others_heard(pool, index)
+    return _by_query(pool, grades, _grade_of_nearest)
 
 
-@dataclass(frozen=True, slots=True)
-class MeanByCloseness:
+def mean_by_closeness(pool: Pool, grades: Array) -> Array:
     """kSIM: mean grade of the query's other judged documents, weighted by their closeness to this one.
 
         sum over judged j, j not i, of w_ij grade_j  /  sum of w_ij,    w_ij = exp(-D(i, j) / sqrt(h_i h_j))
@@ -249,21 +242,15 @@ class MeanByCloseness:
 
     A smooth aSIM; Nadaraya-Watson with the self-tuning bandwidth of Zelnik-Manor & Perona (2004).
     """
-
-    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
-        return _by_query(pool, grades, rows, _mean_by_closeness)
-
-    def touched(self, pool: Pool, index: int) -> Integers:
-        return _others_heard(pool, index)
+    return _by_query(pool, grades, _mean_by_closeness)
 
 
-def _by_query(pool: Pool, grades: Array, rows: Integers, weigh: Weigh) -> Array:
-    """(r,) results of `weigh`, called per query with divergences, grades and mask of its documents with sound."""
+def _by_query(pool: Pool, grades: Array, weigh: Weigh) -> Array:
+    """(n,) results of `weigh`, called per query with divergences and grades of its documents with sound."""
     values = np.full(len(grades), np.nan)
-    for heard, divergences in _distances_within_queries(pool, rows):
-        chosen = np.isin(heard, rows)
-        values[heard[chosen]] = weigh(divergences, grades[heard], chosen)
-    return values[rows]
+    for heard, divergences in _distances_within_queries(pool, grades):
+        values[heard] = weigh(divergences, grades[heard])
+    return values
 
 
 @once_per_pool
@@ -280,15 +267,15 @@ def _has_sound(pool: Pool) -> Booleans:
     return found
 
 
-def _distances_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[Integers, Array]]:
-    """For each query of some pairs: its pairs with a description, and their distances; infinity on the diagonal.
+def _distances_within_queries(pool: Pool, grades: Array) -> Iterator[tuple[Integers, Array]]:
+    """For each query with a judgment: its pairs with a description, and their distances; infinity on the diagonal.
 
     With one description, distances are its divergences. With several, they are the mean over those that both documents
     have, each divided by its median among the query's documents; infinite if they share none. Nothing is stored: the
     blocks of a large pool would not fit into memory.
     """
     sounds, vectors, has_sound = sounds_of(pool), _sound_vectors(pool), _has_sound(pool)
-    for code in np.unique(pool.query[rows]):
+    for code in np.unique(pool.query[has_sound & ~np.isnan(grades)]):
         heard = np.flatnonzero((pool.query == code) & has_sound)
         if len(heard) < 2:
             continue
@@ -320,35 +307,22 @@ def _mean_distances(found: Sequence[Array]) -> Array:
     return ratio_or_nan(total, count)
 
 
-def _others_heard(pool: Pool, index: int) -> Integers:
-    """The query's other pairs with a description of sound; none if the pair itself lacks one."""
-    heard = _has_sound(pool)
-    if not heard[index]:
-        return np.empty(0, dtype=np.int64)
-    others = heard & (pool.query == pool.query[index])
-    others[index] = False
-    return np.flatnonzero(others)
-
-
-def _grade_of_nearest(divergences: Array, grades: Array, chosen: Booleans) -> Array:
+def _grade_of_nearest(divergences: Array, grades: Array) -> Array:
     judged = np.flatnonzero(~np.isnan(grades))
     judged = judged[np.argsort(grades[judged], kind="stable")]
-    if len(judged) == 0:
-        return np.full(chosen.sum(), np.nan)
-    near = divergences[np.ix_(chosen, judged)]
+    near = divergences[:, judged]
     nearest = near.argmin(axis=1)
     return np.where(np.isfinite(near.min(axis=1)), grades[judged][nearest], np.nan)
 
 
-def _mean_by_closeness(divergences: Array, grades: Array, chosen: Booleans) -> Array:
+def _mean_by_closeness(divergences: Array, grades: Array) -> Array:
     """Sums run over all documents with sound, unjudged ones at weight 0: the own judgment does not affect rounding."""
     others = np.isfinite(divergences).sum(axis=1)
     last = np.maximum(0, np.minimum(NEAREST, others) - 1)
     bandwidth = np.sqrt(np.take_along_axis(np.sort(divergences, axis=1), last[:, None], axis=1)[:, 0])
     bandwidth[others == 0] = 1.0
-    near = divergences[chosen]
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = np.where(near == 0, 0.0, near / (bandwidth[chosen][:, None] * bandwidth))
+        scaled = np.where(divergences == 0, 0.0, divergences / (bandwidth[:, None] * bandwidth))
     distance = np.where(np.isnan(grades), np.inf, scaled)
     least = distance.min(axis=1, keepdims=True)
     weights = np.exp(np.where(np.isfinite(least), least, 0.0) - distance)
@@ -356,5 +330,5 @@ def _mean_by_closeness(divergences: Array, grades: Array, chosen: Booleans) -> A
 
 
 qSIM = Feature("qSIM", "audio", "nothing", 2, "closeness to the query as a rank in the index", query_proximity)
-aSIM = Feature("aSIM", "audio", "own query", 1, "grade of the nearest other document", GradeOfNearest())
-kSIM = Feature("kSIM", "audio", "own query", 1, "mean grade of the others, weighted by closeness", MeanByCloseness())
+aSIM = Feature("aSIM", "audio", "own query", 1, "grade of the nearest other document", grade_of_nearest)
+kSIM = Feature("kSIM", "audio", "own query", 1, "mean grade of the others, weighted by closeness", mean_by_closeness)

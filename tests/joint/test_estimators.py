@@ -17,9 +17,7 @@ from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.posterior import Belief
 from audiosim.joint.predictions import prediction_rows
-from audiosim.ordinal.feature import Feature
 from audiosim.ordinal.features import FEATURES
-from audiosim.ordinal.judgment import MeanOfGroup, queries
 from audiosim.ordinal.model import Model, load_model
 from audiosim.training.examples import levels_of
 
@@ -165,20 +163,6 @@ def learned_models(terms=("aDOC", "aSYS:oSYS", "aGEN")):
         return Model(name, "fine", levels, tuple(terms), chosen, thresholds, fallback, "made up")
 
     return model("mine", terms, "less"), model("less", ["aART"], "none"), model("none", [], None)
-
-
-def test_after_a_judgment_only_the_rows_that_it_touches_are_computed(pool, counted):
-    # c for q1 shares its query with a, b, d; the same judgment again changes nothing.
-    counter = counted(MeanOfGroup(queries))
-    known = {**FEATURES, "aDOC": Feature("aDOC", "judgment", "own query", 1, "counted", counter)}
-    estimator = OrdinalEstimator(pool, learned_models(("aDOC",)), known)
-    grades = nothing_judged(pool)
-    grades[4] = 20
-    first = estimator.predict(grades)
-    assert estimator.predict(grades.copy()).prior is first.prior
-    assert not estimator.predict(nothing_judged(pool)).judged.any()  # as every check of the model asks
-    assert estimator.predict(grades.copy()).prior is first.prior
-    assert counter.rows == [list(range(7)), [0, 1, 5]]
 
 
 def test_a_model_whose_features_are_not_at_hand_is_refused(pool):

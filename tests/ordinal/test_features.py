@@ -160,7 +160,6 @@ def test_terms_need_judgments_where_one_of_their_features_reads_them(terms, need
     [
         ({"name": "f:SYS"}, "the name of a feature must be letters and digits, got 'f:SYS'"),
         ({"version": 0}, "the version of feature fSYS must be at least 1, got 0"),
-        ({"reads": "own query"}, "feature fSYS must be learned if and only if it reads judgments"),
     ],
 )
 def test_a_feature_that_breaks_its_rules_is_refused(fields, message):
