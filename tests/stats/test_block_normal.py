@@ -466,7 +466,6 @@ def test_places_that_repeat_or_lack_a_value_are_refused(places, values):
 
 
 def test_many_blocks_mixed_one_after_the_other_are_the_closed_form_in_every_earlier_state_too():
-    # Too many blocks to handle one by one: their rows are stacked, and the stack serves all states.
     rng = np.random.default_rng(4)
     sizes, effects = [30] * 40, 40
     count = sum(sizes)
@@ -485,7 +484,6 @@ def test_many_blocks_mixed_one_after_the_other_are_the_closed_form_in_every_earl
         for column in (every[known - 1], every[-1], 0):
             np.testing.assert_allclose(states[known].column(int(column)), covariance[column], rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(states[known].mean, mean, rtol=1e-8, atol=1e-8)
-    assert states[90].sparse_loadings.stacked
     assert isinstance(states[90].sparse_loadings.changed[states[0].block[every[0]]], MixedRows)
     at_once = states[0].condition_all(every, values)
     np.testing.assert_allclose(at_once.mean, states[90].mean, rtol=1e-8, atol=1e-8)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -61,11 +62,26 @@ def side_by_side(parts: Sequence[tuple[Array | sparse.csr_array, Array | None]],
     return found
 
 
+T = TypeVar("T")
+
+
+class PerBlock(Sequence[T]):
+    """A value of each block, by its number; values may be computed on access."""
+
+    blocks: Sequence[Integers]
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[block] for block in range(len(self)))
+
+
 # Kernels of blocks, computed on access from a few numbers per value, so that no m x m matrix is stored.
 
 
 @dataclass(frozen=True, eq=False)
-class SameCode(Sequence[Booleans]):
+class SameCode(PerBlock[Booleans]):
     """Kernel (m, m) of each block: 1 for two values with the same code. An unknown code equals only itself.
 
     blocks  for each block the places of its values (m,)
@@ -76,12 +92,6 @@ class SameCode(Sequence[Booleans]):
     blocks: tuple[Integers, ...]
     code: Integers
     among: Booleans | None = None
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def __iter__(self) -> Iterator[Booleans]:
-        return (self[block] for block in range(len(self)))
 
     def __getitem__(self, block: int) -> Booleans:  # type: ignore[override]  # nobody slices blocks
         rows = self.blocks[block]
@@ -95,7 +105,7 @@ class SameCode(Sequence[Booleans]):
 
 
 @dataclass(frozen=True, eq=False)
-class Cosines(Sequence[Array]):
+class Cosines(PerBlock[Array]):
     """Kernel (m, m) of each block: cosines between the indicator rows of its values, 1 on the diagonal.
 
     blocks  for each block the places of its values (m,)
@@ -104,12 +114,6 @@ class Cosines(Sequence[Array]):
 
     blocks: tuple[Integers, ...]
     found: sparse.csr_array
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def __iter__(self) -> Iterator[Array]:
-        return (self[block] for block in range(len(self)))
 
     def __getitem__(self, block: int) -> Array:  # type: ignore[override]  # nobody slices blocks
         found = written_out(self.found, self.blocks[block])
@@ -123,7 +127,7 @@ ROOM = 2**29  # bytes: unchanged covariances are cached if they need no more tha
 
 
 @dataclass(frozen=True, eq=False)
-class Within(Sequence[Array]):
+class Within(PerBlock[Array]):
     """For each block K_b (m, m), positive definite except in blocks that conditioning has changed.
 
     blocks     for each block the places of its unknowns (m,)
@@ -150,12 +154,6 @@ class Within(Sequence[Array]):
         """Covariances of all blocks, none changed yet."""
         size = sum(len(rows) ** 2 for rows in blocks) * variances.itemsize
         return cls(blocks, make, variances, {}, {} if size <= ROOM else None)
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def __iter__(self) -> Iterator[Array]:
-        return (self[block] for block in range(len(self)))
 
     def __getitem__(self, block: int) -> Array:  # type: ignore[override]  # nobody slices blocks
         if block in self.changed:

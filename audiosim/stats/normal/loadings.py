@@ -1,7 +1,7 @@
 """Loadings of many unknowns on shared effects: sparse, except for blocks with rows changed by conditioning."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +9,8 @@ from scipy import sparse
 
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.stats.normal.blocks import side_by_side, written_out
+from audiosim.stats.normal.blocks import PerBlock, side_by_side, written_out
 from audiosim.stats.normal.multivariate import Sparse
-
-# Rows of conditioned blocks as factors, and those of many blocks stacked for products with the shared effects.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,66 +61,8 @@ class MixedRows:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stacked:
-    """Mixed rows of many blocks, for products with effects: one sparse product instead of one product a block.
-
-    parts    mixed rows by block, in order
-    rows     (r,) places of their unknowns, block by block
-    gain     (r, k) their gains, in the columns of all known values
-    known    (k, p) rows of the known values
-    starts   (b + 1,) first known value of each block, and k
-    certain  places of their certain unknowns
-    owner    block number of each certain unknown
-    """
-
-    parts: Mapping[int, MixedRows]
-    rows: Integers
-    gain: sparse.csr_array
-    known: sparse.csr_array
-    starts: Integers
-    certain: Integers
-    owner: Integers
-
-    @classmethod
-    def of(cls, parts: Mapping[int, MixedRows], blocks: Sequence[Integers]) -> "Stacked":
-        """The mixed rows of some blocks.
-
-        blocks  places of the unknowns of every block
-        """
-        places, every = [blocks[block] for block in parts], list(parts.values())
-        counts = np.array([part.known.shape[0] for part in every], dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        widths = np.repeat(counts, list(map(len, places)))
-        ends = np.concatenate([[0], np.cumsum(widths)])
-        column = np.arange(ends[-1]) - np.repeat(ends[:-1], widths)
-        column += np.repeat(np.repeat(starts[:-1], list(map(len, places))), widths)
-        gains = np.concatenate([part.gain.ravel() for part in every])
-        return cls(
-            parts,
-            np.concatenate(places),
-            sparse.csr_array((gains, column, ends), shape=(len(widths), int(starts[-1]))),
-            sparse.vstack([sparse.csr_array(part.known) for part in every], format="csr"),
-            starts,
-            np.concatenate([own[part.certain] for own, part in zip(places, every, strict=True)]),
-            np.repeat(np.arange(len(every)), [len(part.certain) for part in every]),
-        )
-
-    def current(self, changed: Mapping[int, object]) -> Booleans:
-        """True for each block with rows that are still those of a mapping."""
-        return np.array([changed.get(block) is part for block, part in self.parts.items()], dtype=np.bool_)
-
-    def change(self, found: NDArray[np.floating], effects: Array, current: Booleans) -> None:
-        """Correct the product (n, ...) of original rows and effects (p, ...) in the blocks that are current."""
-        known = self.known @ effects
-        known[~np.repeat(current, np.diff(self.starts))] = 0
-        found[self.rows] -= self.gain @ known
-        found[self.certain[current[self.owner]]] = 0
-
-
 AT_ONCE = 4_096  # rows that are made dense at a time
 SPARSE = 4  # a row is sparse if it loads on at most one effect in this many
-NEWER = 32  # number of blocks changed since the last stacking that causes a new one
 FEW = 4  # changed rows are kept as factors if these are at least this many times smaller
 
 
@@ -130,13 +70,12 @@ Changed = Array | MixedRows
 
 
 @dataclass(frozen=True, eq=False)
-class Loadings(Sequence[Array]):
+class Loadings(PerBlock[Array]):
     """Rows of Z, block by block, of n unknowns on p effects; the dense rows (m, p) of a block are made on access.
 
     rows     (n, p) sparse
     blocks   for each block the places of its unknowns (m,)
     changed  for some blocks, their new rows: dense (m, p), or as `MixedRows`
-    stacked  the last mixed rows that were stacked, shared with all loadings that follow from these; none at first
 
     A pair has about ten loadings out of hundreds of effects. Conditioning mixes the rows of a block and makes them
     dense; with few known values, the factors of the mixed rows take a hundredth of the memory.
@@ -145,7 +84,6 @@ class Loadings(Sequence[Array]):
     rows: sparse.csr_array
     blocks: Sequence[Integers]
     changed: Mapping[int, Changed]
-    stacked: list[Stacked] = field(default_factory=list, repr=False)
 
     @classmethod
     def dense(cls, parts: Sequence[Array], blocks: Sequence[Integers], effects: int) -> "Loadings":
@@ -157,12 +95,6 @@ class Loadings(Sequence[Array]):
     def effects(self) -> int:
         """Number p of shared effects."""
         return int(self.rows.shape[1])
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def __iter__(self) -> Iterator[Array]:
-        return (self[block] for block in range(len(self)))
 
     def __getitem__(self, block: int) -> Array:  # type: ignore[override]  # nobody slices blocks
         changed = self.changed.get(block)
@@ -257,28 +189,12 @@ class Loadings(Sequence[Array]):
 
     def _change(self, found: NDArray[np.floating], effects: Array) -> None:
         """Correct the product of Z and effects in the changed blocks."""
-        left = {block: part for block, part in self.changed.items() if isinstance(part, MixedRows)}
-        if len(left) > NEWER:
-            stack = self._stack(left)
-            current = stack.current(self.changed)
-            stack.change(found, effects, current)
-            done = {block for block, same in zip(stack.parts, current.tolist(), strict=True) if same}
-            left = {block: part for block, part in left.items() if block not in done}
-        for block, part in left.items():
+        for block, part in self.changed.items():
             own = self.blocks[block]
-            found[own] = part.applied(found[own], part.known @ effects)
-        for block, rows in self.changed.items():
-            if isinstance(rows, np.ndarray):
-                found[self.blocks[block]] = rows @ effects
-
-    def _stack(self, mixed: dict[int, MixedRows]) -> Stacked:
-        """Mixed rows stacked so that few blocks have changed since."""
-        # Judged one by one, pairs change one block at a time, and each product would go through hundreds of them.
-        last = next(iter(self.stacked), None)
-        if last is None or len(last.parts) + NEWER < len(mixed) or sum(last.current(self.changed)) + NEWER < len(mixed):
-            last = Stacked.of(mixed, self.blocks)
-            self.stacked[:] = [last]
-        return last
+            if isinstance(part, MixedRows):
+                found[own] = part.applied(found[own], part.known @ effects)
+            else:
+                found[own] = part @ effects
 
     def rows_times(self, effects: Array, into: NDArray[np.floating]) -> None:
         """Write Z times effects (p, s) to an array (n, s), in the array's precision."""
