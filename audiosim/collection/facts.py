@@ -33,7 +33,6 @@ from audiosim.collection.values import (
     Scale,
     coded,
     common_queries,
-    contained,
     documents_in,
     judged_keys,
     judged_names,
@@ -132,7 +131,7 @@ def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str])
 
 def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment]) -> Reading:
     """Number of judgments of pairs that a system retrieved."""
-    met = int(contained(judged_keys(there, judgments), there.keys, len(there.queries) * len(there.names)).sum())
+    met = int(np.isin(judged_keys(there, judgments), there.keys).sum())
     line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
     queries, documents = judged_names(judgments)
     if not met and not there.documents.isdisjoint(queries) and not documents.keys().isdisjoint(there.queries):
@@ -315,7 +314,7 @@ def run_facts(
     results = Results.of(runs, cutoff) if results is None else results
     keys = results.keys
     shared = results.finders > 1
-    seen = contained(keys, judged_keys(results, judgments), len(results.queries) * len(results.names))
+    seen = np.isin(keys, judged_keys(results, judgments))
     first: dict[int, list[int]] = defaultdict(list)
     found = []
     for place, run in enumerate(runs):

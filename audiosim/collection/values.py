@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from audiosim.errors import InputError
 from audiosim.results.value import Value, cached_property
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Array, Integers
 from audiosim.tables.table import Words
 from audiosim.text import did_you_mean
 
@@ -164,18 +164,6 @@ class Results:
     def documents(self) -> frozenset[str]:
         """Names of the documents of all systems."""
         return frozenset(_names_in(self.document, self.names))
-
-
-def contained(keys: Integers, known: Integers, places: int) -> Booleans:
-    """(r,) True for each key that is among the known ones.
-
-    places  number of possible keys, from 0
-    """
-    if not fits_table(places, len(keys) + len(known)):
-        return np.isin(keys, known)
-    table = np.zeros(places, dtype=np.bool_)
-    table[known] = True
-    return table[keys]
 
 
 def _names_in(codes: Codes | Integers, names: Sequence[str]) -> list[str]:

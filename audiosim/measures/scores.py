@@ -18,7 +18,6 @@ from audiosim.collection.values import (
     Results,
     Scale,
     coded,
-    contained,
     fits_table,
     graded_pairs,
     judged_keys,
@@ -333,10 +332,7 @@ def unused_judgments(collection: Collection, measure: Measure) -> int:
     if has_judged_ideal(measure, collection.scale):
         return 0
     there = Results.of(collection.runs, measure.cutoff)
-    places = len(there.queries) * len(there.names)
-    return len(collection.judgments) - int(
-        contained(judged_keys(there, collection.judgments), there.keys, places).sum()
-    )
+    return len(collection.judgments) - int(np.isin(judged_keys(there, collection.judgments), there.keys).sum())
 
 
 # Lower and upper bounds of scores over all possible values of the missing judgments.

@@ -34,7 +34,7 @@ from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array
 from audiosim.stats.normal.layout import REST
 from audiosim.stats.ordinal import level_probabilities, thresholds_of
-from audiosim.tables.text import write_text
+from audiosim.tables.text import parse_json, whole_text, write_text
 from audiosim.text import did_you_mean, shortened
 
 # Variation between collections of a joint model's parameters: its prior for a collection it has not seen.
@@ -542,7 +542,9 @@ def fallbacks(model: Model) -> tuple[Model, ...]:
 
 
 def _parse(path: Path) -> Model:
-    fields = _read_fields(path)
+    if path.stat().st_size > MOST_BYTES:
+        raise FormatError(path, 1, f"not a model: larger than {MOST_BYTES:,} bytes")
+    fields = parse_json(path, 1, whole_text(path).rstrip(), "a model")
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         found = fields.get("format") if isinstance(fields, dict) else None
         raise FormatError(
@@ -563,24 +565,3 @@ def _parse(path: Path) -> Model:
     if model is None:
         raise FormatError(path, 1, "the checksum does not match: the file was changed after it was written")
     return model
-
-
-def _read_fields(path: Path) -> object:
-    """Contents of a model file, from its JSON; refuses NaN, infinity and unreasonable sizes."""
-    if path.stat().st_size > MOST_BYTES:
-        raise FormatError(path, 1, f"not a model: larger than {MOST_BYTES:,} bytes")
-    try:
-        fields: object = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise FormatError(path, error.lineno, f"not JSON: {error.msg}") from None
-    except UnicodeDecodeError:
-        raise FormatError(path, 1, "not UTF-8") from None
-    except RecursionError:
-        raise FormatError(path, 1, "not a model: nested too deeply") from None
-    except ValueError as error:
-        raise FormatError(path, 1, f"not a model: {error}") from None
-    return fields
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not allowed as a number of a model")

@@ -18,7 +18,7 @@ from audiosim.results.value import cached_property
 from audiosim.sound.embedding import GAUSSIANS, LEVELLED
 from audiosim.sound.gaussians import Singles
 from audiosim.sound.jensen_shannon import jensen_shannon_divergence
-from audiosim.sound.kullback_leibler import Packed, kullback_leibler_divergence, of_sides, packed_sides
+from audiosim.sound.kullback_leibler import Packed, kullback_leibler_divergence, packed_sides
 from audiosim.sound.parameters import MFCC, Parameters
 from audiosim.sound.recordings import RecordingTable
 from audiosim.stats.arrays import Array, Booleans, Integers
@@ -26,7 +26,6 @@ from audiosim.text import did_you_mean
 
 Divergence = Literal["kl", "js"]
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-PAIRS = 1_000_000  # pairs from which Kullback-Leibler is computed by products of matrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,8 +244,6 @@ class ByGaussians:
         whitener = self.searched.shards[0].packed.whitener
         table = self.searched.rows(np.concatenate([rows, columns]))
         sides, count = packed_sides(table, whitener), len(rows)
-        if len(rows) * len(columns) < PAIRS:
-            return np.array([of_sides(one[None], sides[count:]) for one in sides[:count]]).reshape(count, -1)
         packed, places = Packed(table, whitener, sides.astype(np.float32), sides), np.arange(len(table))
         return kullback_leibler_divergence(packed, places[:count], places[count:], "double").astype(float)
 

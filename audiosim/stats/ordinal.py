@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -92,13 +91,6 @@ class Rows:
         """The rows of a level, a block at a time."""
         first, last = self.starts[level : level + 2].tolist()
         return (slice(start, min(start + BLOCK, last)) for start in range(first, last, BLOCK))
-
-    def every(self, step: int) -> "Rows":
-        """Every step-th row of each level, always including its first."""
-        ends = self.starts.tolist()
-        kept = [np.arange(first, last, step) for first, last in pairwise(ends)]
-        rows = np.concatenate(kept)
-        return Rows(self.features[rows], self.weights[rows], np.cumsum([0, *map(len, kept)]))
 
 
 def derivatives(rows: Rows, parameters: Array) -> Derivatives:
@@ -252,7 +244,6 @@ def check_independent(standard: Array, weights: Array, names: Sequence[str]) -> 
         factor[column, column] = np.sqrt(left)
 
 
-SAMPLE = 20_000  # rows for the first step of a large fit, whose result is near the final one
 ITERATIONS = 100
 STILL = 1e-7  # the last Newton step moves no parameter by more than this, in standardised units
 FLAT = 1e-8  # gain of log-likelihood by a step of some length that shows that there is no maximum
@@ -402,12 +393,8 @@ def _check_count(problem: Problem, levels: int) -> None:
 
 def _maximise(rows: Rows, ridge: float, names: Sequence[str]) -> tuple[Array, Derivatives, int]:
     """The parameters at the maximum, the derivatives there, and the number of steps."""
-    step = len(rows.weights) // SAMPLE
-    if step >= 4:
-        parameters = _maximise(rows.every(step), ridge, names)[0]
-    else:
-        shares = np.add.reduceat(rows.weights, rows.starts[:-1])
-        parameters = np.concatenate([thresholds_of(shares / shares.sum()), np.zeros(rows.features.shape[1])])
+    shares = np.add.reduceat(rows.weights, rows.starts[:-1])
+    parameters = np.concatenate([thresholds_of(shares / shares.sum()), np.zeros(rows.features.shape[1])])
     at = _penalised(rows, parameters, ridge)
     for iteration in range(1, ITERATIONS + 1):
         move = _newton_step(at, names)

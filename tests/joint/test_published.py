@@ -132,12 +132,15 @@ def test_a_model_file_that_was_tampered_with_is_refused(tmp_path, changes, messa
     ("text", "message"),
     [
         (b"{", "copy.json:1: not JSON: "),
-        (b"\xff", "copy.json:1: not UTF-8"),
-        (200_000 * b"[", "copy.json:1: not a model: nested too deeply$"),
-        (200_000 * b'{"fallback": ' + b"null" + 200_000 * b"}", "copy.json:1: not a model: nested too deeply$"),
-        (b'{"format": ' + 6000 * b"9" + b"}", "copy.json:1: not a model: Exceeds the limit "),
+        (b"\xff", "copy.json:1: byte 0xff is not UTF-8"),
+        (200_000 * b"[", "copy.json:1: not JSON: nested too deeply, expected a model$"),
+        (
+            200_000 * b'{"fallback": ' + b"null" + 200_000 * b"}",
+            "copy.json:1: not JSON: nested too deeply, expected a ",
+        ),
+        (b'{"format": ' + 6000 * b"9" + b"}", "copy.json:1: not JSON: Exceeds the limit "),
         (b'{"format": ' + 4000 * b"9" + b"}", r"found '9{20}'\.\.\.'9{20}' \(4000 characters\)$"),
-        (b'{"format": NaN}', "copy.json:1: not a model: NaN is not allowed as a number of a model$"),
+        (b'{"format": NaN}', "copy.json:1: expected a model file of format 4, found nan$"),
         (b"[3]", "copy.json:1: expected a model file of format "),
         (b"{" + b",".join(b'"%d": 1' % key for key in range(9999)) + b', "format": FORMAT}', "copy.json:1: "),
     ],
@@ -388,7 +391,7 @@ def test_models_within_models_end_somewhere(tmp_path, depth):
     for _ in range(depth):
         text = json.dumps(inner | {"fallback": "HERE"}).replace('"HERE"', text)
     (tmp_path / "deep.json").write_text(f'{{"format": {fields["format"]}, "checksum": "x", {text[1:]}')
-    with pytest.raises(FormatError, match=r"deep.json:1: (the checksum does not match|not a model: nested too deeply)"):
+    with pytest.raises(FormatError, match=r"deep.json:1: (the checksum does not match|not JSON: nested too deeply)"):
         load_model(tmp_path / "deep.json")
 
 
