@@ -88,7 +88,7 @@ class NewRows:
     there: Booleans
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class KnownRows:
     """Unknowns that became known since the start, in the rows that they take in each block, up to w of them.
 
@@ -98,8 +98,8 @@ class KnownRows:
     open       (b, m) rows that are not certain
     count      (b,) number of rows of H in use
     precision  (p + 1, p + 1) sum of [z y]' [z y]: precision of the shared effects, and precision times their mean
-    before     (b, w', m) H and (b, w', p + 1) [z y] before the newest rows
-    newest     the latest rows; None if there are none
+    own        (b, w, m) H, 0 in rows not in use
+    half       (b, w, p + 1) [z y], likewise
     """
 
     places: Integers
@@ -107,8 +107,8 @@ class KnownRows:
     open: Booleans
     count: Integers
     precision: Array
-    before: tuple[Array, Array]
-    newest: NewRows | None = None
+    own: Array
+    half: Array
 
     @classmethod
     def nothing(cls, start: WrittenOut) -> "KnownRows":
@@ -116,29 +116,7 @@ class KnownRows:
         none = np.empty(0, dtype=np.int64)
         before = np.empty((blocks, 0, size)), np.empty((blocks, 0, effects + 1), start.loadings.dtype)
         count = np.zeros(blocks, dtype=np.int64)
-        return cls(none, np.empty(0), start.variances > 0, count, np.zeros((effects + 1,) * 2), before)
-
-    @cached_property
-    def _together(self) -> tuple[Array, Array]:
-        """H and [z y] with the newest rows, merged only on request: scores, as in a bisection, need neither."""
-        if self.newest is None:
-            return self.before
-        block, there = np.broadcast_to(self.newest.blocks[:, None], self.newest.there.shape), self.newest.there
-        width = int(self.count.max(initial=0))
-        own, half = (_wider(of, width) for of in self.before)
-        place = (self.count[block] - there.sum(axis=1, keepdims=True) + np.arange(there.shape[1]))[there]
-        own[block[there], place], half[block[there], place] = self.newest.own[there], self.newest.half[there]
-        return own, half
-
-    @property
-    def own(self) -> Array:
-        """(b, w, m) H, 0 in rows not in use."""
-        return self._together[0]
-
-    @property
-    def half(self) -> Array:
-        """(b, w, p + 1) [z y], likewise."""
-        return self._together[1]
+        return cls(none, np.empty(0), start.variances > 0, count, np.zeros((effects + 1,) * 2), *before)
 
     def and_more(self, places: Integers, values: Array, rows: Integers, seen: NewRows) -> "KnownRows":
         """The same with further unknowns; `rows` (k,), among all b m, are no longer open."""
@@ -148,8 +126,12 @@ class KnownRows:
         left.ravel()[rows] = False
         # K and Z stay as at the start: writing them again would cost b m^2 numbers a step, and a copy per campaign.
         every = np.concatenate([self.places, places]), np.concatenate([self.values, values])
+        own, half = (_wider(of, int(count.max(initial=0))) for of in (self.own, self.half))
+        block, step = np.nonzero(seen.there)
+        place = self.count[seen.blocks[block]] + step
+        own[seen.blocks[block], place], half[seen.blocks[block], place] = seen.own[seen.there], seen.half[seen.there]
         more = seen.half[seen.there]
-        return KnownRows(*every, left, count, self.precision + more.T @ more, self._together, seen)
+        return KnownRows(*every, left, count, self.precision + more.T @ more, own, half)
 
 
 def _wider(of: Array, width: int) -> Array:
