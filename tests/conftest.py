@@ -92,7 +92,8 @@ def pytest_collection() -> Iterator[object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that need a browser or PostgreSQL as slow."""
+    """Mark tests that need a browser or PostgreSQL as slow; put the longest first, so that none is begun last."""
+    items.sort(key=lambda item: item.get_closest_marker("longest") is None)
     for item in items:
         chosen = getattr(item, "callspec", None)
         if SLOW_FIXTURES & {*getattr(item, "fixturenames", ()), *(map(str, chosen.params.values()) if chosen else ())}:

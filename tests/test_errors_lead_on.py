@@ -45,6 +45,7 @@ def wrong_inputs():
         yield from ((*words, option, one) for option, some in OPTIONS.items() if option in known for one in some)
 
 
+@pytest.mark.longest
 @pytest.mark.slow
 def test_every_error_of_a_verb_leads_on(run, small_demo, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

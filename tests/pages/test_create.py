@@ -60,6 +60,7 @@ def asked(commanded, tmp_path):
         yield running
 
 
+@pytest.mark.longest
 def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     browse, recordings, asked, tmp_path, watch, audit
 ):
@@ -131,6 +132,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
         assert http.get(found[0]["document_sound"]).headers["content-type"] == "audio/wav"
 
 
+@pytest.mark.longest
 def test_a_stranger_comes_from_folders_to_a_published_page_in_few_clicks(browse, chromium, recordings, asked, audit):
     walk, address = STRANGER["whole_way"](chromium, asked.url, recordings, 0)
     assert walk.clicks < 90

@@ -142,6 +142,7 @@ def test_a_kept_model_is_deleted_by_the_keyboard_but_not_the_one_in_use(browse, 
     assert [one["name"] for one in http.get(f"{DEMO}/model").json()["kept"]] == ["mine"]
 
 
+@pytest.mark.longest
 def test_a_training_that_a_kill_ended_is_begun_again_on_the_page(restarted, chromium, audit, demo, wait_until):
     server = restarted()
     with server.client() as http:

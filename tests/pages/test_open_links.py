@@ -52,6 +52,7 @@ def judge_one(page):
     page.keyboard.press("Enter")
 
 
+@pytest.mark.longest
 def test_somebody_comes_by_an_open_link_stops_goes_on_elsewhere_and_gets_the_code(invited, browse, audit, watch):
     _, secret = invited
     organiser = browse()

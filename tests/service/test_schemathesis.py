@@ -51,6 +51,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 422]
 ELSEWHERE = "^/(bug|slow)$|/events$"
 
 
+@pytest.mark.longest
 @pytest.mark.slow
 def test_every_operation_keeps_what_the_document_promises(another, tmp_path):
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")

@@ -115,6 +115,7 @@ def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
     assert same(outcomes[:10] + outcomes[11:], here[:10] + here[11:])
 
 
+@pytest.mark.longest
 @pytest.mark.slow
 def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch, tmp_path):
     finished = tmp_path / "finished"
