@@ -20,6 +20,7 @@ from audiosim import cli
 from audiosim.cli import options
 from audiosim.collection.collection import Collection
 from audiosim.measures.scores import judged_runs
+from audiosim.ranking.verbs import estimate
 from audiosim.report import predictions
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
@@ -32,6 +33,19 @@ def parsed(outcome):
     code, out, err = outcome
     assert code == 0, err
     return json.loads(out)
+
+
+def test_a_printed_ranking_lists_its_systems_and_no_certainty_is_a_column(run, tmp_path):
+    (tmp_path / "runs.trec").write_text("q Q0 x 1 2 new\nq Q0 y 2 1 new\nq Q0 x 1 2 old\nq Q0 z 2 1 old\n")
+    ranking = estimate(tmp_path)
+    first, head, *lines = str(ranking).splitlines()
+    assert (first, head.split()) == (repr(ranking), ["System", "Score", "95", "%", "interval"])
+    assert [line.split()[:2] for line in lines] == [["1", "new"], ["2", "old"]]
+    _, out, _ = run("estimate", tmp_path)
+    assert "P(best)" in out
+    assert "P(top" not in out
+    _, out, _ = run("plan", tmp_path)
+    assert "by another person" not in out, "one query cannot be shared by two people"
 
 
 def test_estimate_ranks_the_systems(run):

@@ -238,6 +238,8 @@ def test_a_bundle_is_a_zip_file_or_a_new_folder(whole, tmp_path):
     assert not (tmp_path / "made.pdf").exists()
     with pytest.raises(InputError, match=r"expected a name that ends in \.zip, or a folder that is new or empty"):
         write_bundle(files, tmp_path / "folder")
+    with pytest.raises(InputError, match=r"made\.zip/in: cannot be written: expected a folder, new or empty, in a"):
+        write_bundle(files, tmp_path / "made.zip" / "in")
 
 
 @pytest.mark.slow

@@ -191,7 +191,7 @@ def _print(verb: Verb, form: options.Format, found: Any) -> None:
         options.print_result(options.Format(form), found.to_dict(), found.rows(), lambda: view(found))
     for failure in getattr(found, "failed", ()):
         sys.stderr.write(f"audiosim: {printable(failure.path)}: {failure.error}\n")
-    if verb.failed and (why := getattr(found, verb.failed)):
+    if verb.failed and (why := getattr(found, verb.failed, None)):
         if isinstance(why, str):
             sys.stderr.write(f"audiosim: {why}\n")
         raise typer.Exit(1)

@@ -78,6 +78,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
             "report.rank:music_folder_view",
             spelled=OF_SOUND,
             metavars=OF_SOUND_NAMES | {"output": "COLLECTION"},
+            failed="failed",
         ),
         "check": Verb("evaluation.check:check", "report.rank:check_view", reads="quietly", failed="problems"),
     },
@@ -218,7 +219,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
             "report.rank:extraction_view",
             spelled=OF_SOUND,
             metavars=OF_SOUND_NAMES | {"sounds": "SOUND", "output": "INDEX"},
-            failed="nothing",
+            failed="incomplete",
         ),
         "neighbours": Verb(
             "sound.neighbours:neighbours",

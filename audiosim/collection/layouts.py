@@ -20,6 +20,8 @@ from audiosim.tables.text import check_regular, every_line
 from audiosim.text import nearest_name, reason
 
 A_COLLECTION = "expected a collection: a folder with runs.trec in it, or the one that `audiosim demo demo` makes"
+A_TABLE = "in Python, a table is read by pandas and given to `Collection.from_frames(runs)`"
+FRAMES = ("csv", "parquet", "pq", "tsv")
 MOST_NAMED = 3  # most files named in a note
 MOST_FILES = 5_000
 ASKED = "; `judgments=FILE` names the judgments"
@@ -47,7 +49,8 @@ def open_folder(folder: str | Path) -> Path:
     folder = Path(folder)
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "no such folder"
-        raise InputError(f"{folder}: {problem}, {A_COLLECTION}")
+        table = f"; {A_TABLE}" if folder.suffix.lower().lstrip(".") in FRAMES else ""
+        raise InputError(f"{folder}: {problem}, {A_COLLECTION}{table}")
     return folder
 
 

@@ -177,7 +177,7 @@ def _cutoff(path: Path, number: int, header: list[str]) -> int:
 
 def _choice(path: Path, number: int, row: Mapping[str, str]) -> str:
     if not row["answer"]:
-        raise FormatError(path, number, f"the column answer is empty, expected {', '.join(CHOICES)}: fill it")
+        raise FormatError(path, number, f"the column answer is empty, expected {', '.join(CHOICES)}")
     if row["answer"] not in CHOICES:
         raise FormatError(path, number, f"unknown answer {row['answer']!r}, expected {', '.join(CHOICES)}")
     return row["answer"]

@@ -29,7 +29,7 @@ from audiosim.results.progress import progress
 from audiosim.results.value import need
 from audiosim.sound import channel as decoder
 from audiosim.sound import formats as more_formats
-from audiosim.tables.text import check_output_file, write_text, write_texts
+from audiosim.tables.text import check_new_folder, check_output_file, write_text, write_texts
 from audiosim.text import NOTES
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def check_bundle_place(path: Path) -> None:
         raise InputError(f"{path}: expected a name that ends in .html for a page or in .zip for a bundle, or a folder")
     elif path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path}: expected a name that ends in .zip, or a folder that is new or empty")
+    else:
+        check_new_folder(path)
 
 
 def zipped(files: Mapping[str, bytes], folder: str) -> bytes:

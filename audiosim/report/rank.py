@@ -148,7 +148,7 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
     for place, row in enumerate(rows, start=1):
         interval = f"{row['low']:.3f} – {row['high']:.3f}"
         drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
-        ranks = () if verdicts is None else _verdict_cells(row)
+        ranks = () if verdicts is None else _verdict_cells(row, _has_top(verdicts))
         table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
     confident = _confident(ranking)
     notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]
@@ -226,7 +226,10 @@ def _further(found: "Effort") -> RenderableType:
         widths = f"{one.panel_width:.3f}", f"{one.listeners_width:.3f}"
         table.add_row(one.what, str(one.people), f"{one.judgments:,}", panel, widths[0], listeners, widths[1])
     head = f"Confidence, and mean width of the 95 % intervals of scores, on {QUERIES_IN_WORDS['these']}:"
-    return Group(Text(f"\n{head}", style="bold"), table)
+    means = "People: how many have judged by then, as far as they are named."
+    if any(None in (one.panel, one.listeners) for one in found.beside):
+        means += " -: no confidence, since nothing is left to order: all pairs are judged, or the systems are equal."
+    return Group(Text(f"\n{head}", style="bold"), table, Text(means))
 
 
 def _otherwise(found: "Effort") -> RenderableType:
@@ -242,14 +245,20 @@ def _otherwise(found: "Effort") -> RenderableType:
 def _verdict_columns(verdicts: Verdicts | None) -> tuple[tuple[str, Setting], ...]:
     if verdicts is None:
         return ()
-    top = min(verdicts.k, len(verdicts.ranking.systems))
     group: tuple[tuple[str, Setting], ...] = (("Group", "left"),) if verdicts.groups else ()
-    return ("Ranks", "right"), *group, ("P(best)", "right"), (f"P(top {top})", "right")
+    top: tuple[tuple[str, Setting], ...] = ((f"P(top {verdicts.k})", "right"),) if _has_top(verdicts) else ()
+    return ("Ranks", "right"), *group, ("P(best)", "right"), *top
 
 
-def _verdict_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _has_top(verdicts: Verdicts) -> bool:
+    """False where every system is among the first k, so that each probability is 1."""
+    return verdicts.k < len(verdicts.ranking.systems)
+
+
+def _verdict_cells(row: Mapping[str, Any], has_top: bool) -> tuple[str, ...]:
     group = (row["group"],) if row["group"] else ()
-    return _views_ranks(row["rank_low"], row["rank_high"]), *group, f"{row['best']:.2f}", f"{row['top']:.2f}"
+    top = (f"{row['top']:.2f}",) if has_top else ()
+    return _views_ranks(row["rank_low"], row["rank_high"]), *group, f"{row['best']:.2f}", *top
 
 
 def _views_ranks(low: int, high: int) -> str:

@@ -20,7 +20,7 @@ from audiosim.sound.embeddings import find_embedding
 from audiosim.sound.folder import QUERY_COUNT
 from audiosim.sound.map import MapBy
 from audiosim.tables.text import write_text
-from audiosim.text import NOTES
+from audiosim.text import NOTES, counted
 
 if TYPE_CHECKING:
     from audiosim.sound.describe import Failure
@@ -51,9 +51,11 @@ class Extraction(Result):
     seconds: float
 
     @property
-    def nothing(self) -> str:
-        """Words on an index without any recording; empty for any other."""
-        return "" if self.done else "no file could be described"
+    def incomplete(self) -> str:
+        """Words on files that are not in the index; empty if all are."""
+        if not self.done:
+            return "no file could be described"
+        return f"{counted(len(self.failed), 'file')} left out, the index has the others" if self.failed else ""
 
     def rows(self) -> list[Row]:
         """One row per file that failed."""
@@ -79,8 +81,9 @@ def extract_index(
 
     Unchanged files that are already in the index are skipped. Bad files are listed, one line each, and left out; a file
     that crashes its decoder, or takes more than 120 s and 4 s per megabyte, is bad too. Run the command again to resume
-    it. If INDEX is the sounds.index of a collection, the closeness of its recordings is computed too, for the first
-    ranking. The machines of a cluster must find the sounds under the same paths or URLs.
+    it. The exit code is 1 if any file was left out; INDEX has the others. If INDEX is the sounds.index of a collection,
+    the closeness of its recordings is computed too, for the first ranking. The machines of a cluster must find the
+    sounds under the same paths or URLs.
 
     sounds      sound files, folders, URLs of either, or a documents.tsv
     output      folder of the index; an existing one is continued
@@ -147,7 +150,8 @@ def init(
     Writes documents.tsv with artist, genre, album, title and length by the files' tags, queries.tsv, collection.toml,
     sounds.index, and a baseline run: the recordings that sound nearest to each query. Identifiers are safe in run files
     and URLs. Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to
-    resume it, or to add new files; your changes to documents.tsv, queries.tsv and collection.toml are kept.
+    resume it, or to add new files; your changes to documents.tsv, queries.tsv and collection.toml are kept. The exit
+    code is 1 if any file was bad and left out; the collection has the others.
 
     Of generated music, systems are folders, and every recording gets an identifier that does not reveal its system.
 

@@ -92,7 +92,8 @@ def further_judging(selection: Selection, rng: np.random.Generator, count: int =
         other = _with(panel, selection, places, (ANOTHER,) if panel.judges else (*names, ANOTHER))
         found.append(_after(selection, spread, f"another {by} judgments", panel, those, rng))
         what = f"another {by}, {'by' if panel.judges else 'half by'} {ANOTHER}"
-        found.append(_after(selection, spread, what, panel, other, rng))
+        if ANOTHER in other.judges:  # people take whole queries: a single one cannot be shared
+            found.append(_after(selection, spread, what, panel, other, rng))
     return tuple(found)
 
 

@@ -69,12 +69,21 @@ class PieceWorth:
     saved: float | None
 
     def __str__(self) -> str:
+        count = None if self.saved is None else round(self.saved)
+        if count is None or count == 0:
+            return self._of_predictions
+        saves = f"{'saves' if count > 0 else 'costs'} about {counted(abs(count), 'judgment', 'judgments')}"
+        if self.log_score_low > 0 and count > 0:
+            return f"{self.evidence} {saves}"
+        joined = "and" if self.log_score_low <= 0 and count < 0 else "but"
+        return f"{self._of_predictions} {joined} {saves}"
+
+    @property
+    def _of_predictions(self) -> str:
         if self.log_score_high < 0:
             return f"{self.evidence} makes predictions worse"
         if self.log_score_low <= 0:
-            return f"{self.evidence} has no measurable worth"
-        if self.saved is not None and self.saved >= 1:
-            return f"{self.evidence} saves about {counted(round(self.saved), 'judgment', 'judgments')}"
+            return f"{self.evidence} has no measurable worth for predictions"
         if self.rmse > 0:
             return f"{self.evidence} lowers the error of a grade by {self.rmse:.3f} of the scale"
         return f"{self.evidence} makes the probabilities of grades better, not their error"

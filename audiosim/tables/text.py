@@ -177,6 +177,13 @@ def check_output_file(path: Path) -> None:
         raise InputError(f"{path}: cannot be written: expected a file in an existing, writable folder")
 
 
+def check_new_folder(path: Path) -> None:
+    """Raise an error if a folder cannot be made, or written to; called before long work, like `check_output_file`."""
+    place = next(one for one in (path.resolve(), *path.resolve().parents) if one.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(f"{path}: cannot be written: expected a folder, new or empty, in a writable folder")
+
+
 def write_text(path: str | Path, lines: Iterable[str]) -> None:
     """Write lines, given without their ends, to a file; on an error the file stays as it was.
 

@@ -170,6 +170,8 @@ def test_a_folder_that_is_not_there_or_is_none_is_refused(tmp_path):
         InputError, match=r"^[^\n]*/file: is not a folder, expected a collection: a folder with runs.trec"
     ):
         Collection.load(tmp_path / "file")
+    with pytest.raises(InputError, match=r"runs\.csv: no such folder, .* given to `Collection\.from_frames\(runs\)`$"):
+        Collection.load(tmp_path / "runs.csv")
 
 
 def test_errors_name_files_as_the_caller_named_the_folder(tmp_path, monkeypatch):

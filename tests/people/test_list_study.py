@@ -162,7 +162,7 @@ def test_the_log_is_the_study_and_survives_a_power_cut(tmp_path, rng):
         (
             ["answer\tquery\tA1\tB1", "\tq\tx\ty"],
             True,
-            r"t:2: the column answer is empty, expected a, b, good, bad: fill it",
+            r"t:2: the column answer is empty, expected a, b, good, bad",
         ),
         (["query\tanswer\tA1\tB1", "q\t\tx\ty"], False, r"t:1: expected answer as the first column, found 'query'"),
         (["answer\tquery\tA1\tB1"], False, r"t:1: the file ends after its header, expected answers below it"),

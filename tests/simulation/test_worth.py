@@ -88,7 +88,13 @@ def test_worth_is_said_in_sentences():
     assert (
         str(replace(one, saved=None, rmse=-0.001)) == "genre makes the probabilities of grades better, not their error"
     )
-    assert str(replace(one, log_score_low=-0.1)) == "genre has no measurable worth"
-    assert str(replace(one, log_score_low=-0.5, log_score_high=-0.1)) == "genre makes predictions worse"
-    found = EvidenceWorth((one, replace(one, evidence="mood", log_score_low=-0.1)), {0.0: 0.3}, False, 0.95)
-    assert str(found) == "With 0 % judged, genre saves about 106 judgments; mood has no measurable worth."
+    unsure, worse = replace(one, log_score_low=-0.1), replace(one, log_score_low=-0.5, log_score_high=-0.1)
+    assert str(replace(unsure, saved=None)) == "genre has no measurable worth for predictions"
+    assert str(unsure) == "genre has no measurable worth for predictions but saves about 106 judgments"
+    assert str(replace(worse, saved=0.2)) == "genre makes predictions worse"
+    assert str(worse) == "genre makes predictions worse but saves about 106 judgments"
+    assert str(replace(worse, saved=-3)) == "genre makes predictions worse and costs about 3 judgments"
+    assert str(replace(one, saved=-1)).endswith("by 0.012 of the scale but costs about 1 judgment")
+    found = EvidenceWorth((one, replace(unsure, evidence="mood", saved=0)), {0.0: 0.3}, False, 0.95)
+    said = "With 0 % judged, genre saves about 106 judgments; mood has no measurable worth for predictions."
+    assert str(found) == said

@@ -28,8 +28,9 @@ def test_every_bad_file_is_one_line_whatever_its_name(run, tmp_path, music, form
             file.write(b"no sound")
     (sounds / "none.wav").write_bytes(b"")
     code, out, err = run("extract", sounds, "-o", tmp_path / "index", "--format", form)
-    assert code == 0
-    names = [line.removeprefix(f"audiosim: {sounds}/").split(": ")[0] for line in err.splitlines()]
+    *lines, last = err.splitlines()
+    assert (code, last) == (1, "audiosim: 4 files left out, the index has the others")
+    names = [line.removeprefix(f"audiosim: {sounds}/").split(": ")[0] for line in lines]
     assert names == ["\\x1b[31m.wav", "a\\nb.wav", "caf\\udce9.wav", "none.wav"]
     if form == "json":
         failed = [failure["path"].removeprefix(f"{sounds}/") for failure in json.loads(out)["failed"]]
