@@ -99,7 +99,7 @@ def extract_index(
 
     Example: `audiosim extract demo/sounds -o sounds.index`
 
-    Again, without deleted files: `audiosim extract demo/documents.tsv -o sounds.index --prune`
+    Again, without deleted files: `audiosim extract demo/sounds -o sounds.index --prune`
 
     As in the papers: `audiosim extract demo/sounds -o mfcc.index --frames mfcc`
 
