@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaln, ndtr, ndtri
 
 from audiosim.errors import InputError
@@ -174,9 +173,11 @@ def centred(shape: Array, ends: Array, ratio: Array, values: Array, wanted: floa
     """
     steps = np.diff(values)
 
-    def mean(middle: float) -> float:
-        highest = np.maximum.accumulate(ends + ratio * (shape + middle), axis=1)
-        return float(values[-1] - t_below(highest).mean(axis=0) @ steps - wanted)
+    def mean(middle: float) -> tuple[float, float]:
+        moved = ends + ratio * (shape + middle)
+        highest = np.maximum.accumulate(moved, axis=1)
+        slopes = np.where(moved == highest, ratio, 0) * t_density(highest)
+        return float(values[-1] - t_below(highest).mean(axis=0) @ steps - wanted), float(-(slopes.mean(axis=0) @ steps))
 
     return np.asarray(shape + _zero(mean))
 
@@ -191,19 +192,33 @@ def shape_of(ends: Array, ratio: Array, target: Array) -> Array:
     for level, wanted in enumerate(target.tolist()):
         own, floor, aim = ends[:, level], reached, wanted
 
-        def missing(middle: float, own: Array = own, floor: Array = floor, aim: float = aim) -> float:
-            return aim - float(t_below(np.maximum(floor, own + ratio[:, 0] * middle)).mean())
+        def missing(middle: float, own: Array = own, floor: Array = floor, aim: float = aim) -> tuple[float, float]:
+            moved = own + ratio[:, 0] * middle
+            highest = np.maximum(floor, moved)
+            slopes = np.where(moved > floor, ratio[:, 0], 0) * t_density(highest)
+            return aim - float(t_below(highest).mean()), -float(slopes.mean())
 
         shape[level] = _zero(missing)
         reached = np.maximum(reached, ends[:, level] + ratio[:, 0] * shape[level])
     return shape
 
 
-def _zero(falling: Callable[[float], float]) -> float:
-    """Zero of a falling function; -REACH or REACH if it lies beyond."""
-    if falling(-REACH) <= 0:
-        return -REACH
-    return REACH if falling(REACH) >= 0 else float(brentq(falling, -REACH, REACH, xtol=NEAR))
+def _zero(falling: Callable[[float], tuple[float, float]]) -> float:
+    """Zero of a falling function, given with its slope: Newton's method, or bisection where a step leaves the bracket.
+
+    Returns -REACH or REACH if the zero lies beyond.
+    """
+    low, high, at = -REACH, REACH, 0.0
+    for _ in range(HALVINGS):
+        value, slope = falling(at)
+        low, high = (at, high) if value > 0 else (low, at)
+        following = at - value / slope if slope < 0 else np.inf
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - at) < NEAR:
+            return following
+        at = following
+    return at
 
 
 def shape_errors(ends: Array, ratio: Array, steps: Array, weight: float) -> Array:
