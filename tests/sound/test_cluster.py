@@ -91,9 +91,10 @@ def test_the_command_gives_the_index_of_the_local_run(dask_here, folder, tmp_pat
     monkeypatch.chdir(folder)
     for index, options in (("here", ()), ("there", ("--scheduler", dask_here.address))):
         code, out, err = run("extract", "sounds", "-o", tmp_path / index, "--format", "json", *options)
-        assert (code, json.loads(out)["done"]) == (0, 48)
+        assert (code, json.loads(out)["done"]) == (1, 48)
         bad = "cannot be decoded (it is text, a table or a database), expected WAV, FLAC, Ogg, MP3 or AIFF"
-        assert err == f"audiosim: sounds/0/bad.wav: {bad}\n"
+        left_out = "1 file left out, the index has the others"
+        assert err == f"audiosim: sounds/0/bad.wav: {bad}\naudiosim: {left_out}\n"
     here, there = AudioIndex.load(tmp_path / "here"), AudioIndex.load(tmp_path / "there")
     assert list(there.recordings) == list(here.recordings)
     assert np.array_equal(there.rows, here.rows)

@@ -4,8 +4,8 @@ A feature that contains the answer predicts well if the answer is known, and is 
 coefficients and errors of M_jud need this. `audiosim.ordinal.judgment` always leaves a pair's own judgment out.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -16,22 +16,9 @@ from audiosim.collection.pool import Pool
 from audiosim.ordinal.feature import Feature
 from audiosim.ordinal.features import FEATURES
 from audiosim.ordinal.model import Model
-from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.arrays import Array
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
-
-
-@dataclass(frozen=True, slots=True)
-class WithOwnJudgment:
-    """A mean of judged pairs, the pair's own judgment included: (n,) means from a pool and (n,) grades."""
-
-    mean: Callable[[Pool, Array], Array]
-
-    def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
-        return self.mean(pool, grades)[rows]
-
-    def touched(self, pool: Pool, index: int) -> Integers:
-        return np.arange(len(pool.pairs))
 
 
 def _mean_grade_of_systems(pool: Pool, grades: Array) -> Array:
@@ -54,11 +41,11 @@ def _ratio(total: ArrayLike, count: ArrayLike) -> Array:
 
 ASYS = Feature(
     "aSYSown", "judgment", "all queries", 1, "mean grade of its systems, its own included",
-    WithOwnJudgment(_mean_grade_of_systems),
+    _mean_grade_of_systems,
 )  # fmt: skip
 AART = Feature(
     "aARTown", "judgment", "own query", 1, "mean grade of its artist, its own included",
-    WithOwnJudgment(_mean_grade_of_artist), "artist",
+    _mean_grade_of_artist, "artist",
 )  # fmt: skip
 OWN = {"aSYS": ASYS, "aART": AART}
 
@@ -68,8 +55,7 @@ def own_columns(pool: Pool, grades: Array, names: Sequence[str]) -> dict[str, Ar
 
     grades  (n,) NaN where unjudged
     """
-    rows = np.arange(len(pool.pairs))
-    return {name: OWN[name].values.compute(pool, grades, rows) for name in names if name in OWN}
+    return {name: OWN[name].values(pool, grades) for name in names if name in OWN}
 
 
 def fit_as_printed(collections: Sequence[Collection], plan: Plan) -> Model:
