@@ -50,7 +50,7 @@ def turn(verb, *arguments):
 def test_the_effect_is_shown_and_nothing_written_until_it_is_asked_for(folder, tmp_path):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     with closing(DatabaseStore(url, "two")) as store:
-        store.append(Event("pause", "2026-11-22T12:00:00Z", "me"))
+        store.append_all([Event("pause", "2026-11-22T12:00:00Z", "me")], 0)
     effect = folder, "Bob", "--judgments", url
     shown = json.loads(run(*effect, verb="judge-effect").stdout)
     assert (shown["judge"], shown["turned"], shown["best_without"]) == ("bob", 1, "A")

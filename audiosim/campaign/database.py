@@ -27,7 +27,7 @@ from audiosim.campaign.engine import (
 )
 from audiosim.campaign.event import Event, utc_now, write_time
 from audiosim.campaign.schema import layout_in, prepare_tables
-from audiosim.campaign.store import FIRST, MOST_NOTES, check_keys, check_repeated, link, used
+from audiosim.campaign.store import FIRST, MOST_NOTES, check_keys, link, used
 from audiosim.campaign.tables import BESIDE, CAMPAIGNS, CARDS, EVENTS, FIELDS, LAYOUT, LESSONS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
 
@@ -40,17 +40,10 @@ READ = (
     .where(_of_collection, EVENTS.c.number >= sql.bindparam("since"))
     .order_by(EVENTS.c.number)
 )
-KNOWN = sql.select(EVENTS.c.number, *FIELDS).where(
+KNOWN = sql.select(EVENTS.c.number).where(
     _of_collection, EVENTS.c.assessor == sql.bindparam("by"), EVENTS.c.key == sql.bindparam("with")
 )
 DIGEST = sql.select(EVENTS.c.digest).where(_of_collection, EVENTS.c.number == sql.bindparam("at"))
-TAKE = (
-    sql.update(CAMPAIGNS)
-    .where(CAMPAIGNS.c.collection == sql.bindparam("of"))
-    .values(last=CAMPAIGNS.c.last + sql.bindparam("count"))
-    .returning(CAMPAIGNS.c.last, CAMPAIGNS.c.digest)
-)
-TAKE_AFTER = TAKE.where(CAMPAIGNS.c.last == sql.bindparam("after"))
 WRITE_ON = (
     sql.update(CAMPAIGNS)
     .where(
@@ -60,7 +53,6 @@ WRITE_ON = (
     )
     .values(last=sql.bindparam("until"), digest=sql.bindparam("head"))
 )
-SEAL = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == sql.bindparam("of")).values(digest=sql.bindparam("head"))
 
 
 TIMEOUT_S = 10.0
@@ -110,41 +102,21 @@ class DatabaseStore:
         """The last line that this store read or wrote."""
         return self._head
 
-    def append(self, event: Event) -> int:
-        known = self._head
-
-        def append(connection: sql.Connection) -> Head | tuple[int, Event]:
-            last, digest = self._take(connection, 1) or (0, FIRST)
-            self._check_grown(connection, known, last - 1)
-            earlier = self._earlier(connection, event) if event.key else None
-            if earlier is None:
-                return self._insert(connection, Head(last - 1, digest), [event])
-            connection.rollback()  # releases the number
-            return earlier
-
-        found = self._written(append)
-        if isinstance(found, Head):
-            self._know(found)
-        else:
-            check_repeated(event, found[1])
-        return found[0]
-
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
         check_keys(events)
+        if last > self._head.number:  # known from elsewhere
+            self.read(last)
         known = self._head
 
         def append(connection: sql.Connection) -> Head | None:
-            head = self._write_on(connection, known, events) if last == known.number else None
-            if head is not None:
-                return head
-            taken = self._take(connection, len(events), last)
-            if taken is None:
-                self._check_grown(connection, known, self._last(connection), past=last)
-                connection.rollback()
-                return None
-            if last == known.number and taken.digest != known.digest:
-                raise self._rewound(f"line {last} is another")
-            return self._insert(connection, Head(last, taken.digest), events)
+            tries = 2 if last == known.number else 0  # the second one once the campaign has a row
+            for _ in range(tries):
+                if (head := self._write_on(connection, known, events)) is not None:
+                    return head
+                self._begin(connection)
+            self._check_grown(connection, known, last)
+            connection.rollback()
+            return None
 
         try:
             head = self._written(append)
@@ -342,13 +314,13 @@ class DatabaseStore:
         with self._lock:
             self._head = max(self._head, head)
 
-    def _check_grown(self, connection: sql.Connection, known: Head, last: int, past: int | None = None) -> None:
-        """Raise an error unless a log that ends at line `last` extends the known one, up to line `past` at most."""
-        number, digest = known
-        if last < number or (past is not None and last <= past):
-            raise self._rewound(f"it ends at line {last}")
-        if number and connection.execute(DIGEST, {"of": self._collection, "at": number}).scalar() != digest:
+    def _check_grown(self, connection: sql.Connection, known: Head, past: int) -> None:
+        """Raise an error unless the log extends the known one, and goes on past a line."""
+        (number, digest), last = known, self._last(connection)
+        if 0 < number <= last and connection.execute(DIGEST, {"of": self._collection, "at": number}).scalar() != digest:
             raise self._rewound(f"line {number} is another")
+        if last <= max(past, number - 1):
+            raise self._rewound(f"it ends at line {last}")
 
     def _rewound(self, reason: str) -> RewoundError:
         return RewoundError(f"{self._shown()} went back: {reason}; restart")
@@ -359,21 +331,6 @@ class DatabaseStore:
     def _last(self, connection: sql.Connection) -> int:
         found = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == self._collection)
         return int(connection.execute(found).scalar() or 0)
-
-    def _take(self, connection: sql.Connection, count: int, last: int | None = None) -> Head | None:
-        """Reserve the next numbers and lock out other writers; None if the log does not end at line `last`.
-
-        Returns the last number reserved, and the digest of the line before the first.
-        """
-        chosen = {"of": self._collection, "count": count} | ({} if last is None else {"after": last})
-        statement = TAKE if last is None else TAKE_AFTER
-        taken = connection.execute(statement, chosen).one_or_none()
-        if taken is None:
-            self._begin(connection)
-            # Even if the row exists: another process may have created it since the first try.
-            taken = connection.execute(statement, chosen).one_or_none()
-        assert taken is not None or last is not None
-        return None if taken is None else Head(*taken)
 
     def _begin(self, connection: sql.Connection) -> None:
         """Create the collection's row if need be."""
@@ -390,17 +347,10 @@ class DatabaseStore:
         """Write events after the last known line; return the last of them, or None if that is not the last line."""
         head, rows = self._rows(known, events)
         said = {"of": self._collection, "after": known.number, "known": known.digest}
-        if not rows or not connection.execute(WRITE_ON, {**said, "until": head.number, "head": head.digest}).rowcount:
+        if not connection.execute(WRITE_ON, {**said, "until": head.number, "head": head.digest}).rowcount:
             return None
-        connection.execute(sql.insert(EVENTS), rows)
-        return head
-
-    def _insert(self, connection: sql.Connection, after: Head, events: Sequence[Event]) -> Head:
-        """Write events after a line; return the last of them."""
-        head, rows = self._rows(after, events)
         if rows:
             connection.execute(sql.insert(EVENTS), rows)
-            connection.execute(SEAL, {"of": self._collection, "head": head.digest})
         return head
 
     def _rows(self, after: Head, events: Sequence[Event]) -> tuple[Head, list[dict[str, Any]]]:
@@ -412,13 +362,11 @@ class DatabaseStore:
             rows.append({"collection": self._collection, **row_of(event), **after._asdict(), "layout": LAYOUT})
         return after, rows
 
-    def _earlier(self, connection: sql.Connection, event: Event) -> tuple[int, Event] | None:
-        chosen = {"of": self._collection, "by": event.assessor, "with": event.key}
-        row = connection.execute(KNOWN, chosen).one_or_none()
-        return None if row is None else (row[0], event_of(row[1:]))
-
     def _taken(self, events: Sequence[Event]) -> InputError | None:
         """Error for the first event whose key is taken, or None."""
         with self._engine.connect() as connection:
-            taken = [event for event in events if event.key and self._earlier(connection, event)]
-        return InputError(f"{used(taken[0])} already") if taken else None
+            for event in events:
+                chosen = {"of": self._collection, "by": event.assessor, "with": event.key}
+                if event.key and connection.execute(KNOWN, chosen).first():
+                    return InputError(f"{used(event)} already")
+        return None

@@ -44,17 +44,9 @@ MOST_NOTES = 1000  # most notes kept beside all logs of a database
 class Store(Protocol):
     """An append-only log of the events of one campaign, numbered from 1.
 
-    An event is safe once `append` has returned its number. `read` always returns events in the order of their numbers,
-    and later events get higher numbers. Threads and processes may share a log.
+    An event is safe once `append_all` has returned its number. `read` always returns events in the order of their
+    numbers, and later events get higher numbers. Threads and processes may share a log.
     """
-
-    def append(self, event: Event) -> int:
-        """The number of the event, once it is safe.
-
-        If an assessor has used the key of an event before, the event is not written again and keeps its number.
-        Different content under the same key is an error.
-        """
-        ...
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
         """The numbers of the events, once all are safe; None, with nothing written, if the log has grown past `last`.
@@ -85,14 +77,6 @@ class MemoryStore:
         self._lock = Lock()
         self._described = ("", "")
         self._notes: dict[str, str] = {}
-
-    def append(self, event: Event) -> int:
-        with self._lock:
-            earlier = self._keys.get((event.assessor, event.key))
-            if earlier is not None:
-                check_repeated(event, self._events[earlier - 1])
-                return earlier
-            return self._add(event)
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
         with self._lock:

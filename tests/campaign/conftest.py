@@ -41,6 +41,20 @@ def _said():
     return said
 
 
+def append(store, event):
+    """Write an event after the last line, whoever wrote it; its number."""
+    numbers, last = None, 0
+    while numbers is None:
+        last = max((number for number, _ in store.read(last)), default=last)
+        numbers = store.append_all([event], last)
+    return numbers[0]
+
+
+@pytest.fixture(name="append")
+def _append():
+    return append
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request, tmp_path):
     """The URL of a database, of every kind."""

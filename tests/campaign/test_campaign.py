@@ -144,18 +144,18 @@ def test_with_batches_of_one_the_ranking_is_the_estimate_from_the_judgments_that
     assert campaign.ranking.to_dict() == from_files.to_dict()
 
 
-def test_a_line_about_a_pair_that_no_system_retrieves_any_more_changes_nothing(opened, said):
+def test_a_line_about_a_pair_that_no_system_retrieves_any_more_changes_nothing(opened, said, append):
     store = MemoryStore()
-    store.append(said(document="gone"))
+    append(store, said(document="gone"))
     campaign = opened(store)
     assert campaign.selection.judged == 0
     assert [judgment.document for judgment in campaign.judgments()] == ["gone"]
 
 
-def test_a_log_with_a_grade_off_the_scale_is_refused_by_the_number_of_its_line(opened, said):
+def test_a_log_with_a_grade_off_the_scale_is_refused_by_the_number_of_its_line(opened, said, append):
     store = MemoryStore()
-    store.append(said())
-    store.append(replace(said(), grades={"grade": 0.5}))
+    append(store, said())
+    append(store, replace(said(), grades={"grade": 0.5}))
     with pytest.raises(RewoundError, match="event 2 of the log: grade 0.5 is not on the fine scale; correct"):
         opened(store)
 
@@ -173,10 +173,10 @@ def test_a_campaign_goes_on_from_the_lines_that_another_has_read(tiny, store, sa
     assert again.ranking.to_dict() == anew.ranking.to_dict()
 
 
-def test_a_line_that_does_not_fit_ends_all_answers_and_not_only_its_own(opened, said):
+def test_a_line_that_does_not_fit_ends_all_answers_and_not_only_its_own(opened, said, append):
     store = MemoryStore()
     campaign = opened(store)
-    store.append(replace(said(), grades={"grade": 0.5}))
+    append(store, replace(said(), grades={"grade": 0.5}))
     for _ in range(2):  # the second time the line has been read, and its half-finished effect must not be used
         with pytest.raises(RewoundError, match="event 1 of the log: grade 0.5 is not on the fine scale"):
             campaign.sync()

@@ -57,17 +57,17 @@ def test_each_line_carries_the_hash_of_itself_and_of_the_line_before(database, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 1])
-def test_a_log_that_became_shorter_is_told_from_one_that_has_grown(database, said, kept):
+def test_a_log_that_became_shorter_is_told_from_one_that_has_grown(database, said, kept, append):
     name = f"shorter {kept}"
     with closing(DatabaseStore(database, name)) as store, closing(DatabaseStore(database, name)) as other:
         store.append_all([said(), said(document="b")], last=0)
-        assert other.append(said(document="c")) == 3
+        assert append(other, said(document="c")) == 3
         assert store.append_all([said(document="d")], last=2) is None  # it has grown
         assert [number for number, _ in store.read(2)] == [3]
         rewrite(database, *cut(name, kept, ["", digests(database, name)[0]][kept]))
         for act in (
             lambda: store.append_all([said(document="d")], last=3),
-            lambda: store.append(said(document="d")),
+            lambda: append(store, said(document="d")),
             lambda: store.read(3),
             lambda: store.read(0),
         ):
@@ -76,17 +76,17 @@ def test_a_log_that_became_shorter_is_told_from_one_that_has_grown(database, sai
         assert len(digests(database, name)) == kept
 
 
-def test_a_log_in_which_another_line_stands_at_the_number_went_back(database, said):
+def test_a_log_in_which_another_line_stands_at_the_number_went_back(database, said, append):
     with closing(DatabaseStore(database, "other")) as store:
         store.append_all([said(), said(document="b")], last=0)
         rewrite(database, *cut("other", 1, digests(database, "other")[0]))
         with closing(DatabaseStore(database, "other")) as later:
             list(later.read())
-            assert later.append(said(document="c")) == 2
+            assert append(later, said(document="c")) == 2
             for act in (lambda: store.append_all([said(document="d")], last=2), lambda: store.read(2)):
                 with pytest.raises(RewoundError, match="the log of other went back: line 2 is another; restart"):
                     act()
-            assert later.append(said(document="e")) == 3
+            assert append(later, said(document="e")) == 3
             with pytest.raises(RewoundError, match="line 2 is another"):
                 store.append_all([said(document="d")], last=2)
 
@@ -145,31 +145,31 @@ def test_a_line_that_is_missing_at_the_end_is_found_at_the_start(database, said)
 
 
 @pytest.mark.parametrize("what", ["moved", "removed", "replaced"])
-def test_what_is_written_to_a_file_that_nobody_finds_is_not_acknowledged(tmp_path, said, what):
+def test_what_is_written_to_a_file_that_nobody_finds_is_not_acknowledged(tmp_path, said, what, append):
     path, away = tmp_path / "log.db", tmp_path / "away.db"
     with closing(DatabaseStore(f"sqlite:///{path}", "tiny")) as store:
-        store.append(said())
+        append(store, said())
         if what == "removed":
             path.unlink()
         else:
             path.rename(away)
         if what == "replaced":
             path.write_bytes(b"")
-        for act in (lambda: store.append(said(document="b")), lambda: store.append_all([said()], last=1), store.read):
+        for act in (lambda: append(store, said(document="b")), lambda: store.append_all([said()], last=1), store.read):
             with pytest.raises(
                 StoreError, match=r"log.db was moved, removed or replaced: put it back.* or stop the service"
             ):
                 act()
         if what != "removed":
             away.rename(path)
-            assert store.append(said(document="b")) == 2
+            assert append(store, said(document="b")) == 2
             assert len(list(store.read())) == 2
 
 
-def test_what_waits_in_the_write_ahead_log_is_folded_into_the_file(tmp_path, said):
+def test_what_waits_in_the_write_ahead_log_is_folded_into_the_file(tmp_path, said, append):
     path = tmp_path / "log.db"
     with closing(DatabaseStore(f"sqlite:///{path}", "tiny")) as store:
-        store.append(said())
+        append(store, said())
         store.fold(idle_s=60)
         assert (tmp_path / "log.db-wal").stat().st_size > 0
         store.fold()

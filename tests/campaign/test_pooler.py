@@ -26,13 +26,13 @@ def row_of(url, statement):
         engine.dispose()
 
 
-def test_no_acknowledged_judgment_is_lost_by_a_kill_behind_a_pooler(pooled, said):
+def test_no_acknowledged_judgment_is_lost_by_a_kill_behind_a_pooler(pooled, said, append):
     stores = [DatabaseStore(pooled.url, f"pooled {number}") for number in range(4)]
     written = {}
 
     def write(number):
         for place in range(40):  # every statement far more often than drivers need to prepare it
-            stores[number].append(said(document=f"{number} {place}"))
+            append(stores[number], said(document=f"{number} {place}"))
             written[number] = place + 1
 
     with ThreadPoolExecutor(len(stores)) as threads:
@@ -64,21 +64,21 @@ def test_every_transaction_has_its_settings_behind_a_pooler_and_leaves_none_to_o
         one.dispose()
 
 
-def test_tokens_and_logs_work_through_a_pooler_while_its_server_restarts(pooled, said):
+def test_tokens_and_logs_work_through_a_pooler_while_its_server_restarts(pooled, said, append):
     tokens, store = TokenStore(pooled.url), DatabaseStore(pooled.url, "tiny")
     numbers = []
     for number in range(12):
         tokens.create(f"ann {number}", "assessor")
-        numbers.append(store.append(said(document=str(number))))
+        numbers.append(append(store, said(document=str(number))))
     pooled.cluster.stop()
     with pytest.raises(StoreError):
-        store.append(said(document="lost"))
+        append(store, said(document="lost"))
     pooled.cluster.start()
 
     give_up = time.monotonic() + 60
     while len(numbers) < 13 and time.monotonic() < give_up:  # until the pooler has found the server again
         with suppress(StoreError):
-            numbers.append(store.append(said(document="12")))
+            numbers.append(append(store, said(document="12")))
         time.sleep(0.1)
     assert numbers == list(range(1, 14))
     assert len(tokens.tokens()) == 12

@@ -64,7 +64,7 @@ def test_serving_a_database_counts_the_judgments_of_its_log(coarse, tmp_path):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     pair = build_pool(coarse).pairs[0]
     log = DatabaseStore(url, "coarse")
-    log.append(Event("judgment", "2013-05-01T12:00:00Z", "", pair.query, pair.document, {"broad": 2}))
+    log.append_all([Event("judgment", "2013-05-01T12:00:00Z", "", pair.query, pair.document, {"broad": 2})], 0)
     log.close()
     served = create_app([coarse], judging=Judging(url)).state.service.served.collection("coarse")
     state = served.predictor().now()

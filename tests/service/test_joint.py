@@ -185,8 +185,7 @@ def test_a_log_that_others_wrote_in_pieces_teaches_the_same_sizes(long, tmp_path
     with closing(DatabaseStore(url, "long")) as log:
         follower = Campaign(collection, store=log)
         for piece in (events[:60], events[60:99], events[99:101], events[101:]):
-            for event in piece:
-                log.append(event)
+            assert log.append_all(piece, log.head.number)
             follower.sync()
         check_close(dict(standard_deviations(follower)), dict(standard_deviations(campaign)))
         check_close(follower.ranking.to_dict(), campaign.ranking.to_dict())

@@ -141,7 +141,7 @@ def test_databases_their_copies_and_backups_are_their_owner_s_alone_whatever_the
     with umask(0):
         path = tmp_path / "a.db"
         with closing(DatabaseStore(f"sqlite:///{path}", "tiny")) as store:
-            store.append(JUDGMENT)
+            store.append_all([JUDGMENT], 0)
             assert keep_copy(store._engine, "layout-0")
             assert run("backup", "--db", f"sqlite:///{path}", "-o", f"{path}.jsonl")[0] == 0
             assert opened_to_others(tmp_path.iterdir()) == {}  # with -wal and -shm
@@ -223,7 +223,7 @@ def test_a_path_serves_what_extract_takes_within_the_folder_and_nothing_else(com
     outside.mkdir()
     database = folder / "campaign.db"
     with closing(DatabaseStore(f"sqlite:///{database}", "heard")) as store:
-        store.append(JUDGMENT)
+        store.append_all([JUDGMENT], 0)
         kinds_of_file(folder, outside)
         names = {path.name for path in folder.iterdir()} | {"soft folder/away.wav", "../outside/away.wav"}
         names |= {
