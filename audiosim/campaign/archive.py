@@ -88,7 +88,6 @@ def _without_words(event: Event) -> dict[str, Plain]:
 
 
 FORMAT, WITH_MODELS = "audiosim-log/1", "audiosim-log/2"  # programs without kept models refuse a file that has some
-FIELDS = tuple(Event.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +272,9 @@ def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logg
     events, digest = [], FIRST
     for number in range(1, _count(path, line, head["events"]) + 1):
         line, row = next(rows, (line, {}))
-        if set(row) != {"number", "digest", *FIELDS}:
+        if set(row) != {"number", "digest", *Event.__slots__}:
             raise FormatError(path, line, f"expected event {number} of {head['collection']}: the backup was cut off")
-        event = Event(**{name: row[name] for name in FIELDS})
+        event = Event(**{name: row[name] for name in Event.__slots__})
         digest = link(digest, number, event)
         if row["number"] != number or row["digest"] != digest:
             raise FormatError(path, line, f"event {number} of {head['collection']} was altered after it was written")

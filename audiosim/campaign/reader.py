@@ -14,7 +14,7 @@ from audiosim.campaign.state import Ledger
 from audiosim.collection.aspects import Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.task import ON_ONE_PAGE, PLACE
-from audiosim.collection.values import Judgment, PairedComparison, Scale
+from audiosim.collection.values import Judgment, Scale
 from audiosim.people.effects import PlacedGrade
 
 
@@ -24,36 +24,32 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
     url   URL of an existing database, which is only read; a campaign that has not begun adds nothing
     back  names, in any case and form, of people set aside whose judgments are to count
     """
-    from audiosim.campaign.database import DatabaseStore
-
-    store = DatabaseStore(url, collection.identifier, reading=True)
-    try:
-        ledger = Ledger(collection.scale, collection.judgments)
-        for number, event in store.read():
-            ledger.apply(number, event)
-        about, _ = store.described()
-        if about:
-            check_same(Identity.load(about), Identity.of(collection), ledger.judged)
-    finally:
-        store.close()
+    ledger = _ledger_after(*_logged(url, collection), collection)
     return ledger.judgments({ledger.name(name) for name in back})
 
 
 def judgments_after(records: Iterable[Record], collection: Collection) -> tuple[Judgment, ...]:
     """The valid judgments of a collection after the lines of a log: its own, changed by the log."""
-    ledger = Ledger(collection.scale, collection.judgments)
-    for number, event, _ in records:
-        ledger.apply(number, event)
-    return ledger.judgments()
+    return _ledger_after(records, "", collection).judgments()
 
 
 def with_log(url: str, collection: Collection) -> Collection:
     """The collection with the valid judgments, comparisons and texts of its campaign's log, aspect by aspect."""
-    collection, _ = reworded_by(collection, log_in(url, collection))
-    judged, compared = judgments_in(url, collection), comparisons_in(url, collection)
-    if collection.aspects is not None:
-        judged = judged_aspects(log_in(url, collection), collection.aspects)
-    return replace(collection, judgments=judged, comparisons=compared)
+    records, about = _logged(url, collection)
+    collection, _ = reworded_by(collection, records)
+    ledger, aspects = _ledger_after(records, about, collection), collection.aspects
+    judged = ledger.judgments() if aspects is None else judged_aspects(records, aspects)
+    return replace(collection, judgments=judged, comparisons=ledger.comparisons.in_force(ledger.aside.keys()))
+
+
+def _ledger_after(records: Iterable[Record], about: str, collection: Collection) -> Ledger:
+    """A collection's own judgments and comparisons, changed by a log; `about` says whose log it is, if known."""
+    ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
+    for number, event, _ in records:
+        ledger.apply(number, event)
+    if about:
+        check_same(Identity.load(about), Identity.of(collection), ledger.judged)
+    return ledger
 
 
 def judged_aspects(records: Iterable[Record], aspects: Aspects) -> Aspects:
@@ -68,14 +64,6 @@ def _of_aspect(records: Iterable[Record], aspects: Aspects, name: str) -> tuple[
         if event.kind not in JUDGING or name in event.details:  # an imported grade may have no aspect
             ledger.apply(number, event.of_aspect(name))
     return tuple(replace(one, aspect=name) for one in ledger.judgments())
-
-
-def comparisons_in(url: str, collection: Collection) -> tuple[PairedComparison, ...]:
-    """The valid comparisons in the campaign of a collection: its own, as changed by the campaign's log."""
-    ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
-    for number, event, _ in log_in(url, collection):
-        ledger.apply(number, event)
-    return ledger.comparisons.in_force(ledger.aside.keys())
 
 
 def turn_aside(url: str, collection: Collection, kind: str, judge: str, reason: str = "") -> Record:
@@ -100,10 +88,15 @@ def turn_aside(url: str, collection: Collection, kind: str, judge: str, reason: 
 
 def log_in(url: str, collection: Collection) -> list[Record]:
     """The lines of the log of a collection's campaign; none if it has not begun."""
+    return _logged(url, collection)[0]
+
+
+def _logged(url: str, collection: Collection) -> tuple[list[Record], str]:
+    """The lines of a campaign's log, and the description of the collection that it is about."""
     from audiosim.campaign.database import DatabaseStore
 
     with closing(DatabaseStore(url, collection.identifier, reading=True)) as store:
-        return [Record(number, event) for number, event in store.read()]
+        return [Record(number, event) for number, event in store.read()], store.described()[0]
 
 
 def published(records: Iterable[Record]) -> Iterator[Record]:

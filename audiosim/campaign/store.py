@@ -21,20 +21,7 @@ def link(before: str, number: int, event: Event) -> str:
 
     before  digest of the line before, FIRST for line 1
     """
-    said = [
-        before,
-        number,
-        event.kind,
-        event.time,
-        event.assessor,
-        event.query,
-        event.document,
-        event.grades,
-        event.details,
-        event.key,
-        event.refers,
-        event.until,
-    ]
+    said = [before, number, *(getattr(event, name) for name in Event.__slots__)]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -212,18 +212,8 @@ def event_of(row: Any) -> Event:
 
 def row_of(event: Event) -> dict[str, Any]:
     """The FIELDS of an event's row."""
-    return {
-        "kind": event.kind,
-        "time": event.time,
-        "assessor": event.assessor,
-        "query": event.query,
-        "document": event.document,
-        "grades": json.dumps(event.grades),
-        "details": json.dumps(event.details),
-        "key": event.key or None,
-        "refers": event.refers,
-        "until": event.until,
-    }
+    texts = {"grades": json.dumps(event.grades), "details": json.dumps(event.details), "key": event.key or None}
+    return {name: getattr(event, name) for name in Event.__slots__} | texts
 
 
 # The models that services keep in a database beside their campaigns: rows of a table made with the first model.

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from audiosim import Collection
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore
 from audiosim.campaign.archive import backup, restore, verify
-from audiosim.campaign.reader import comparisons_in
+from audiosim.campaign.reader import with_log
 from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
 from audiosim.cli import app
 from audiosim.collection.kinds import read_comparisons
@@ -109,12 +109,12 @@ def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(colle
     assert fresh.comparisons.in_force()[1] == campaign.comparisons.in_force()[1]
     file = tmp_path / "comparisons.tsv"
     file.write_text("\n".join(comparison_lines(campaign.comparisons.in_force()[1])))
-    assert read_comparisons(file) == campaign.comparisons.in_force()[1] == comparisons_in(url, collection)
+    assert read_comparisons(file) == campaign.comparisons.in_force()[1] == with_log(url, collection).comparisons
     store.close()
     backup(url, tmp_path / "backup")
     other = f"sqlite:///{tmp_path / 'other.db'}"
     assert restore(tmp_path / "backup", other) == verify(url) == verify(other)
-    assert comparisons_in(other, collection) == read_comparisons(file)
+    assert with_log(other, collection).comparisons == read_comparisons(file)
 
 
 @pytest.mark.slow
