@@ -524,22 +524,18 @@ class TwoSystemsOut(Wire):
         **said: Any,
     ) -> "TwoSystemsOut":
         """Two systems, with `count` queries of each kind. `said` has state and aspect."""
-        value = found.to_dict()
-        kept = {key: value[key] for key in cls.__struct_fields__ if key in value and key != "about"}
         largest = sorted(queries, key=lambda one: -abs(one.expectation))[:count]
         unsure = sorted((one for one in queries if one.variance > 0), key=lambda one: -one.variance)[:count]
-        return cls(
-            collection=one.collection.identifier,
-            above=found.above(0.0),
-            sentence=found.sentence,
-            about=AboutOut(**value["about"]),
-            queries=len(queries),
-            largest=largest,
-            least_sure=unsure,
-            telling=[TellingOut.from_domain(one, pair) for pair in telling],
-            **said,
-            **kept,
-        )
+        said |= {
+            "collection": one.collection.identifier,
+            "above": found.above(0.0),
+            "sentence": found.sentence,
+            "queries": len(queries),
+            "largest": largest,
+            "least_sure": unsure,
+            "telling": [TellingOut.from_domain(one, pair) for pair in telling],
+        }
+        return msgspec.convert(found.to_dict() | said, cls)
 
 
 class CourseOut(Wire):
@@ -914,24 +910,19 @@ class ResultsOut(Wire):
 
         ranking  as printed by `audiosim estimate --format json`
         """
-        current, rule = served.campaign.current_state, served.judging.stopping_rule
-        selection = current.selection
-        same = ("measure", "model", "judged", "pool", "confidence", "sentence", "fit", "fit_sentence", "top_k", "notes")
-        return cls(
-            collection=served.collection.identifier,
-            name=served.collection.name,
-            state=number,
-            comparisons=selection.ranking.comparisons,
-            status=served.campaign.progress.state,
-            queries=len(selection.pool.queries),
-            words=selection.ranking.about.words,
-            about=AboutOut(**ranking["about"]),
-            stopping_rule=str(rule),
-            reached=selection.reached(rule),
-            systems=[SystemOut(**row) for row in ranking["systems"]],
-            pairs=[DifferenceOut(**row) for row in ranking["pairs"]],
-            **{name: ranking[name] for name in same},
-        )
+        selection, rule = served.campaign.selection, served.judging.stopping_rule
+        said = {
+            "collection": served.collection.identifier,
+            "name": served.collection.name,
+            "state": number,
+            "comparisons": selection.ranking.comparisons,
+            "status": served.campaign.progress.state,
+            "queries": len(selection.pool.queries),
+            "words": selection.ranking.about.words,
+            "stopping_rule": str(rule),
+            "reached": selection.reached(rule),
+        }
+        return msgspec.convert(ranking | said, cls)
 
 
 class LinkIn(InvitationIn, forbid_unknown_fields=True, omit_defaults=True):

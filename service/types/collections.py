@@ -63,15 +63,14 @@ class DocumentOut(Wire):
 
     @classmethod
     def from_domain(cls, collection: str, came: ArrivedDocument) -> "DocumentOut":
-        known, recording = came.document, came.recording
-        return cls(
-            collection,
-            known.identifier,
-            known.artist,
-            known.genre,
-            dict(known.more),
-            None if recording is None else recording.seconds,
-            "" if recording is None else recording.note,
+        recording = came.recording
+        return cls.of(
+            came.document,
+            collection=collection,
+            document=came.document.identifier,
+            more=dict(came.document.more),
+            seconds=None if recording is None else recording.seconds,
+            note="" if recording is None else recording.note,
         )
 
 

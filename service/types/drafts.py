@@ -29,6 +29,7 @@ STOPPING_RULES = {
     "error=0.05": "every score known to 0.05",
     "judgments=200": "200 judgments, however sure the ranking is",
 }
+OF_TASK = ("instructions", "consent", "language", "break_after", "grades", "steps", "control")  # as in task.toml
 MEASURES = ("CG", "DCG", "nDCG", "AP", "RBP", "Q", "ERR", "P")
 
 
@@ -122,28 +123,16 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     def to_domain(self) -> DraftSettings:
         """The settings, checked."""
         campaign = {name: getattr(self, name) for name in CampaignFile.__struct_fields__}
-        return DraftSettings(
-            self.title.strip(),
-            self.task.strip(),
-            self.scale.strip(),
-            self.cutoff,
-            self.prompts,
-            CampaignFile(**{name: one for name, one in campaign.items() if one != ""}),
-            self._asked(),
-        )
+        texts = {name: getattr(self, name).strip() for name in ("title", "task", "scale")}
+        own = CampaignFile(**{name: one for name, one in campaign.items() if one != ""})
+        return DraftSettings(**texts, cutoff=self.cutoff, prompts=self.prompts, campaign=own, asked=self._asked())
 
     def _asked(self) -> TaskTable:
         """The task in the organiser's words; `labels` and `aspects` have one entry a line."""
         named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
         return TaskTable(
+            **{name: getattr(self, name) for name in OF_TASK},
             kept_until=_day(self.kept_until),
-            break_after=self.break_after,
-            grades=self.grades,
-            steps=self.steps,
-            instructions=self.instructions,
-            consent=self.consent,
-            language=self.language,
-            control=self.control,
             labels=tuple(line.strip() for line in self.labels.splitlines()),
             aspect=tuple(TaskAspect(name.strip(), words.strip() or name.strip()) for name, _, words in named),
             headphones=self.headphones == "yes",
@@ -156,19 +145,10 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         own, asked = said.campaign, said.asked
         campaign = {name: getattr(own, name) for name in own.__struct_fields__ if getattr(own, name) is not None}
         return cls(
-            title=said.title,
+            **{name: getattr(said, name) for name in ("title", "scale", "cutoff", "prompts")},
+            **{name: getattr(asked, name) for name in OF_TASK},
             task=said.task or asked.question,
-            scale=said.scale,
-            cutoff=said.cutoff,
-            prompts=said.prompts,
-            instructions=asked.instructions,
-            consent=asked.consent,
-            language=asked.language,
             kept_until="" if asked.kept_until is None else asked.kept_until.isoformat(),
-            break_after=asked.break_after,
-            grades="both" if asked.grades == "both" else "",
-            steps=asked.steps,
-            control=asked.control,
             labels="\n".join(asked.labels),
             aspects="\n".join(f"{one.name}: {one.question}" for one in asked.aspect),
             headphones="yes" if asked.headphones else "",

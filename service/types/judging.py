@@ -334,32 +334,27 @@ class QuestionsOut(Wire):
     ) -> "QuestionsOut":
         collection = served.collection
         table = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
-        return cls(
-            collection.identifier,
-            list(asked),
-            list(REASONS),
-            served.listen_s,
-            collection.task,
-            served.campaign.comparisons.allowed,
-            table.question or collection.task,
-            table.instructions,
-            table.consent,
-            table.language,
-            list(table.before),
-            list(table.after),
-            [
-                TrainingOut(
-                    **addresses_of(served, Pair(one.query, one.document), called),
-                    grade=one.grade,
-                    top=served.questions.scale.maximum,
-                    text=one.text,
-                )
-                for one in table.training
-            ],
-            served.judging.settings.candidates,
-            None if table.kept_until is None else table.kept_until.isoformat(),
-            table.break_after,
-            table.headphones,
+        lessons = [
+            TrainingOut(
+                **addresses_of(served, Pair(one.query, one.document), called),
+                grade=one.grade,
+                top=served.questions.scale.maximum,
+                text=one.text,
+            )
+            for one in table.training
+        ]
+        return cls.of(
+            table,
+            collection=collection.identifier,
+            questions=asked,
+            reasons=REASONS,
+            listen_s=served.listen_s,
+            task=collection.task,
+            comparisons=served.campaign.comparisons.allowed,
+            heading=table.question or collection.task,
+            training=lessons,
+            candidates=served.judging.settings.candidates,
+            kept_until=None if table.kept_until is None else table.kept_until.isoformat(),
         )
 
 
@@ -474,7 +469,7 @@ class PeaksOut(Wire):
 
     @classmethod
     def from_domain(cls, peaks: Peaks) -> "PeaksOut":
-        return cls(list(peaks.low), list(peaks.high), peaks.duration_s, peaks.loudness_db)
+        return cls.of(peaks, low=list(peaks.low), high=list(peaks.high))
 
 
 # The wire types of comparisons of two documents by their closeness to a query.

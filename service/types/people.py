@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from audiosim.campaign.decisions import Adjudication
@@ -221,19 +222,9 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     def to_domain(self, collection: str) -> OpenLink:
         """The link, without its code."""
-        return OpenLink(
-            code="",
-            name=self.name,
-            collection=collection,
-            created="",
-            people=self.people,
-            parameter=self.parameter,
-            judgments=self.judgments or 0,
-            completion=self.completion,
-            return_to=self.return_to,
-            screened_out=self.screened_out,
-            screened_return_to=self.screened_return_to,
-        )
+        said = msgspec.structs.asdict(self) | {"collection": collection, "judgments": self.judgments or 0}
+        del said["days"]
+        return OpenLink(code="", created="", **said)
 
 
 class OpenLinkOut(Wire):

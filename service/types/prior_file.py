@@ -23,31 +23,11 @@ from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.loadings import Loadings
 
 MOST_BYTES = 2**28  # of all arrays, unpacked
-NAMES = (
-    "levels",
-    "marginals",
-    "models",
-    "model",
-    "mean",
-    "places",
-    "sizes",
-    "within",
-    "data",
-    "row",
-    "column",
-    "shared",
-    "shape",
-    "stretch",
-    "width",
-    "worth",
-    "means",
-    "evidence",
-    "spoke",
-)
 FOR_OTHERS = ("query", "document", "maximum")  # fields that audiosim does not need to read: docs/prior.md
 FLOATS = ("levels", "marginals", "mean", "data", "shared", "shape", "stretch", "width", "worth", "means")
 WHOLE = ("model", "places", "sizes", "row", "column", "spoke")
 TEXTS = ("models", "evidence")
+NAMES = (*FLOATS, *WHOLE, *TEXTS, "within")  # the last may be packed
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
 BEYOND = 0.5  # share of the scale by which a mean gain may lie outside, because normal gains are unbounded
 MOST_DIFFERENT = (
