@@ -9,12 +9,12 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, HTTPException, Query, Request, Response
+from fastapi import Depends, HTTPException, Query
 
 from audiosim.collection.kinds import nameless
 from audiosim.collection.values import Document
 from audiosim.errors import InputError
-from audiosim.service.access.callers import CLIENT, CallerDep
+from audiosim.service.access.callers import CLIENT
 from audiosim.service.collections.additions import (
     LONGEST_IDENTIFIER,
     ArrivedDocument,
@@ -25,11 +25,10 @@ from audiosim.service.collections.additions import (
 )
 from audiosim.service.collections.drafts import HEAD, Kind, place_of
 from audiosim.service.collections.imports import Delivery
-from audiosim.service.http.exchange import BYTES, JSON, BodyDep, CollectionDep, bodies, chapter, reference
+from audiosim.service.http.exchange import BYTES, JSON, bodies, chapter, reference
 from audiosim.service.http.limits import Entrance
 from audiosim.service.operations.drafts import FileQuery, KindQuery
-from audiosim.service.operations.imports import ImportsDep, take_answers
-from audiosim.service.operations.judging import KeyHeader
+from audiosim.service.operations.imports import SentDep
 from audiosim.service.process.loops import give_back_freed_memory
 from audiosim.service.tasks.state import part
 from audiosim.service.types.base import Wire
@@ -80,20 +79,9 @@ TURNS = CapacityLimiter(1)
 class Incoming:
     """One request that adds something to a collection; FastAPI builds it from the arguments of its route."""
 
-    request: Request
-    response: Response
-    caller: CallerDep
-    one: CollectionDep
-    body: BodyDep
+    sent: SentDep
     receiver: Annotated[Receiver, part(lambda state: state.receiver)]
-    sent_before: ImportsDep
     entrance: Annotated[Entrance, part(lambda state: state.entrance)]
-    key: KeyHeader = ""
-
-    @property
-    def collection(self) -> str:
-        """Identifier of the collection."""
-        return self.one.collection.identifier
 
     async def take(
         self, kind: type[Answer], spell: Callable[[str, Arrived], Answer], work: Callable[[Receiver], Arrived]
@@ -106,34 +94,33 @@ class Incoming:
 
         def done(receiver: Receiver) -> tuple[bool, Answer]:
             came = work(receiver)
-            return came.fresh, spell(self.collection, came)
+            return came.fresh, spell(self.sent.collection, came)
 
         async with TURNS:
             fresh, answer = await to_thread.run_sync(self._take, kind, done)
-        self.response.status_code = 201 if fresh else 200
+        self.sent.response.status_code = 201 if fresh else 200
         return answer
 
     def _take(self, kind: type[Answer], work: Callable[[Receiver], tuple[bool, Answer]]) -> tuple[bool, Answer]:
-        said = self.request.headers.get("content-type"), self.request.url.path, self.request.url.query
-        sent = Delivery.of(self.collection, self.caller.name, self.key, self.body, *said)
-        before = self.sent_before.answered(sent)
+        sent, url = self.sent, self.sent.request.url
+        said = sent.request.headers.get("content-type"), url.path, url.query
+        delivery = Delivery.of(sent.collection, sent.caller.name, sent.key, sent.body, *said)
+        before = sent.imports.answered(delivery)
         if before is not None:
             return False, msgspec.json.decode(before, type=kind)
         self._check_quota()
         fresh, answer = work(self.receiver)
         if fresh:
             give_back_freed_memory()  # that of the collection as it was before
-        if self.key or (fresh and self.caller.role != "organiser"):
-            kept_bytes = sent.kept_bytes if fresh else 0
-            self.sent_before.note_answer(replaced(sent, kept_bytes=kept_bytes), msgspec.json.encode(answer).decode())
+        if sent.key or (fresh and sent.caller.role != "organiser"):
+            kept = replaced(delivery, kept_bytes=delivery.kept_bytes if fresh else 0)
+            sent.imports.note_answer(kept, msgspec.json.encode(answer).decode())
         return fresh, answer
 
     def _check_quota(self) -> None:
         """Raise an error if a sender other than the organiser has used up their storage."""
-        most = self.entrance.limits.sender_bytes
-        if self.caller.role == "organiser":
-            return
-        if self.sent_before.kept_bytes(self.caller.name) + len(self.body) > most:
+        sent, most = self.sent, self.entrance.limits.sender_bytes
+        if sent.caller.role != "organiser" and sent.imports.kept_bytes(sent.caller.name) + len(sent.body) > most:
             raise HTTPException(413, f"one sender may store {most:,} bytes at most (the setting upload-limit)")
 
 
@@ -156,18 +143,18 @@ async def take_document(
     then in the address, `?document=new1&artist=Somebody&genre=jazz`. Known metadata cannot be changed; a conflicting
     value is refused.
     """
-    kind = incoming.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = incoming.sent.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON:
         if (document, artist, genre) != (None, None, None):
             raise HTTPException(422, "metadata may be in the body or in the address, not in both")
-        known, sound = DocumentIn.taken(incoming.body).to_domain(), None
+        known, sound = DocumentIn.taken(incoming.sent.body).to_domain(), None
     elif kind in SUFFIXES:
         if document is None:
             raise HTTPException(422, "expected ?document=IDENTIFIER, the identifier of the recording")
-        known, sound = Document(document, artist, genre), incoming.body
+        known, sound = Document(document, artist, genre), incoming.sent.body
     else:
         raise HTTPException(415, f"expected {JSON} or a file of sound ({', '.join(SUFFIXES)}), got {kind!r:.80}")
-    name, suffix = incoming.collection, SUFFIXES.get(kind, "")
+    name, suffix = incoming.sent.collection, SUFFIXES.get(kind, "")
     return await incoming.take(
         DocumentOut, DocumentOut.from_domain, lambda to: to.take_document(name, known, sound, suffix)
     )
@@ -192,7 +179,7 @@ async def take_runs(
     file holds one run, `team` its makers. A run that answers less than 90 % of the queries is refused unless `partial`
     is true; one that answers far fewer than the run it replaces is refused unless `replace` is true.
     """
-    name, text = incoming.collection, incoming.body
+    name, text = incoming.sent.collection, incoming.sent.body
     return await incoming.take(
         RunsOut, RunsOut.from_domain, lambda to: to.take_runs(name, text, system, team, replace, partial)
     )
@@ -210,7 +197,7 @@ async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
     The table has the form of `judges/NAME.tsv` in a collection's folder: a header, then query, document, and grade or
     score, separated by tabs. A machine's grades are evidence about people's grades, not judgments.
     """
-    name, text = incoming.collection, incoming.body
+    name, text = incoming.sent.collection, incoming.sent.body
     return await incoming.take(JudgeOut, JudgeOut.from_domain, lambda to: to.take_judge(name, judge, text))
 
 
@@ -223,45 +210,39 @@ LINE = re.compile(r"line (\d+): ")
 class Dropped:
     """One request that adds a file; FastAPI builds it from its route. Each method answers with one line."""
 
-    caller: CallerDep
-    one: CollectionDep
+    sent: SentDep
     receiver: Annotated[Receiver, part(lambda state: state.receiver)]
-    imports: ImportsDep
-    body: BodyDep
     replace: ReplaceQuery = False
     partial: PartialQuery = False
-    key: KeyHeader = ""
-
-    @property
-    def collection(self) -> str:
-        """Identifier of the collection."""
-        return self.one.collection.identifier
 
     def runs(self, place: PurePosixPath) -> str:
         """Runs that join, or replace earlier ones."""
-        came = self.receiver.take_runs(self.collection, self.body, None, None, self.replace, self.partial, place.name)
+        came = self.receiver.take_runs(
+            self.sent.collection, self.sent.body, None, None, self.replace, self.partial, place.name
+        )
         return f"{', '.join(run.system for run in came.runs)}: {counted(came.new, 'new pair')}{_unchanged(came.fresh)}"
 
     def judge(self, place: PurePosixPath) -> str:
         """Grades of the machine named by the file."""
-        came = self.receiver.take_judge(self.collection, place.stem, self.body)
+        came = self.receiver.take_judge(self.sent.collection, place.stem, self.sent.body)
         return f"machine {place.stem}: {counted(came.graded, 'pair')} graded{_unchanged(came.fresh)}"
 
     def documents(self, _: PurePosixPath) -> str:
         """Metadata of documents."""
-        given = sent_documents(self.body, self.one.collection.documents)
-        new = self.receiver.take_metadata(self.collection, given)
+        given = sent_documents(self.sent.body, self.sent.one.collection.documents)
+        new = self.receiver.take_metadata(self.sent.collection, given)
         return f"{counted(len(given), 'document')}, {new:,} with something new"
 
     def recording(self, place: PurePosixPath) -> str:
         """The recording of the document named by the file."""
-        came = self.receiver.take_document(self.collection, Document(place.stem), self.body, place.suffix.lower())
+        came = self.receiver.take_document(
+            self.sent.collection, Document(place.stem), self.sent.body, place.suffix.lower()
+        )
         return f"document {place.stem}{_unchanged(came.fresh)}"
 
     def answers(self, place: PurePosixPath) -> str:
         """Judgments or comparisons of people."""
-        body = nameless(place.name, self.body)
-        file = take_answers(self.collection, self.caller.name, self.imports, body, self.key)
+        file = self.sent.answers(nameless(place.name, self.sent.body))
         return f"{counted(file.lines or 0, 'answer')} imported" if file.ended else "being imported: see below"
 
 
@@ -282,7 +263,7 @@ WAYS: dict[Kind, Callable[[Dropped, PurePosixPath], str]] = {
 )
 async def add_file(dropped: Annotated[Dropped, Depends()], name: FileQuery, kind: KindQuery = None) -> FileOut:
     """Add a file to a served collection: runs, metadata, a machine's grades, a recording, judgments or comparisons."""
-    found, place = place_of(name, kind, dropped.body[:HEAD])
+    found, place = place_of(name, kind, dropped.sent.body[:HEAD])
     path = PurePosixPath(place.removesuffix(".gz"))
     if found not in WAYS:
         raise InputError(f"{name}: {path.name} belongs to a new collection, not to one that is served")

@@ -1,15 +1,14 @@
 """Judgments and comparisons uploaded as files: stored at once, written to the log while judging goes on."""
 
-from dataclasses import replace
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 
 from audiosim.collection.kinds import REQUIRED, kind_of
 from audiosim.errors import InputError
-from audiosim.service.access.callers import Caller, CallerDep
+from audiosim.service.access.callers import CallerDep
 from audiosim.service.collections.imports import FAILED, Delivery, Import, ImportStore
-from audiosim.service.collections.served import ServedCollection
 from audiosim.service.http.exchange import BYTES, BodyDep, CollectionDep, NumberPath, bodies, chapter
 from audiosim.service.operations.judging import KeyHeader
 from audiosim.service.tasks.state import part
@@ -29,26 +28,57 @@ ImportsDep = Annotated[ImportStore, part(lambda state: state.imports)]
 router = chapter("organising")
 
 
+@dataclass
+class Sent:
+    """One request that sends a file to a collection; FastAPI builds it from the arguments of its route."""
+
+    request: Request
+    response: Response
+    caller: CallerDep
+    one: CollectionDep
+    body: BodyDep
+    imports: ImportsDep
+    key: KeyHeader = ""
+
+    @property
+    def collection(self) -> str:
+        """Identifier of the collection."""
+        return self.one.collection.identifier
+
+    def answers(self, body: bytes) -> Import:
+        """An import of a file of judgments or comparisons, finished or in progress; an error if it failed."""
+        # The file is not kept after reading.
+        sent = replace(Delivery.of(self.collection, self.caller.name, self.key, body), kept_bytes=0)
+        file = self.imports.wait(self.imports.add(sent, body), WAIT_S)
+        if file.status == FAILED:
+            raise InputError(file.problem)
+        return file
+
+    def imported(self) -> ImportOut:
+        """The import of the body: status 202 with its address if it is in progress."""
+        file = self.answers(self.body)
+        if not file.ended:
+            self.response.status_code = 202
+            path = self.request.url.path.rsplit("/", 2)[0]
+            self.response.headers["Location"] = f"{path}/imports/{file.number}"
+        return _out(self.one, file)
+
+
+SentDep = Annotated[Sent, Depends()]
+
+
 @router.post(
     "/collections/{collection}/judgments/import",
     openapi_extra={"requestBody": {"required": True, "content": FILES}},
     **TAKEN,
 )
-def import_judgments(
-    request: Request,
-    caller: CallerDep,
-    response: Response,
-    one: CollectionDep,
-    imports: ImportsDep,
-    body: BodyDep,
-    key: KeyHeader = "",
-) -> ImportOut:
+def import_judgments(sent: SentDep) -> ImportOut:
     """Import a file of judgments or of comparisons, as `audiosim import` does: all of it or nothing.
 
     A file that takes longer than half a second is answered with 202: it is stored safely, and the import survives
     restarts.
     """
-    return _taken(request, caller, response, one, imports, body, key, "judgments")
+    return sent.imported()
 
 
 @router.post(
@@ -56,49 +86,12 @@ def import_judgments(
     openapi_extra={"requestBody": {"required": True, "content": bodies(*TABLES)}},
     **TAKEN,
 )
-def import_comparisons(
-    request: Request,
-    caller: CallerDep,
-    response: Response,
-    one: CollectionDep,
-    imports: ImportsDep,
-    body: BodyDep,
-    key: KeyHeader = "",
-) -> ImportOut:
+def import_comparisons(sent: SentDep) -> ImportOut:
     """Import a comparisons.tsv, as `audiosim import` does: all of it or nothing; the import survives restarts."""
-    one.campaign.comparisons.check_taken()
-    if kind_of(body) != "comparisons":
+    sent.one.campaign.comparisons.check_taken()
+    if kind_of(sent.body) != "comparisons":
         raise InputError(f"line 1: expected a header with {', '.join(REQUIRED)}, separated by tabs")
-    return _taken(request, caller, response, one, imports, body, key, "comparisons")
-
-
-def take_answers(collection: str, sender: str, imports: ImportStore, body: bytes, key: str) -> Import:
-    """An import of a file of judgments or comparisons, finished or in progress; an error if it failed.
-
-    key  key of the request; empty: none
-    """
-    sent = replace(Delivery.of(collection, sender, key, body), kept_bytes=0)  # the file is not kept after reading
-    file = imports.wait(imports.add(sent, body), WAIT_S)
-    if file.status == FAILED:
-        raise InputError(file.problem)
-    return file
-
-
-def _taken(
-    request: Request,
-    caller: Caller,
-    response: Response,
-    one: ServedCollection,
-    imports: ImportStore,
-    body: bytes,
-    key: str,
-    kind: Literal["judgments", "comparisons"],
-) -> ImportOut:
-    file = take_answers(one.collection.identifier, caller.name, imports, body, key)
-    if not file.ended:
-        response.status_code = 202
-        response.headers["Location"] = f"{request.url.path.removesuffix(f'/{kind}/import')}/imports/{file.number}"
-    return _out(one, file)
+    return sent.imported()
 
 
 @router.get("/collections/{collection}/imports")
