@@ -147,6 +147,11 @@ class ModelRoute(APIRoute):
         return _admitting(self, handle)
 
 
+async def _forbid_storing(response: Response) -> None:
+    response.headers["Cache-Control"] = "no-store"
+
+
+NO_STORE = Depends(_forbid_storing)  # of a route whose answers no cache may keep
 BodyDep = Annotated[bytes, Depends(read_body)]
 NumberPath = Annotated[int, Path(ge=1, le=2**53)]
 CollectionDep = Annotated[ServedCollection, Depends(named_collection)]

@@ -3,7 +3,7 @@
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import Body, HTTPException, Query, Request, Response
+from fastapi import Body, HTTPException, Query, Request
 
 from audiosim.errors import ClosedError
 from audiosim.service.access.access import address_of, client_of
@@ -12,7 +12,7 @@ from audiosim.service.access.links import JoiningLimits, OpenLink, OpenLinkStore
 from audiosim.service.collections.questions import screening
 from audiosim.service.collections.quotas import answers_given, is_done
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import CollectionDep, chapter
+from audiosim.service.http.exchange import NO_STORE, CollectionDep, chapter
 from audiosim.service.operations.judging import AssessorQuery, OpenLinksDep, named_assessor, quota_of
 from audiosim.service.operations.sessions import KEPT_S, AccessDep
 from audiosim.service.tasks.state import part
@@ -59,8 +59,8 @@ def close_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[Cl
     return _all_open_links(links, collection)
 
 
-@router.get("/collections/{collection}/participants")
-def show_participants(response: Response, links: OpenLinksDep, one: CollectionDep) -> ParticipantsOut:
+@router.get("/collections/{collection}/participants", dependencies=[NO_STORE])
+def show_participants(links: OpenLinksDep, one: CollectionDep) -> ParticipantsOut:
     """List the people who joined by open links, with their identifiers on other platforms."""
     collection = one.collection.identifier
     one.campaign.refresh()
@@ -71,7 +71,6 @@ def show_participants(response: Response, links: OpenLinksDep, one: CollectionDe
         answers = answers_given(one.campaign, person.name)
         done = is_done(one.campaign, answers, link.judgments or None)
         rows.append(ParticipantOut.from_domain(person, link, answers, done, _screened_out(one, person.name)))
-    response.headers["Cache-Control"] = "no-store"
     return ParticipantsOut(collection, rows)
 
 
@@ -85,9 +84,9 @@ def show_entry(
     return EntryOut(link.parameter, _reason(links, link, one) or None)
 
 
-@router.get("/collections/{collection}/completion", dependencies=[ASSESSOR])
+@router.get("/collections/{collection}/completion", dependencies=[ASSESSOR, NO_STORE])
 def show_completion(
-    caller: CallerDep, response: Response, links: OpenLinksDep, one: CollectionDep, assessor: AssessorQuery = None
+    caller: CallerDep, links: OpenLinksDep, one: CollectionDep, assessor: AssessorQuery = None
 ) -> CompletionOut:
     """Show whether a person is done, and if so their completion code for the platform they came from."""
     name = named_assessor(caller, one, assessor)
@@ -101,14 +100,12 @@ def show_completion(
         code, back = link.screened_out, link.screened_return_to
     elif link is not None and done:
         code, back = link.completion, link.return_to
-    response.headers["Cache-Control"] = "no-store"
     return CompletionOut(name, answers, quota, done, code or None, back or None, screened)
 
 
-@router.post("/collections/{collection}/join", dependencies=[PUBLIC])
+@router.post("/collections/{collection}/join", dependencies=[PUBLIC, NO_STORE])
 def join_campaign(
     request: Request,
-    response: Response,
     access: AccessDep,
     links: OpenLinksDep,
     limits: JoiningDep,
@@ -120,7 +117,6 @@ def join_campaign(
     If the service uses tokens, the answer holds a new one, which replaces the person's earlier one.
     """
     collection, client = one.collection.identifier, client_of(address_of(request))
-    response.headers["Cache-Control"] = "no-store"
     _wait(limits.asks(client))
     link, person = links.known(collection, asked.code, asked.reference, asked.device)
     if person is None:

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Body, Query, Request, Response
+from fastapi import Body, Query, Request
 from starlette.requests import ClientDisconnect
 
 from audiosim.campaign.event import parse_time, utc_now
@@ -15,7 +15,7 @@ from audiosim.errors import InputError
 from audiosim.service.access.links import NAME
 from audiosim.service.access.tokens import Token, TokenStore, check_new_name
 from audiosim.service.collections.outlook import Outlooks
-from audiosim.service.http.exchange import CollectionDep, chapter
+from audiosim.service.http.exchange import NO_STORE, CollectionDep, chapter
 from audiosim.service.operations.judging import BeforeQuery, CountQuery
 from audiosim.service.operations.sessions import AccessDep
 from audiosim.service.tasks.state import part
@@ -132,16 +132,13 @@ def show_invitations(access: AccessDep, one: CollectionDep) -> InvitationsOut:
     return InvitationsOut(tokens is not None, _invited(tokens, one.collection.identifier))
 
 
-@router.post("/collections/{collection}/invitations", status_code=201)
-def invite(
-    access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[InvitationIn, Body()]
-) -> InvitationOut:
+@router.post("/collections/{collection}/invitations", dependencies=[NO_STORE], status_code=201)
+def invite(access: AccessDep, one: CollectionDep, asked: Annotated[InvitationIn, Body()]) -> InvitationOut:
     """Make a link with which a person judges this collection under a name.
 
     If the service uses tokens, the link contains one, valid until it expires or the invitation is withdrawn.
     """
     collection, tokens = one.collection.identifier, access.tokens
-    response.headers["Cache-Control"] = "no-store"
     check_new_name(asked.name, "an invitation")
     if tokens is None:
         return InvitationOut(asked.name, _link(collection, name=asked.name), None)

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import Body, Response
+from fastapi import Body
 
 from audiosim.errors import InputError
 from audiosim.service.access.callers import ASSESSOR, CallerDep, DeniedError
 from audiosim.service.access.links import NAME, OpenLinkStore
 from audiosim.service.access.tokens import Token, TokenStore
 from audiosim.service.collections.quotas import answers_given
-from audiosim.service.http.exchange import CollectionDep, chapter
+from audiosim.service.http.exchange import NO_STORE, CollectionDep, chapter
 from audiosim.service.operations.judging import AssessorQuery, OpenLinksDep, named_assessor
 from audiosim.service.operations.sessions import AccessDep
 from audiosim.service.types.judging import RecordOut
@@ -18,10 +18,9 @@ from audiosim.service.types.people import ForgetIn, ForgottenOut, PersonalDataOu
 router = chapter("judging")
 
 
-@router.get("/collections/{collection}/personal-data", dependencies=[ASSESSOR])
+@router.get("/collections/{collection}/personal-data", dependencies=[ASSESSOR, NO_STORE])
 def show_personal_data(
     caller: CallerDep,
-    response: Response,
     access: AccessDep,
     links: OpenLinksDep,
     one: CollectionDep,
@@ -36,7 +35,6 @@ def show_personal_data(
         for record in one.campaign.log()
         if name in (record.event.assessor, record.event.judge)
     ]
-    response.headers["Cache-Control"] = "no-store"
     token, person = _token_of(access.tokens, collection, name), links.participant(collection, name)
     return PersonalDataOut.from_domain((collection, name), person, links.link_of(collection, name), token, log)
 

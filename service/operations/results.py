@@ -3,14 +3,14 @@
 from typing import Annotated
 from urllib.parse import quote, urlencode
 
-from fastapi import Body, Response
+from fastapi import Body
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
 from audiosim.service.access.callers import RESULTS_READER
 from audiosim.service.access.tokens import TokenStore
-from audiosim.service.http.exchange import CollectionDep, chapter
+from audiosim.service.http.exchange import NO_STORE, CollectionDep, chapter
 from audiosim.service.operations.campaign import verdict_fields
 from audiosim.service.operations.sessions import AccessDep
 from audiosim.service.types.campaign import LinkedOut, LinkIn, LinkOut, LinksOut, ResultsOut, RevocationIn
@@ -18,15 +18,14 @@ from audiosim.service.types.campaign import LinkedOut, LinkIn, LinkOut, LinksOut
 router = chapter("results")
 
 
-@router.get("/collections/{collection}/results", dependencies=[RESULTS_READER])
-async def show_results(response: Response, one: CollectionDep) -> ResultsOut:
+@router.get("/collections/{collection}/results", dependencies=[RESULTS_READER, NO_STORE])
+async def show_results(one: CollectionDep) -> ResultsOut:
     """Show the ranking and the progress of judging: everything that a link to the results gives access to."""
 
     def show() -> ResultsOut:
         number, verdicts = one.verdicts(None, None)
         return ResultsOut.from_domain(one, number, verdict_fields(verdicts))
 
-    response.headers["Cache-Control"] = "no-store"
     return await run_in_threadpool(show)
 
 
@@ -36,16 +35,13 @@ def show_links(access: AccessDep, one: CollectionDep) -> LinksOut:
     return _all_links(access.tokens, one.collection.identifier)
 
 
-@router.post("/collections/{collection}/links", status_code=201)
-def share_results(
-    access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[LinkIn, Body()]
-) -> LinkOut:
+@router.post("/collections/{collection}/links", dependencies=[NO_STORE], status_code=201)
+def share_results(access: AccessDep, one: CollectionDep, asked: Annotated[LinkIn, Body()]) -> LinkOut:
     """Make a link to the live results of this collection, read-only.
 
     If the service uses tokens, the link contains one, which opens only that page until it expires or is revoked.
     """
     collection, tokens = one.collection.identifier, access.tokens
-    response.headers["Cache-Control"] = "no-store"
     if tokens is None:
         return LinkOut(asked.name, _page(collection), None)
     secret = tokens.share(asked.name, collection, asked.days)
