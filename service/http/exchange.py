@@ -122,6 +122,12 @@ async def named_collection(served: ServedDep, collection: str) -> ServedCollecti
     return await run_in_threadpool(served.collection, collection) if one is None else one
 
 
+def fresh_collection(one: Annotated[ServedCollection, Depends(named_collection)]) -> ServedCollection:
+    """The named collection, with all lines of its log that others have written."""
+    one.campaign.refresh()
+    return one
+
+
 async def named_model(served: ServedDep, model: str) -> Model:
     """The model in the address."""
     return served.model(model)
@@ -155,6 +161,7 @@ NO_STORE = Depends(_forbid_storing)  # of a route whose answers no cache may kee
 BodyDep = Annotated[bytes, Depends(read_body)]
 NumberPath = Annotated[int, Path(ge=1, le=2**53)]
 CollectionDep = Annotated[ServedCollection, Depends(named_collection)]
+FreshDep = Annotated[ServedCollection, Depends(fresh_collection)]
 ModelDep = Annotated[Model, Depends(named_model)]
 ModelQuery = Annotated[str | None, Query(alias="model", description="another model for the collection's scale")]
 CutoffQuery = Annotated[

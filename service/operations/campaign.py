@@ -10,7 +10,7 @@ from audiosim.collection.aspects import MEAN
 from audiosim.ranking.about import About
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.access.callers import CLIENT, CallerDep
-from audiosim.service.http.exchange import CollectionDep, ServedDep, answer, bodies, chapter
+from audiosim.service.http.exchange import CollectionDep, FreshDep, ServedDep, answer, bodies, chapter
 from audiosim.service.http.limits import Shared
 from audiosim.service.operations.judging import WRITES, CountQuery, written
 from audiosim.service.process.loops import kept_beside
@@ -73,9 +73,8 @@ def verdict_fields(verdicts: Verdicts) -> dict[str, Any]:
 
 
 @router.get("/collections/{collection}/campaign")
-def show_campaign(one: CollectionDep, count: CountQuery = SHOWN, first: FirstQuery = 0) -> CampaignOut:
+def show_campaign(one: FreshDep, count: CountQuery = SHOWN, first: FirstQuery = 0) -> CampaignOut:
     """Show the campaign's progress, its assessors' pace and agreement, and what is open."""
-    one.campaign.refresh()
     return CampaignOut.from_domain(one, slice(first, first + count))
 
 

@@ -7,7 +7,7 @@ from fastapi.responses import PlainTextResponse
 
 from audiosim.collection.written import comparison_lines
 from audiosim.service.access.callers import ASSESSOR, CallerDep
-from audiosim.service.http.exchange import CollectionDep, attachment, bodies, chapter
+from audiosim.service.http.exchange import CollectionDep, FreshDep, attachment, bodies, chapter
 from audiosim.service.operations.exports import STATE
 from audiosim.service.operations.judging import (
     WRITES,
@@ -77,9 +77,8 @@ def add_comparison(writing: WritingDep, said: Annotated[ComparisonIn, Body()]) -
         },
     },
 )
-def export_comparisons(one: CollectionDep) -> Response:
+def export_comparisons(one: FreshDep) -> Response:
     """The comparisons in force, including the collection's own, as a comparisons.tsv."""
-    one.campaign.refresh()
     number, found = one.campaign.comparisons.in_force()
     headers = {STATE: str(number), **attachment(f"{one.collection.identifier}-{number}-comparisons.tsv")}
     text = "".join(f"{line}\n" for line in comparison_lines(found))

@@ -20,7 +20,7 @@ from audiosim.collection.written import judgments_csv_lines, qrels_lines
 from audiosim.errors import InputError
 from audiosim.service.collections.questions import STANDARD
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import FAILING, CollectionDep, attachment, bodies, chapter
+from audiosim.service.http.exchange import FAILING, FreshDep, attachment, bodies, chapter
 from audiosim.service.http.languages import preferred
 from audiosim.tables.text import csv_line, shortest
 
@@ -207,10 +207,9 @@ FormatQuery = Annotated[
         406: FAILING["default"] | {"description": "The header Accept names no form that there is."},
     },
 )
-def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = None) -> StreamingResponse:
+def export_judgments(request: Request, one: FreshDep, form: FormatQuery = None) -> StreamingResponse:
     """The judgments in force, including the collection's own, as a file."""
     form = form or negotiated(request.headers.get("accept", "*/*"))
-    one.campaign.refresh()
     number, lines, more = _lines(one, form)
     name = f"{one.collection.identifier}-{number}{'-spreadsheet.csv' if form == 'spreadsheet' else f'.{form}'}"
     headers = {STATE: str(number), **attachment(name), **more}
@@ -222,13 +221,12 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
     response_class=Response,
     responses={200: {"description": "A line for each person and moment", "content": bodies("text/csv")}},
 )
-def export_questionnaires(one: CollectionDep) -> StreamingResponse:
+def export_questionnaires(one: FreshDep) -> StreamingResponse:
     """The answers of people about themselves, before and after judging, as CSV: one column per question.
 
     They include answers to questions removed since. A text that a spreadsheet would take for a formula gets an
     apostrophe in front; the header Audiosim-Defused counts these.
     """
-    one.campaign.refresh()
     count, lines = questionnaire_lines(one)
     headers = attachment("questionnaires.csv") | {DEFUSED_OF_EXPORTS: str(count)}
     return StreamingResponse(_chunks(lines), headers=headers, media_type="text/csv")

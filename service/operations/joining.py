@@ -12,7 +12,7 @@ from audiosim.service.access.links import JoiningLimits, OpenLink, OpenLinkStore
 from audiosim.service.collections.questions import screening
 from audiosim.service.collections.quotas import answers_given, is_done
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import NO_STORE, CollectionDep, chapter
+from audiosim.service.http.exchange import NO_STORE, CollectionDep, FreshDep, chapter
 from audiosim.service.operations.judging import AssessorQuery, OpenLinksDep, named_assessor, quota_of
 from audiosim.service.operations.sessions import KEPT_S, AccessDep
 from audiosim.service.tasks.state import part
@@ -60,10 +60,9 @@ def close_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[Cl
 
 
 @router.get("/collections/{collection}/participants", dependencies=[NO_STORE])
-def show_participants(links: OpenLinksDep, one: CollectionDep) -> ParticipantsOut:
+def show_participants(links: OpenLinksDep, one: FreshDep) -> ParticipantsOut:
     """List the people who joined by open links, with their identifiers on other platforms."""
     collection = one.collection.identifier
-    one.campaign.refresh()
     by_code = {link.code: link for link in links.links(collection)}
     rows = []
     for person in links.participants(collection):
@@ -86,11 +85,10 @@ def show_entry(
 
 @router.get("/collections/{collection}/completion", dependencies=[ASSESSOR, NO_STORE])
 def show_completion(
-    caller: CallerDep, links: OpenLinksDep, one: CollectionDep, assessor: AssessorQuery = None
+    caller: CallerDep, links: OpenLinksDep, one: FreshDep, assessor: AssessorQuery = None
 ) -> CompletionOut:
     """Show whether a person is done, and if so their completion code for the platform they came from."""
     name = named_assessor(caller, one, assessor)
-    one.campaign.refresh()
     link, quota = links.link_of(one.collection.identifier, name), quota_of(links, one, name)
     answers = answers_given(one.campaign, name)
     done = is_done(one.campaign, answers, quota)

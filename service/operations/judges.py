@@ -21,7 +21,7 @@ from audiosim.ranking import Selection
 from audiosim.ranking.about import About
 from audiosim.service.access.tokens import TokenStore
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import CollectionDep, answer, chapter
+from audiosim.service.http.exchange import CollectionDep, FreshDep, answer, chapter
 from audiosim.service.http.limits import Shared
 from audiosim.service.operations.campaign import AboutQuery
 from audiosim.service.operations.judging import MOST_SHOWN, WRITES, CountQuery, WritingDep, written
@@ -116,9 +116,8 @@ def _disputed(selection: Selection, one: ServedCollection) -> list[dict[str, Any
 
 
 @router.get("/collections/{collection}/adjudications")
-def show_adjudications(one: CollectionDep) -> AdjudicationsOut:
+def show_adjudications(one: FreshDep) -> AdjudicationsOut:
     """List the pairs that organisers gave to particular people: those still open, and the decisions."""
-    one.campaign.refresh()
     return AdjudicationsOut.from_domain(one.collection.identifier, one.campaign.adjudications.all())
 
 

@@ -19,7 +19,7 @@ from audiosim.service.collections.aliases import Called, by_name, renamed
 from audiosim.service.collections.questions import check_result, reason_screened, screening
 from audiosim.service.collections.quotas import Shares, answers_given
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import CollectionDep, chapter
+from audiosim.service.http.exchange import CollectionDep, FreshDep, chapter
 from audiosim.service.tasks.state import part
 from audiosim.service.types.judging import (
     ROUNDED_S,
@@ -142,9 +142,8 @@ def show_questions(caller: CallerDep, one: CollectionDep, ask: AskQuery = None) 
 
 
 @router.get("/collections/{collection}/status", dependencies=[ANYONE])
-def show_status(one: CollectionDep) -> StatusOut:
+def show_status(one: FreshDep) -> StatusOut:
     """State of the campaign; if judging is paused or closed: who did it, when and why."""
-    one.campaign.refresh()
     return StatusOut.from_domain(one.collection.identifier, one.campaign)
 
 

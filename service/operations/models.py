@@ -13,7 +13,16 @@ from audiosim.service.collections.models import check_model_name
 from audiosim.service.collections.publications import judged_collection
 from audiosim.service.collections.shelf import Served
 from audiosim.service.collections.trainings import TrainingJob, Trainings
-from audiosim.service.http.exchange import JSON, BodyDep, CollectionDep, ServedDep, answer, attachment, chapter
+from audiosim.service.http.exchange import (
+    JSON,
+    BodyDep,
+    CollectionDep,
+    FreshDep,
+    ServedDep,
+    answer,
+    attachment,
+    chapter,
+)
 from audiosim.service.operations.campaign import RankingsDep
 from audiosim.service.operations.catalogue import CardsDep
 from audiosim.service.operations.judging import WRITES, WritingDep
@@ -41,22 +50,19 @@ KeptNameQuery = Annotated[str, Query(min_length=1, max_length=1000, description=
 
 
 @router.get("/collections/{collection}/model")
-def show_model_choice(served: ServedDep, one: CollectionDep) -> ModelChoiceOut:
+def show_model_choice(served: ServedDep, one: FreshDep) -> ModelChoiceOut:
     """Show the model of a campaign, who chose it and when, and the models to choose from."""
-    one.campaign.refresh()
     usual = served.usual_model(one.collection.identifier, one.folder)
     return ModelChoiceOut.from_domain(one, usual, served.kept_models.all())
 
 
 @router.get("/collections/{collection}/model-effect", response_model=ModelEffectOut)
-async def show_model_effect(
-    served: ServedDep, one: CollectionDep, effects: RankingsDep, model: OtherQuery = ""
-) -> Response:
+async def show_model_effect(served: ServedDep, one: FreshDep, effects: RankingsDep, model: OtherQuery = "") -> Response:
     """Show the ranking by another model, from the same judgments, beside the present one; nothing changes.
 
     The other model learns from all judgments, which takes seconds. Choosing it afterwards takes a moment.
     """
-    name, number = one.collection.identifier, one.campaign.refresh()
+    name, number = one.collection.identifier, one.campaign.number
 
     def work() -> ModelEffectOut:
         return ModelEffectOut.from_domain(*served.tried(name, model))

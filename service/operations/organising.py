@@ -15,7 +15,7 @@ from audiosim.errors import InputError
 from audiosim.service.access.links import NAME
 from audiosim.service.access.tokens import Token, TokenStore, check_new_name
 from audiosim.service.collections.outlook import Outlooks
-from audiosim.service.http.exchange import NO_STORE, CollectionDep, chapter
+from audiosim.service.http.exchange import NO_STORE, CollectionDep, FreshDep, chapter
 from audiosim.service.operations.judging import BeforeQuery, CountQuery
 from audiosim.service.operations.sessions import AccessDep
 from audiosim.service.tasks.state import part
@@ -93,9 +93,8 @@ async def show_plan(
 
 
 @router.get("/collections/{collection}/assessors")
-def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
+def show_assessors(one: FreshDep, outlooks: OutlooksDep) -> AssessorsOut:
     """List assessors who grade higher or lower than others, and assessors with doubtful answers; see also `judges`."""
-    one.campaign.refresh()
     number, found = outlooks.of(one).leanings()
     doubts, aside = one.campaign.doubts(), list(one.campaign.aside())
     known = one.judging.settings.known_grades
@@ -106,16 +105,14 @@ def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
 
 
 @router.get("/collections/{collection}/progress")
-def show_progress(one: CollectionDep) -> ProgressOut:
+def show_progress(one: FreshDep) -> ProgressOut:
     """Show how much of the pool is judged, by query and by system."""
-    one.campaign.refresh()
     return ProgressOut.from_domain(one.collection.identifier, one.campaign.current_state)
 
 
 @router.get("/collections/{collection}/log")
-def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = None, leases: bool = False) -> LogOut:
+def show_log(one: FreshDep, count: CountQuery = 100, before: BeforeQuery = None, leases: bool = False) -> LogOut:
     """The last lines of the campaign's log, or those before a number; leases only on request, because they are many."""
-    one.campaign.refresh()
     records = [
         record
         for record in one.campaign.log()

@@ -9,7 +9,7 @@ from audiosim.service.access.callers import ASSESSOR, CallerDep, DeniedError
 from audiosim.service.access.links import NAME, OpenLinkStore
 from audiosim.service.access.tokens import Token, TokenStore
 from audiosim.service.collections.quotas import answers_given
-from audiosim.service.http.exchange import NO_STORE, CollectionDep, chapter
+from audiosim.service.http.exchange import NO_STORE, FreshDep, chapter
 from audiosim.service.operations.judging import AssessorQuery, OpenLinksDep, named_assessor
 from audiosim.service.operations.sessions import AccessDep
 from audiosim.service.types.judging import RecordOut
@@ -23,12 +23,11 @@ def show_personal_data(
     caller: CallerDep,
     access: AccessDep,
     links: OpenLinksDep,
-    one: CollectionDep,
+    one: FreshDep,
     assessor: AssessorQuery = None,
 ) -> PersonalDataOut:
     """Show everything that is stored about an assessor; assessors see their own data."""
     collection, name = one.collection.identifier, named_assessor(caller, one, assessor)
-    one.campaign.refresh()
     called = one.called(caller.role)
     log = [
         RecordOut.from_domain(record, called)
@@ -41,7 +40,7 @@ def show_personal_data(
 
 @router.post("/collections/{collection}/forget", dependencies=[ASSESSOR])
 def forget_person(
-    caller: CallerDep, access: AccessDep, links: OpenLinksDep, one: CollectionDep, asked: Annotated[ForgetIn, Body()]
+    caller: CallerDep, access: AccessDep, links: OpenLinksDep, one: FreshDep, asked: Annotated[ForgetIn, Body()]
 ) -> ForgottenOut:
     """Delete a person's identity and access; their answers stay under the name that was drawn for them.
 
@@ -52,7 +51,6 @@ def forget_person(
     if asked.set_aside and caller.role == "assessor":
         raise DeniedError(403, "only an organiser decides that answers no longer count")
     _check_drawn(links, collection, name)
-    one.campaign.refresh()
     answers = answers_given(one.campaign, name)
     if asked.set_aside and answers and name not in one.campaign.aside():
         one.campaign.set_aside(name, caller.name, "data deleted on request")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Body
 
-from audiosim.service.http.exchange import CollectionDep, ServedDep, chapter
+from audiosim.service.http.exchange import FreshDep, ServedDep, chapter
 from audiosim.service.operations.judging import WRITES, WritingDep
 from audiosim.service.types.collections import PromptIn, PromptsOut, TextsIn, TextsOut
 from audiosim.service.types.judging import RecordOut
@@ -13,9 +13,8 @@ router = chapter("campaign")
 
 
 @router.get("/collections/{collection}/texts")
-def show_texts(one: CollectionDep) -> TextsOut:
+def show_texts(one: FreshDep) -> TextsOut:
     """Show the texts of a campaign that may be changed while it runs, and who changed one last."""
-    one.campaign.refresh()
     return TextsOut.from_domain(one)
 
 
@@ -32,9 +31,8 @@ def change_texts(writing: WritingDep, served: ServedDep, said: Annotated[TextsIn
 
 
 @router.get("/collections/{collection}/prompts")
-def show_prompts(one: CollectionDep) -> PromptsOut:
+def show_prompts(one: FreshDep) -> PromptsOut:
     """Show the prompts of a collection by query."""
-    one.campaign.refresh()
     return PromptsOut.from_domain(one)
 
 
