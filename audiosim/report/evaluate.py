@@ -1,7 +1,8 @@
 """Terminal views of the commands on full judgments."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,12 +15,14 @@ from audiosim.people.examples import ExampleSet
 from audiosim.people.preferences import Preferences
 from audiosim.people.study import StudyOutcome
 from audiosim.report.rank import interval_bar
-from audiosim.report.screen import PlainTable
+from audiosim.report.screen import Column, PlainTable, filled, interval, number, numbered, word
 from audiosim.stats.distributions import DistributionFits
 from audiosim.stats.split_half import SplitHalf
 
 PAIRS_SHOWN = 15
 ROWS_SHOWN = 20
+SHARES = {"system": "Systems", "query": "Queries", "assessor": "Assessors"}
+SHARES |= {"system_query": "System x query", "residual": "Residual"}
 ALPHAS_SHOWN = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 
 
@@ -33,10 +36,8 @@ def _agreement(found: Mapping[str, Evaluation]) -> list[RenderableType]:
     """Agreement of every two measures on the ranking."""
     if len(found) < 2:
         return []
-    table = PlainTable(("Measure", "left"), ("Measure", "left"), "Same order", "Tau", "Rho", "RMSE d")
-    for row in agreement_rows(found):
-        numbers = (f"{row[key]:.3f}" for key in ("accuracy", "tau", "rho", "rmse_differences"))
-        table.add_row(row["a"], row["b"], *numbers)
+    numbers = (("Same order", "accuracy"), ("Tau", "tau"), ("Rho", "rho"), ("RMSE d", "rmse_differences"))
+    table = filled(agreement_rows(found), word("Measure", "a"), word("Measure", "b"), *starmap(number, numbers))
     head = Text("Agreement of the measures on the ranking, and on the differences between systems (RMSE d):")
     return [head, table]
 
@@ -44,28 +45,24 @@ def _agreement(found: Mapping[str, Evaluation]) -> list[RenderableType]:
 def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
     rows, people = one.rows(), one.satisfied is not None
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    users = [number(f"of {rows[0].get('users')} users", "users_satisfied", ".1f")]
     extra = [
-        *(["Satisfied", "Success"] if people else []),
-        *([f"of {rows[0]['users']} users", "most of them"] if one.of_users is not None else []),
-        *(["Mean rank"] if one.ranks is not None else []),
-        *(["if all judged"] if one.bounds is not None else []),
+        *([number("Satisfied", "satisfied", ".1%"), number("Success", "success", ".1%")] if people else []),
+        *([*users, number("most of them", "most_satisfied", ".1%")] if one.of_users is not None else []),
+        *([number("Mean rank", "mean_rank", ".2f")] if one.ranks is not None else []),
+        *([Column("if all judged", _bounds)] if one.bounds is not None else []),
+        Column("", lambda row: interval_bar(row["low"], row["mean"], row["high"], low, high), "bar"),
     ]
-    table = PlainTable("", ("System", "left"), measure, ("95 % interval", "whole"), *extra, ("", "bar"))
-    for place, row in enumerate(rows, start=1):
-        cells = [str(place), row["system"], f"{row['mean']:.3f}", f"{row['low']:.3f} – {row['high']:.3f}"]
-        cells += [f"{row['satisfied']:.1%}", f"{row['success']:.1%}"] if people else []
-        cells += [f"{row['users_satisfied']:.1f}", f"{row['most_satisfied']:.1%}"] if one.of_users is not None else []
-        cells += [f"{row['mean_rank']:.2f}"] if one.ranks is not None else []
-        cells += [_bounds(row["least"], row["most"])] if one.bounds is not None else []
-        table.add_row(*cells, interval_bar(row["low"], row["mean"], row["high"], low, high))
+    first = number("", "place", ""), word("System", "system"), number(measure, "mean"), interval()
+    table = filled(numbered(rows), *first, *extra)
     form = one.scores.measure.form_in_words
     count = one.scores.values.shape[1]
     means = Text(f"95 % interval: of the mean over queries like {'this one' if count == 1 else f'these {count}'}.")
     return [table, means, *_pairs(one), *([Text(form)] if form else []), Text("")]
 
 
-def _bounds(least: float, most: float) -> str:
-    return "not known" if math.isnan(least) else f"{least:.3f} – {most:.3f}"
+def _bounds(row: Mapping[str, Any]) -> str:
+    return "not known" if math.isnan(row["least"]) else f"{row['least']:.3f} – {row['most']:.3f}"
 
 
 def _pairs(one: Evaluation) -> list[RenderableType]:
@@ -77,20 +74,14 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
         return _rank_pairs(one, rows, least)
     how = f"{one.test} test, p adjusted by Holm"
     head = Text(f"{one.significant} of {len(rows)} pairs differ at .05 ({how}); {least}")
-    table = PlainTable(
-        ("Better", "left"), ("Worse", "left"), "Difference", ("95 % interval", "whole"), "Effect", "p", "p (Holm)"
-    )
-    for row in sorted(rows, key=lambda row: -row["p"])[:PAIRS_SHOWN]:
-        interval = f"{row['low']:+.3f} – {row['high']:+.3f}"
-        numbers = (
-            f"{row['difference']:.3f}",
-            interval,
-            f"{row['effect_size']:.2f}",
-            f"{row['p']:.4f}",
-            f"{row['p_holm']:.4f}",
-        )
-        table.add_row(row["a"], row["b"], *numbers)
-    return [head, table]
+    sizes = number("Difference", "difference"), interval(form="+.3f"), number("Effect", "effect_size", ".2f")
+    return [head, _least_sure(rows, *sizes, number("p", "p", ".4f"), number("p (Holm)", "p_holm", ".4f"))]
+
+
+def _least_sure(rows: Sequence[Mapping[str, Any]], *columns: Column) -> PlainTable:
+    """The pairs of systems whose order is least certain."""
+    shown = sorted(rows, key=lambda row: -row["p"])[:PAIRS_SHOWN]
+    return filled(shown, word("Better", "a"), word("Worse", "b"), *columns)
 
 
 def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) -> list[RenderableType]:
@@ -102,11 +93,8 @@ def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) 
         f"p {test.p_value:.4g}.\n"
         f"{one.significant} of {len(rows)} pairs differ at .05 (Tukey's HSD of mean ranks, all pairs at once); {least}"
     )
-    table = PlainTable(("Better", "left"), ("Worse", "left"), "Ranks apart", ("95 % interval", "whole"), "p")
-    for row in sorted(rows, key=lambda row: -row["p"])[:PAIRS_SHOWN]:
-        interval = f"{row['low']:+.2f} – {row['high']:+.2f}"
-        table.add_row(row["a"], row["b"], f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}")
-    return [head, table]
+    sizes = number("Ranks apart", "difference", "+.2f"), interval(form="+.2f")
+    return [head, _least_sure(rows, *sizes, number("p", "p", ".4f"))]
 
 
 def fits_view(by: ByMeasure[DistributionFits]) -> RenderableType:
@@ -157,18 +145,10 @@ def _share(value: float) -> str:
 
 def _assessors(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     """Variance components with several assessors per query, and the numbers of queries or assessors that suffice."""
-    table = PlainTable(
-        ("Measure", "left"), "Systems", "Queries", "Assessors", "System x query", "Residual", "E rho²", "queries",
-        "assessors", "Phi", "queries", "assessors",
-    )  # fmt: skip
-    for measure, row in found.items():
-        shares = (f"{row[key]:.1%}" for key in ("system", "query", "assessor", "system_query", "residual"))
-        cells = [
-            cell
-            for name in ("generalizability", "dependability")
-            for cell in (f"{row[name]:.4f}", _count(row[f"queries_for_{name}"]), _count(row[f"assessors_for_{name}"]))
-        ]
-        table.add_row(measure, *shares, *cells)
+    rows = [{"measure": measure, **row} for measure, row in found.items()]
+    table = filled(
+        rows, word("Measure", "measure"), *_shares(rows[0]), *_coefficients(_needed("queries"), _needed("assessors"))
+    )
     row = next(iter(found.values()))
     caption = (
         f"Shares of the variance, with {row['assessors']} assessors of each of {row['queries']} queries; queries, or "
@@ -180,6 +160,30 @@ def _assessors(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     return Group(table, Text(caption), *notes)
 
 
+def _shares(row: Mapping[str, Any]) -> list[Column]:
+    """Columns of the shares of the variance."""
+    return [number(head, key, ".1%") for key, head in SHARES.items() if key in row]
+
+
+def _coefficients(*beside: Callable[[str], Column]) -> list[Column]:
+    """Columns of both coefficients, each with others beside it."""
+    both = ("E rho²", "generalizability"), ("Phi", "dependability")
+    return [column for head, name in both for column in (number(head, name, ".4f"), *(one(name) for one in beside))]
+
+
+def _needed(of: str, head: str = "") -> Callable[[str], Column]:
+    """The column of so many queries or assessors as would suffice for a coefficient."""
+
+    def shown(name: str) -> Column:
+        return Column(head or of, lambda row: _count(row[f"{of}_for_{name}"]))
+
+    return shown
+
+
+def _within(name: str) -> Column:
+    return interval(f"{name}_low", f"{name}_high")
+
+
 def _count(value: int | None) -> str:
     return "never" if value is None else str(value)
 
@@ -188,15 +192,11 @@ def _growth(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
     """The coefficients after each completed query, and the number of queries that would suffice."""
     parts: list[RenderableType] = []
     for measure, rows in found.items():
-        table = PlainTable(
-            (measure, "left"), "Judgments", "E rho²", ("95 % interval", "whole"), "for .95", "Phi",
-            ("95 % interval", "whole"), "for .95",
-        )  # fmt: skip
         step = max(1, len(rows) // ROWS_SHOWN)
-        for row in [*rows[:-1:step], *rows[-1:]]:
-            both = (*_coefficient(row, "generalizability"), *_coefficient(row, "dependability"))
-            table.add_row(f"{row['queries']} queries", f"{row['judgments']:,}", *both)
-        parts.append(table)
+        first = Column(measure, lambda row: f"{row['queries']} queries", "left"), number("Judgments", "judgments", ",")
+        parts.append(
+            filled([*rows[:-1:step], *rows[-1:]], *first, *_coefficients(_within, _needed("queries", "for .95")))
+        )
     caption = (
         "After each further query that was judged in full, in order of the judgments. E rho² is of the ranking, Phi of "
         "the scores: how stable they are over queries, 0 to 1; for .95: queries that suffice."
@@ -218,17 +218,9 @@ def reliability_view(by: ByMeasure[Any]) -> RenderableType:
 
 def _components(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     """The variance components, both coefficients and the numbers of queries that would suffice, a line per measure."""
-    table = PlainTable(
-        ("Measure", "left"), "Systems", "Queries", "Residual", "E rho²", ("95 % interval", "whole"), "for .95",
-        "Phi", ("95 % interval", "whole"), "for .95",
-    )  # fmt: skip
-    for measure, row in found.items():
-        table.add_row(
-            measure,
-            *(f"{row[key]:.1%}" for key in ("system", "query", "residual")),
-            *_coefficient(row, "generalizability"),
-            *_coefficient(row, "dependability"),
-        )
+    rows = [{"measure": measure, **row} for measure, row in found.items()]
+    beside = _within, _needed("queries", "for .95")
+    table = filled(rows, word("Measure", "measure"), *_shares(rows[0]), *_coefficients(*beside))
     zero = {measure: row["negative"] for measure, row in found.items() if row["negative"]}
     notes = [
         Text(f"{measure}: {', '.join(names)} came out below 0 and is set to 0.") for measure, names in zero.items()
@@ -240,12 +232,6 @@ def _components(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
         f"chance. {reliability} for .95: queries that would make it .95."
     )
     return Group(table, Text(caption), *notes)
-
-
-def _coefficient(row: Mapping[str, Any], name: str) -> tuple[str, str, str]:
-    needed = row[f"queries_for_{name}"]
-    interval = f"{row[f'{name}_low']:.3f} – {row[f'{name}_high']:.3f}"
-    return f"{row[name]:.4f}", interval, _count(needed)
 
 
 def satisfaction_view(by: ByMeasure[Preferences]) -> RenderableType:
@@ -298,11 +284,9 @@ def examples_view(found: ExampleSet) -> RenderableType:
 
 def study_view(found: StudyOutcome) -> RenderableType:
     """The people of a study, their traps, and the valid answers."""
-    table = PlainTable(("Person", "left"), "Answers", "Traps", "Right", ("Counts", "left"))
-    for one in found.rows():
-        table.add_row(
-            one["worker"], str(one["answers"]), str(one["traps"]), str(one["right"]), "yes" if one["counts"] else "no"
-        )
+    counts = (number(head, head.lower(), "") for head in ("Answers", "Traps", "Right"))
+    counting = Column("Counts", lambda row: "yes" if row["counts"] else "no", "left")
+    table = filled(found.rows(), word("Person", "worker"), *counts, counting)
     then = f" in {found.file}: now `audiosim satisfaction {found.file}`" if found.file else ""
     return Group(table, Text(f"{found!r}. {len(found.accepted):,} answers{then}."))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.report.screen import PlainTable, Setting
+from audiosim.report.screen import Column, PlainTable, filled, interval, number, word
 from audiosim.results.value import listed
 
 if TYPE_CHECKING:
@@ -53,36 +53,25 @@ def _sure(ranking: "Ranking") -> str:
 
 def effect_view(found: "JudgeEffect") -> RenderableType:
     """The systems with and without one person's judgments, in a table and a sentence."""
-    interval: tuple[str, Setting] = ("95 % interval", "whole")
     score = str(found.having.measure)
-    table = PlainTable("", ("System", "left"), score, interval, "without: rank", score, interval)
-    for row in found.rows():
-        table.add_row(
-            str(row["rank"]),
-            row["system"],
-            f"{row['score']:.3f}",
-            f"{row['low']:.3f} – {row['high']:.3f}",
-            str(row["rank_without"]),
-            f"{row['score_without']:.3f}",
-            f"{row['low_without']:.3f} – {row['high_without']:.3f}",
-        )
+    whole = number("", "rank", ""), word("System", "system"), number(score, "score"), interval()
+    without = number("without: rank", "rank_without", ""), number(score, "score_without")
+    table = filled(found.rows(), *whole, *without, interval("low_without", "high_without"))
     return Group(table, Text(found.sentence))
 
 
 def _people(people: Sequence[Mapping[str, Any]]) -> RenderableType:
-    table = PlainTable(("judge", "left"), "judged", "severity", "noise", ("favours", "left"), "by", "drift", "worth")
-    for row in people:
-        table.add_row(
-            row["judge"],
-            f"{row['judgments']:,}",
-            _spelled(row, "severity", "+.2f"),
-            _spelled(row, "noise", ".2f"),
-            row["favours"] or "",
-            _spelled(row, "taste", "+.2f") if row["favours"] else "",
-            "few" if row["drift"] is None else _spelled(row, "drift", "+.2f"),
-            f"{row['worth']:,.0f}",
-        )
-    return table
+    return filled(
+        people,
+        word("judge", "judge"),
+        number("judged", "judgments", ","),
+        _estimate("severity", "severity", "+.2f"),
+        _estimate("noise", "noise", ".2f"),
+        Column("favours", lambda row: row["favours"] or "", "left"),
+        Column("by", lambda row: _spelled(row, "taste", "+.2f") if row["favours"] else ""),
+        Column("drift", lambda row: "few" if row["drift"] is None else _spelled(row, "drift", "+.2f")),
+        number("worth", "worth", ",.0f"),
+    )
 
 
 def disagreements_view(found: "Disagreements") -> RenderableType:
@@ -90,9 +79,8 @@ def disagreements_view(found: "Disagreements") -> RenderableType:
     rows = found.rows()
     if not rows:
         return Text("No pair was judged by two people; a service with the setting `twice` has some judged by two.")
-    table = PlainTable(("query", "left"), ("document", "left"), ("grades", "left"), "spread", "chance")
-    for row in rows:
-        table.add_row(row["query"], row["document"], row["grades"], f"{row['spread']:.1f}", f"{row['chance']:.2g}")
+    names = (word(name, name) for name in ("query", "document", "grades"))
+    table = filled(rows, *names, number("spread", "spread", ".1f"), number("chance", "chance", ".2g"))
     said = (
         "Spread is 1 if people differ as usual here, given each person's severity, taste and noise; "
         "chance is the probability of at least as much."
@@ -114,17 +102,18 @@ def _checks(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def _machines(machines: Sequence[Mapping[str, Any]]) -> RenderableType:
-    numbers = ("graded", "severity", "agreement", "worth now")
-    table = PlainTable(("judge", "left"), *((name, "right") for name in numbers))
-    for row in machines:
-        table.add_row(
-            row["judge"],
-            f"{row['judgments']:,}",
-            _spelled(row, "severity", "+.2f"),
-            _spelled(row, "agreement", ".2f"),
-            _spelled(row, "worth", ",.0f"),
-        )
-    return table
+    return filled(
+        machines,
+        word("judge", "judge"),
+        number("graded", "judgments", ","),
+        _estimate("severity", "severity", "+.2f"),
+        _estimate("agreement", "agreement", ".2f"),
+        _estimate("worth now", "worth", ",.0f"),
+    )
+
+
+def _estimate(head: str, key: str, form: str) -> Column:
+    return Column(head, lambda row: _spelled(row, key, form))
 
 
 def _spelled(row: Mapping[str, Any], key: str, form: str) -> str:

@@ -15,7 +15,7 @@ from audiosim.ranking.about import QUERIES_IN_WORDS, About
 from audiosim.ranking.ranking import Ranking, basis_in_words, score_rows, spelled_confidence
 from audiosim.ranking.two_systems import TwoSystems, sentence_again
 from audiosim.ranking.verdicts import Verdicts
-from audiosim.report.screen import PlainTable, Setting, table_of
+from audiosim.report.screen import Column, PlainTable, filled, interval, number, numbered, table_of, word
 from audiosim.results.value import Result
 from audiosim.text import as_option, counted, spell_advice
 
@@ -94,12 +94,12 @@ def history_view(found: "RankingHistory") -> RenderableType:
     heads = (("Source", "left"),) if several else ()
     when = (("Time", "whole"),) if dated else ()
     table = PlainTable("Step", *heads, *when, "Judged", "Confidence", ("Best", "left"), "Swapped")
-    for number, look in enumerate(looks, start=1):
+    for step, look in enumerate(looks, start=1):
         source = (look["source"],) if several else ()
         time = (_when(look["time"]),) if dated else ()
         sure = "-" if look["confidence"] is None else f"{look['confidence']:.3f}"
         swapped = "" if look["swapped"] is None else str(look["swapped"])
-        table.add_row(str(number), *source, *time, f"{look['judged']:,}", sure, look["best"], swapped)
+        table.add_row(str(step), *source, *time, f"{look['judged']:,}", sure, look["best"], swapped)
     subjects = list(dict.fromkeys(look["about"] for look in looks))
     said = f"{value['measure']}; confidence is about {' or '.join(subjects)}."
     shown = f", {MOST_COLUMNS} of {len(looks)} steps" if len(looks) > MOST_COLUMNS else ""
@@ -141,15 +141,9 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
     """
     rows = score_rows(ranking) if verdicts is None else verdicts.rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    beside = _verdict_columns(verdicts)
-    table = PlainTable(
-        "", ("System", "left"), (str(ranking.measure), "right"), ("95 % interval", "whole"), *beside, ("", "bar")
-    )
-    for place, row in enumerate(rows, start=1):
-        interval = f"{row['low']:.3f} – {row['high']:.3f}"
-        drawn = interval_bar(row["low"], row["expectation"], row["high"], low, high)
-        ranks = () if verdicts is None else _verdict_cells(row, _has_top(verdicts))
-        table.add_row(str(place), row["system"], f"{row['expectation']:.3f}", interval, *ranks, drawn)
+    first = number("", "place", ""), word("System", "system"), number(str(ranking.measure), "expectation"), interval()
+    drawn = Column("", lambda row: interval_bar(row["low"], row["expectation"], row["high"], low, high), "bar")
+    table = filled(numbered(rows), *first, *_verdict_columns(verdicts), drawn)
     confident = _confident(ranking)
     notes = ["" if verdicts is None else verdicts.sentence, _fit(ranking), _drawn(ranking)]
     notes.append(ranking.measure.form_in_words)
@@ -242,26 +236,17 @@ def _otherwise(found: "Effort") -> RenderableType:
     return Group(Text(f"\n{head}", style="bold"), table)
 
 
-def _verdict_columns(verdicts: Verdicts | None) -> tuple[tuple[str, Setting], ...]:
+def _verdict_columns(verdicts: Verdicts | None) -> list[Column]:
     if verdicts is None:
-        return ()
-    group: tuple[tuple[str, Setting], ...] = (("Group", "left"),) if verdicts.groups else ()
-    top: tuple[tuple[str, Setting], ...] = ((f"P(top {verdicts.k})", "right"),) if _has_top(verdicts) else ()
-    return ("Ranks", "right"), *group, ("P(best)", "right"), *top
+        return []
+    group = [word("Group", "group")] if verdicts.groups else []
+    # With every system among the first k, each probability would be 1.
+    top = [number(f"P(top {verdicts.k})", "top", ".2f")] if verdicts.k < len(verdicts.ranking.systems) else []
+    return [Column("Ranks", _ranks_of), *group, number("P(best)", "best", ".2f"), *top]
 
 
-def _has_top(verdicts: Verdicts) -> bool:
-    """False where every system is among the first k, so that each probability is 1."""
-    return verdicts.k < len(verdicts.ranking.systems)
-
-
-def _verdict_cells(row: Mapping[str, Any], has_top: bool) -> tuple[str, ...]:
-    group = (row["group"],) if row["group"] else ()
-    top = (f"{row['top']:.2f}",) if has_top else ()
-    return _views_ranks(row["rank_low"], row["rank_high"]), *group, f"{row['best']:.2f}", *top
-
-
-def _views_ranks(low: int, high: int) -> str:
+def _ranks_of(row: Mapping[str, Any]) -> str:
+    low, high = row["rank_low"], row["rank_high"]
     return str(low) if low == high else f"{low} – {high}"
 
 

@@ -1,7 +1,7 @@
 """The terminal: a console, and a plain table, which pages show too."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod
@@ -61,6 +61,41 @@ class PlainTable:
 
     def _cell(self, cell: str | Text, column: int, width: int) -> str | Text:
         return shortened_to(cell, width) if self.settings[column] == "left" and isinstance(cell, str) else cell
+
+
+class Column(NamedTuple):
+    """A column of a table: its heading, the cell of a row, and its alignment, as for `PlainTable`."""
+
+    head: str
+    cell: Callable[[Mapping[str, Any]], str | Text]
+    setting: Setting = "right"
+
+
+def word(head: str, key: str) -> Column:
+    """Column of texts, which may be shortened."""
+    return Column(head, lambda row: row[key], "left")
+
+
+def number(head: str, key: str, form: str = ".3f") -> Column:
+    """Column of numbers in a form; - where there is none."""
+    return Column(head, lambda row: "-" if row[key] is None else f"{row[key]:{form}}")
+
+
+def interval(low: str = "low", high: str = "high", form: str = ".3f") -> Column:
+    """Column of intervals, of which two other columns are the ends."""
+    return Column("95 % interval", lambda row: f"{row[low]:{form}} – {row[high]:{form}}", "whole")
+
+
+def filled(rows: Iterable[Mapping[str, Any]], *columns: Column) -> PlainTable:
+    """A table of rows."""
+    table = PlainTable(*((one.head, one.setting) for one in columns))
+    table.rows = [tuple(one.cell(row) for one in columns) for row in rows]
+    return table
+
+
+def numbered(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with their `place`, from 1."""
+    return [{"place": place, **row} for place, row in enumerate(rows, start=1)]
 
 
 def table_of(

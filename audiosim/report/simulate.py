@@ -12,7 +12,7 @@ from audiosim.collection.pool import build_pool
 from audiosim.ordinal.model import source_of
 from audiosim.report.rank import dots, rows_view
 from audiosim.report.rendering import Origin, inline_svg, origin_of, render
-from audiosim.report.screen import PlainTable, table_of
+from audiosim.report.screen import Column, PlainTable, filled, number, table_of, word
 from audiosim.results.plots import Line, Series, draw_calibration, draw_curves
 
 if TYPE_CHECKING:
@@ -103,43 +103,40 @@ def _parts(result: Mapping[str, Any]) -> str:
 
 
 def _curve_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
-    table = PlainTable("Judged", "Stated", "Accuracy", "Excess", "Calibration error", "Brier")
-    for row in curve:
-        shown = (with_error(row, "excess", "+.3f"), with_error(row, "calibration_error"), f"{row['brier']:.4f}")
-        table.add_row(_count(row), with_error(row, "stated"), with_error(row, "accuracy"), *shown)
-    return table
+    sure = _mean("Stated", "stated"), _mean("Accuracy", "accuracy"), _mean("Excess", "excess", "+.3f")
+    return filled(
+        curve, JUDGED, *sure, _mean("Calibration error", "calibration_error"), number("Brier", "brier", ".4f")
+    )
 
 
 def _ranking_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
-    table = PlainTable("Judged", "Tau", "Rho", "RMSE d")
-    for row in curve:
-        table.add_row(
-            _count(row), with_error(row, "tau"), with_error(row, "rho"), with_error(row, "rmse_differences", ".4f")
-        )
-    return table
+    return filled(curve, JUDGED, _mean("Tau", "tau"), _mean("Rho", "rho"), _mean("RMSE d", "rmse_differences", ".4f"))
 
 
 def _scores_table(curve: Sequence[Mapping[str, Any]]) -> "RenderableType":
-    table = PlainTable("Judged", "Clear", "Stated", "Accuracy", "Systems", "Differences", "Queries", "Error")
-    for row in curve:
-        clear, coverage = row["clear"], row["coverage"]
-        shown = (number(clear["pairs"], ".1%"), number(clear["stated"]), number(clear["accuracy"]))
-        held = (with_error(coverage, kind) for kind in ("systems", "differences", "queries"))
-        table.add_row(_count(row), *shown, *held, with_error(row, "error", ".4f"))
-    return table
+    rows = [row | row["coverage"] | {f"clear_{key}": value for key, value in row["clear"].items()} for row in curve]
+    sure = number("Clear", "clear_pairs", ".1%"), number("Stated", "clear_stated"), number("Accuracy", "clear_accuracy")
+    held = (_mean(kind.capitalize(), kind) for kind in ("systems", "differences", "queries"))
+    return filled(rows, JUDGED, *sure, *held, _mean("Error", "error", ".4f"))
 
 
 def _stops_table(stops: Sequence[Mapping[str, Any]], repeats: int) -> "RenderableType":
-    table = PlainTable(("Goal", "left"), "Met by", "Judged", "Stated", "Accuracy", "Excess")
-    for row in stops:
-        shown = (with_error(row, "judged", ".1f"), with_error(row, "stated"), with_error(row, "accuracy"))
-        table.add_row(row["goal"], f"{row['reached']:,} of {repeats:,}", *shown, with_error(row, "excess", "+.3f"))
-    return table
+    met = Column("Met by", lambda row: f"{row['reached']:,} of {repeats:,}")
+    sure = _mean("Stated", "stated"), _mean("Accuracy", "accuracy"), _mean("Excess", "excess", "+.3f")
+    return filled(stops, word("Goal", "goal"), met, _mean("Judged", "judged", ".1f"), *sure)
 
 
 def _count(row: Mapping[str, Any]) -> str:
     """Number of judged pairs; a mean if some pools ran out of pairs."""
     return f"{row['judged']:,.1f}".removesuffix(".0")
+
+
+JUDGED = Column("Judged", _count)
+
+
+def _mean(head: str, key: str, form: str = ".3f") -> Column:
+    """Column of means over the parts, with their standard errors."""
+    return Column(head, lambda row: with_error(row, key, form))
 
 
 def _bins_table(bins: Sequence[Mapping[str, Any]]) -> "RenderableType":
@@ -176,13 +173,9 @@ def _summary(moment: Mapping[str, Any]) -> str:
 
 def with_error(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
     """A number with its standard error, if it has one."""
-    error = row[f"{name}_error"]
-    return number(row[name], form) + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
-
-
-def number(value: float | None, form: str = ".3f") -> str:
-    """A number as text; a dash for None."""
-    return "-" if value is None else f"{value:{form}}"
+    value, error = row[name], row[f"{name}_error"]
+    shown = "-" if value is None else f"{value:{form}}"
+    return shown + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
 
 
 # Calibration: stated confidence beside the truth, as one page that needs no other file.
