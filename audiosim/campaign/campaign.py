@@ -8,7 +8,7 @@ from typing import Any
 from audiosim.campaign.comparisons import ComparisonQueue
 from audiosim.campaign.decisions import Adjudications, ModelChoices, Rewording
 from audiosim.campaign.event import ASIDE, HANDED, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
-from audiosim.campaign.learning import CampaignState, Counter, Lesson, Lessons, Progress, Reach, Stretch, begin_count
+from audiosim.campaign.learning import CampaignState, Count, Counter, Lesson, Lessons, Progress, Reach, Stretch
 from audiosim.campaign.log import Log, identify
 from audiosim.campaign.queue import Offer, Queue
 from audiosim.campaign.rules import check_next, check_open, lease_of, marked, reopened, undoing
@@ -76,8 +76,12 @@ class Campaign:
         self.adjudications = Adjudications(self._write, *parts, clock)
         self.model_choices = ModelChoices(self.tell, self._log, self._ledger, clock)
         self.rewording = Rewording(self.tell, self._log, self._ledger, clock)
-        given = (self._pool, estimator, measure, settings, collection.judgments, held, count_long)
-        self._count = begin_count(self.lessons, *given)
+        own = collection.judgments
+        first = Selection.start(
+            self._pool, measure, self.lessons.after(self._pool, estimator, own), own, settings.batch,
+            settings.selection_rule, settings.seed, {}, False, settings.distribution, settings.about,
+        )  # fmt: skip
+        self._count = Count(first, estimator, held, self.lessons, settings.learn_later, count_long)
         self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt, self._pool)
         self._count.count(settings.patience_s, Reach.ALL)

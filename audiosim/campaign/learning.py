@@ -16,10 +16,9 @@ import scipy
 from scipy import sparse
 
 import audiosim
-from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.state import Change, ComparisonsInForce, comparisons_after, grades_after, panel_after
 from audiosim.collection.pool import Pool
-from audiosim.collection.values import Judgment, Pair, PairedComparison
+from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import StoreError
 from audiosim.joint.estimators import (
     RelevanceEstimator,
@@ -30,7 +29,6 @@ from audiosim.joint.estimators import (
     relearned,
 )
 from audiosim.joint.moments import FIRST_LEARNING, is_moment
-from audiosim.measures.measure import Measure
 from audiosim.ranking import Selection
 from audiosim.stats.arrays import Array
 
@@ -514,27 +512,6 @@ class Lessons:
             return
         with suppress(StoreError):
             self._notes.write_note(lesson_key(lesson), json.dumps(learned.learned))
-
-
-def begin_count(
-    lessons: Lessons,
-    pool: Pool,
-    estimator: RelevanceEstimator,
-    measure: Measure,
-    settings: CampaignSettings,
-    own: Sequence[Judgment],
-    held: int,
-    count_long: Counter = Stretch.counted,
-) -> Count:
-    """The count before the first line of a log; it determines when the estimator learns.
-
-    own   the collection's own judgments
-    held  number of these about pairs of the pool
-    count_long  runs slow counts
-    """
-    rest = settings.batch, settings.selection_rule, settings.seed, dict[Pair, float](), False, settings.distribution
-    first = Selection.start(pool, measure, lessons.after(pool, estimator, own), own, *rest, settings.about)
-    return Count(first, estimator, held, lessons, settings.learn_later, count_long)
 
 
 def lesson_key(lesson: Lesson) -> str:

@@ -111,17 +111,10 @@ DifferenceDistribution = Literal["t", "normal"]
 Ideal = Literal["ordered", "correlated", "independent"]
 
 
-def check_distribution(given: object) -> None:
-    """Raise an error unless this is a known distribution of differences."""
-    _check(given, "distribution", get_args(DifferenceDistribution))
-
-
-def check_ideal(given: object) -> None:
-    """Raise an error unless this is a known ideal ranking."""
-    _check(given, "ideal", get_args(Ideal))
-
-
-def _check(given: object, what: str, known: tuple[str, ...]) -> None:
-    if given not in known:
-        expected = f"{', '.join(known[:-1])} or {known[-1]}{did_you_mean(str(given), known)}"
-        raise InputError(f"unknown {what} {given!r}, expected {expected}")
+def check_named(given: object, what: str, known: object) -> None:
+    """Raise an error unless a choice is among the known ones, a Literal."""
+    *others, last = names = get_args(known)
+    if given not in names:
+        raise InputError(
+            f"unknown {what} {given!r}, expected {', '.join(others)} or {last}{did_you_mean(str(given), names)}"
+        )

@@ -17,7 +17,7 @@ from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judg
 from audiosim.joint.posterior import Belief, model_notes
 from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, unused_in_words
 from audiosim.measures.satisfaction import SatisfactionMapping
-from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about, check_ideal
+from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about, check_named
 from audiosim.ranking.linear import LinearScores
 from audiosim.ranking.ranking import Ranking, checked, of_these, of_this_kind
 from audiosim.ranking.ratio import RatioScores
@@ -92,7 +92,7 @@ def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draw
     ideal  see `RatioScores`
     draws  see `SampledScores`
     """
-    check_ideal(ideal)
+    check_named(ideal, "ideal", Ideal)
     if measure.lowest_rel > pool.scale.maximum:
         raise InputError(f"rel of {measure} must be at most {pool.scale.maximum:g}, the highest grade")
     if measure.rank_weights is None:

@@ -240,19 +240,11 @@ class RankingChange:
 
         word  end of the names of columns about the later ranking
         """
-        rank, rank_after = self.before.scores.ranks, self.after.scores.ranks
-        (low, high), (low_after, high_after) = self.before.scores.interval(), self.after.scores.interval()
-        return [
-            {
-                "system": self.before.systems[place],
-                "rank": int(rank[place]),
-                "score": float(self.before.scores.mean[place]),
-                "low": float(low[place]),
-                "high": float(high[place]),
-                f"rank_{word}": int(rank_after[place]),
-                f"score_{word}": float(self.after.scores.mean[place]),
-                f"low_{word}": float(low_after[place]),
-                f"high_{word}": float(high_after[place]),
-            }
-            for place in self.before.scores.order.tolist()
-        ]
+        columns: dict[str, Any] = {}
+        for end, ranking in (("", self.before), (f"_{word}", self.after)):
+            low, high = ranking.scores.interval()
+            columns |= {f"rank{end}": ranking.scores.ranks, f"score{end}": ranking.scores.mean}
+            columns |= {f"low{end}": low, f"high{end}": high}
+        order = self.before.scores.order
+        names = [self.before.systems[place] for place in order]
+        return rows_of({"system": names} | {name: column[order] for name, column in columns.items()})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from audiosim.ranking.about import DifferenceDistribution, check_distribution
+from audiosim.ranking.about import DifferenceDistribution, check_named
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.inference.ties import equalised, nearness, shared_ranks
@@ -44,7 +44,7 @@ class SystemScores(Moments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_distribution(self.distribution)
+        check_named(self.distribution, "distribution", DifferenceDistribution)
         object.__setattr__(self, "mean", equalised(self.mean, self.bounded))
 
     @cached_property

@@ -82,20 +82,9 @@ def earlier(connection: sql.Connection, sent: Delivery) -> str | None:
 
 def keep(connection: sql.Connection, sent: Delivery, answer: str) -> None:
     """Store a delivery and its answer; an IntegrityError if its key is taken."""
-    row: dict[str, object] = {
-        "collection": sent.collection,
-        "sender": sent.sender,
-        "key": sent.key or None,
-        "digest": sent.digest,
-    }
+    row = {name: getattr(sent, name) for name in ("collection", "sender", "digest")} | {"key": sent.key or None}
     row |= {"bytes": sent.kept_bytes, "time": write_time(utc_now()), "answer": answer}
     connection.execute(sql.insert(DELIVERIES).values(row))
-
-
-def bytes_of(connection: sql.Connection, sender: str) -> int:
-    """Bytes stored from a sender, over all collections."""
-    total = sql.select(sql.func.sum(DELIVERIES.c.bytes)).where(DELIVERIES.c.sender == sender)
-    return int(connection.execute(total).scalar() or 0)
 
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
@@ -191,8 +180,9 @@ class ImportStore:
 
     def kept_bytes(self, sender: str) -> int:
         """Bytes stored from a sender."""
+        total = sql.select(sql.func.sum(DELIVERIES.c.bytes)).where(DELIVERIES.c.sender == sender)
         with self._tables.connected() as connection:
-            return bytes_of(connection, sender)
+            return int(connection.execute(total).scalar() or 0)
 
     def get(self, collection: str, number: int) -> Import:
         """The file with a number."""
