@@ -16,8 +16,8 @@ from sqlalchemy import exc
 
 from audiosim.campaign.engine import in_memory, open_engine, open_existing, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
-from audiosim.campaign.schema import layout_in, prepare_tables
-from audiosim.campaign.tables import BESIDE, RESULT_LINKS, TABLES, TOKENS, TOKENS_HISTORY
+from audiosim.campaign.schema import TablesBeside, layout_in, prepare_tables
+from audiosim.campaign.tables import RESULT_LINKS, TABLES, TOKENS, TOKENS_HISTORY
 from audiosim.errors import InputError
 from audiosim.results.value import Result, Row
 from audiosim.text import counted
@@ -98,7 +98,8 @@ class TokenStore:
                 prepare_tables(self._engine)
             if not reading:  # layouts 1 and 2 had no tokens
                 TABLES.create_all(self._engine, [TOKENS, TOKENS_HISTORY])
-            self._there, self._linked = map(sql.inspect(self._engine).has_table, (TOKENS.name, RESULT_LINKS.name))
+            self._there = sql.inspect(self._engine).has_table(TOKENS.name)
+        self._links = TablesBeside(url, RESULT_LINKS, timeout_s=TIMEOUT_S)
 
     def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
         """Create a token, and return it; it cannot be shown again.
@@ -138,11 +139,8 @@ class TokenStore:
         link, secret = self._made(name, READER, collection, days)
         row = {column.name: getattr(link, column.name) for column in RESULT_LINKS.columns}
         try:
-            with reporting(self._engine):
-                BESIDE.create_all(self._engine)
-                self._linked = True
-                with self._engine.begin() as connection:
-                    connection.execute(sql.insert(RESULT_LINKS), [row])
+            with self._links.adding() as connection:
+                connection.execute(sql.insert(RESULT_LINKS), [row])
         except exc.IntegrityError:
             raise InputError(f"there is a link for {name} already; revoke it first, or take another name") from None
         return secret
@@ -150,26 +148,16 @@ class TokenStore:
     def unshare(self, name: str, collection: str) -> None:
         """Expire a link now."""
         held = (RESULT_LINKS.c.name == name) & (RESULT_LINKS.c.collection == collection)
-        gone = 0
-        if self._has_links():
-            with reporting(self._engine), self._engine.begin() as connection:
-                gone = connection.execute(sql.delete(RESULT_LINKS).where(held)).rowcount
-        if not gone:
+        with self._links.changing() as connection:
+            gone = connection.execute(sql.delete(RESULT_LINKS).where(held))
+        if not gone.rowcount:
             raise InputError(f"there is no link for {name!r} to the results of {collection}")
 
     def links(self) -> list[Token]:
         """All links to results, by name, including expired ones."""
-        if not self._has_links():
-            return []
-        with reporting(self._engine), self._engine.connect() as connection:
+        with self._links.connected() as connection:
             rows = connection.execute(sql.select(*RESULT_LINKS.c).order_by(RESULT_LINKS.c.name)).all()
         return [Token(role=READER, **row._mapping) for row in rows]
-
-    def _has_links(self) -> bool:
-        """True if a link was ever made, perhaps by another server since the last check."""
-        with reporting(self._engine):
-            self._linked = self._linked or sql.inspect(self._engine).has_table(RESULT_LINKS.name)
-        return self._linked
 
     def _made(self, name: str, role: str, collection: str, days: float | None) -> tuple[Token, str]:
         check_new_name(name, "a token")
@@ -208,6 +196,7 @@ class TokenStore:
     def close(self) -> None:
         """Close the database."""
         self._engine.dispose()
+        self._links.close()
 
     def _note(self, connection: sql.Connection, kind: str, name: str) -> None:
         connection.execute(sql.insert(TOKENS_HISTORY).values(time=write_time(self._clock()), kind=kind, name=name))
