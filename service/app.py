@@ -140,7 +140,7 @@ def create_app(
     )
     served = Served(collections, models, judging, folders, keep_open, home is not None, default)
     access = Access() if access is None else access
-    state = app.state.service = ServiceState.of(served, home, access, limits or Limits())
+    state = app.state.service = ServiceState(served, home, access, limits or Limits())
     app.add_middleware(Observed, state.finished, state.metrics.in_flight)
     answer_problems(app, pages.nowhere)
     _add_routes(app)

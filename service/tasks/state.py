@@ -1,10 +1,9 @@
-"""State of a running service: a value with a field for each of the parts, kept as `app.state.service`."""
+"""State of a running service: an object with each of the parts, kept as `app.state.service`."""
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 
@@ -29,7 +28,6 @@ LOG = logging.getLogger("service")
 RANKINGS, RANKINGS_WAITING = 2, 4  # by measures other than the campaign's own; they may take seconds
 
 
-@dataclass(frozen=True)
 class ServiceState:
     """Parts of a running service, one of each.
 
@@ -54,57 +52,20 @@ class ServiceState:
     finished   functions called after each request
     """
 
-    served: Served
-    home: Home | None
-    access: Access
-    imports: ImportStore
-    outlooks: Outlooks
-    cards: Cards
-    keeper: Keeper
-    receiver: Receiver
-    followers: Followers
-    shares: Shares
-    open_links: OpenLinkStore
-    publications: PublicationStore
-    trainings: Trainings
-    joining: JoiningLimits
-    rankings: Shared
-    entrance: Entrance
-    gate: Gate
-    metrics: Metrics
-    finished: list[Callable[[Seen], object]]
-
-    @classmethod
-    def of(cls, served: Served, home: Home | None, access: Access, limits: Limits) -> Self:
-        """The state at the start of a service."""
+    def __init__(self, served: Served, home: Home | None, access: Access, limits: Limits) -> None:
         database = served.judging.database
-        imports, outlooks = ImportStore(database), Outlooks()
-        open_links = OpenLinkStore(database)
-        gate, cards = Gate(limits.at_work, limits.waiting), Cards(served.collections)
-        metrics = Metrics(
-            gate, lambda: {name: one.campaign.current_state for name, one in served.collections.open.items()}
+        self.served, self.home, self.access = served, home, access
+        self.imports, self.outlooks, self.cards = ImportStore(database), Outlooks(), Cards(served.collections)
+        self.open_links, self.publications = OpenLinkStore(database), PublicationStore(database)
+        self.keeper = Keeper(served, access, self.imports, self.outlooks, self.cards, self.open_links)
+        self.receiver, self.followers, self.shares = Receiver(served), Followers(), Shares()
+        self.trainings = Trainings(served.keep_model, None if database is None else TrainingStore(database))
+        self.joining, self.rankings = JoiningLimits(), Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings"))
+        self.entrance, self.gate = Entrance(access, limits), Gate(limits.at_work, limits.waiting)
+        self.metrics = Metrics(
+            self.gate, lambda: {name: one.campaign.current_state for name, one in served.collections.open.items()}
         )
-        return cls(
-            served=served,
-            home=home,
-            access=access,
-            imports=imports,
-            outlooks=outlooks,
-            cards=cards,
-            keeper=Keeper(served, access, imports, outlooks, cards, open_links),
-            receiver=Receiver(served),
-            followers=Followers(),
-            shares=Shares(),
-            open_links=open_links,
-            publications=PublicationStore(database),
-            trainings=Trainings(served.keep_model, None if database is None else TrainingStore(database)),
-            joining=JoiningLimits(),
-            rankings=Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings")),
-            entrance=Entrance(access, limits),
-            gate=gate,
-            metrics=metrics,
-            finished=[metrics.finished],
-        )
+        self.finished: list[Callable[[Seen], object]] = [self.metrics.finished]
 
     @contextmanager
     def running(self) -> Iterator[None]:
