@@ -24,7 +24,7 @@ from audiosim.ranking.expected import estimate_after, expected_scores
 from audiosim.ranking.ranking import Ranking, score_rows
 from audiosim.results.plots import draw_looks
 from audiosim.results.progress import progress
-from audiosim.results.value import Result, Row, listed, plain
+from audiosim.results.value import Result, Row, listed, parts, plain
 from audiosim.stats.inference.ties import shared_ranks
 from audiosim.tables.text import check_regular, parse_json
 from audiosim.text import one_line
@@ -127,24 +127,15 @@ class RankingHistory(Result):
         """
         swapped = [None, *(_swapped(before, after) for before, after in pairwise(self.looks))]
         return [
-            {
-                "source": look.source,
-                "time": look.time,
-                "judged": look.judged,
-                "pool": look.pool,
-                "confidence": look.confidence,
-                "about": look.about,
-                "best": listed([one.system for one in look.ranked if one.rank == 1]),
-                "swapped": count,
-            }
+            parts(look, "source", "time", "judged", "pool", "confidence", "about")
+            | {"best": listed([one.system for one in look.ranked if one.rank == 1]), "swapped": count}
             for look, count in zip(self.looks, swapped, strict=True)
         ]
 
     def rows(self) -> list[Row]:
         """One row per look and system: look (from 1), source, judged, confidence, system, rank, score, low, high."""
         return [
-            {"look": number, "source": look.source, "judged": look.judged, "confidence": look.confidence}
-            | {key: getattr(one, key) for key in RankedScore.__slots__}
+            {"look": number} | parts(look, "source", "judged", "confidence") | parts(one, *RankedScore.__slots__)
             for number, look in enumerate(self.looks, start=1)
             for one in look.ranked
         ]

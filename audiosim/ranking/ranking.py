@@ -11,7 +11,7 @@ from audiosim.measures.measure import Measure
 from audiosim.ranking.about import THESE, About
 from audiosim.ranking.scores import SystemScores
 from audiosim.results.plots import draw_intervals
-from audiosim.results.value import Result, Row, cached_property, listed, rows_of
+from audiosim.results.value import Result, Row, cached_property, listed, parts, rows_of
 from audiosim.stats.arrays import Array
 
 if TYPE_CHECKING:
@@ -117,10 +117,7 @@ class Ranking(Result):
         """The ranking as plain values, ready for JSON; with the number of draws, if grades are drawn."""
         drawn = {} if self.scores.draws is None else {"draws": self.scores.draws}
         return {
-            "measure": str(self.measure),
-            "model": self.model,
-            "judged": self.judged,
-            "pool": self.pool,
+            **parts(self, "measure", "model", "judged", "pool"),
             **({"comparisons": self.comparisons} if self.comparisons else {}),
             **drawn,
             "confidence": self.confidence,

@@ -18,7 +18,7 @@ from scipy.special import ndtr, stdtr
 from audiosim.errors import ArgumentError, InputError
 from audiosim.ranking.ranking import Ranking
 from audiosim.results.plots import draw_intervals
-from audiosim.results.value import Result, Row, cached_property
+from audiosim.results.value import Result, Row, cached_property, parts
 from audiosim.stats.arrays import Array
 from audiosim.text import choices
 
@@ -266,21 +266,13 @@ class TwoSystems(Result):
         """The verdict as plain values, ready for JSON."""
         low, high = self.interval
         return {
-            "a": self.a,
-            "b": self.b,
-            "measure": str(self.ranking.measure),
-            "expectation": self.expectation,
+            **parts(self, "a", "b"),
+            **parts(self.ranking, "measure"),
+            **parts(self, "expectation"),
             "low": low,
             "high": high,
-            "confidence": self.confidence,
-            "again": self.again,
-            "verdict": self.verdict,
-            "more": self.more,
-            "model": self.ranking.model,
-            "judged": self.ranking.judged,
-            "pool": self.ranking.pool,
-            "basis": self.ranking.basis,
-            "about": self.ranking.about.to_dict(),
+            **parts(self, "confidence", "again", "verdict", "more"),
+            **parts(self.ranking, "model", "judged", "pool", "basis", "about"),
             "beside": None if self.beside is None else self.beside._short(),
             **self.ranking.check.to_dict(),
             **self._conditional(),
@@ -294,8 +286,7 @@ class TwoSystems(Result):
 
     def _short(self) -> dict[str, Any]:
         low, high = self.interval
-        about, said = self.ranking.about.to_dict(), {"confidence": self.confidence, "verdict": self.verdict}
-        return {"about": about, "low": low, "high": high, **said}
+        return parts(self.ranking, "about") | {"low": low, "high": high} | parts(self, "confidence", "verdict")
 
 
 def sentence_again(found: TwoSystems) -> str:

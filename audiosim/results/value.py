@@ -108,12 +108,17 @@ def plain(value: Any) -> Any:
     if kind.__str__ is not object.__str__:
         return str(value)
     if is_dataclass(value):
-        return {name: plain(getattr(value, name)) for name in _public(value)}
+        return parts(value, *_public(value))
     if hasattr(value, "_asdict"):  # a named tuple
         value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, Iterable) else str(value)
+
+
+def parts(value: object, *names: str) -> dict[str, Any]:
+    """Attributes of a value by name, as JSON has them."""
+    return {name: plain(getattr(value, name)) for name in names}
 
 
 def _public(value: Any) -> list[str]:
@@ -130,7 +135,7 @@ class Value:
 
     def to_dict(self) -> Any:
         """The same as plain values, ready for JSON."""
-        return {name: plain(getattr(self, name)) for name in _public(self)}
+        return parts(self, *_public(self))
 
 
 class Result(Value):
