@@ -17,7 +17,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import DifferenceDistribution
 from audiosim.ranking.values import ComparisonValues
-from audiosim.ranking.verbs import ModelOrName, start_loop
+from audiosim.ranking.verbs import ModelOrName
 from audiosim.results.value import Result, Row
 from audiosim.text import NOTES, did_you_mean, quoted
 
@@ -87,8 +87,8 @@ def kinds_of_question(
         unknown = f"nobody named {quoted(assessor)} answered there{did_you_mean(assessor, names)}"
         raise ArgumentError("assessor", unknown)
     pool = build_pool(collection, measure.cutoff)
-    selection = start_loop(
-        pool, taught(pool, model, collection.judgments), measure, collection.judgments, selection_rule=selection_rule,
+    selection = Selection.start(
+        pool, measure, taught(pool, model, collection.judgments), collection.judgments, selection_rule=selection_rule,
         seed=seed, distribution=distribution,
     )  # fmt: skip
     found = _best_of_kinds(selection, seconds_of(events), assessor)

@@ -109,17 +109,19 @@ class Selection:
         """
         check_count("batch", batch)
         expected = expected_scores(measure, pool) if isinstance(measure, Measure) else measure
+        if isinstance(selection_rule, str):  # before the work, for a name may be unknown
+            selection_rule = make_selection_rule(selection_rule, expected, seed)
         log = tuple(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = mean_grades(log)
         estimator = taught_by(pool, estimator, log) if learned is None else after_grades(pool, estimator, learned)
         panel = Panel.of(pool, log)
         belief = estimator.predict(pool.spread(grades))
-        rule = default_selection_rule(belief) if selection_rule is None else selection_rule
-        rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
+        if selection_rule is None:
+            selection_rule = make_selection_rule(default_selection_rule(belief), expected, seed)
         ties = np.random.default_rng(seed).random(len(pool.pairs))
         scores, order = expected.scores(belief), tuple(map(pool.positions.__getitem__, grades))
         return cls(
-            expected, estimator, rule, batch, ties, belief, scores, order, log, learns=learns,
+            expected, estimator, selection_rule, batch, ties, belief, scores, order, log, learns=learns,
             distribution=distribution, about=about, checks=checks, panel=panel, comparisons=pool.comparisons,
         )  # fmt: skip
 

@@ -12,16 +12,15 @@ from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import pairs_of
 from audiosim.collection.pool import Pool, build_pool
-from audiosim.collection.values import Judgment, Pair
+from audiosim.collection.values import Pair
 from audiosim.errors import InputError
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator, taught
 from audiosim.joint.posterior import Fallbacks, fallbacks_of, model_notes, what_lacks
 from audiosim.joint.predictions import Known, Predictions, portions, prediction_rows
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection
-from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal, as_about
+from audiosim.ranking.about import OF_THIS_KIND, About, DifferenceDistribution, as_about
 from audiosim.ranking.expected import expected_scores
-from audiosim.ranking.rules import make_selection_rule
 from audiosim.ranking.separation import two_systems_of_pool
 from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.results.plots import draw_bars
@@ -241,38 +240,11 @@ def next_pairs(
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
-    estimator = taught(pool, model, collection.judgments)
-    selection = start_loop(
-        pool,
-        estimator,
-        measure,
-        collection.judgments,
-        selection_rule=selection_rule,
-        seed=seed,
-        distribution=distribution,
-    )
+    selection = Selection.start(
+        pool, measure, taught(pool, model, collection.judgments), collection.judgments, selection_rule=selection_rule,
+        seed=seed, distribution=distribution,
+    )  # fmt: skip
     return NextPairs.of(selection, count, by_query)
-
-
-def start_loop(
-    pool: Pool,
-    estimator: RelevanceEstimator,
-    measure: Measure,
-    judgments: Iterable[Judgment] = (),
-    *,
-    ideal: Ideal = "ordered",
-    batch: int = 1,
-    selection_rule: str | None,
-    seed: int,
-    distribution: DifferenceDistribution,
-    about: About = THESE,
-) -> Selection:
-    """A judging loop with the named selection rule, built in or installed; other arguments as for `Selection`."""
-    expected = expected_scores(measure, pool, ideal)
-    chosen = None if selection_rule is None else make_selection_rule(selection_rule, expected, seed)
-    return Selection.start(
-        pool, expected, estimator, judgments, batch, chosen, seed, distribution=distribution, about=about
-    )
 
 
 @partial(judgments_second, place=3)

@@ -19,9 +19,10 @@ from audiosim.measures.measure import Measure
 from audiosim.ordinal.model import Model
 from audiosim.ranking import SELECTION_RULES, Selection, StoppingRule
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about
+from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.ranking import Ranking, spelled_confidence
 from audiosim.ranking.stopping import as_stopping_rule, first_of
-from audiosim.ranking.verbs import ModelOrName, start_loop
+from audiosim.ranking.verbs import ModelOrName
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row
@@ -253,9 +254,9 @@ class Setup:
         """Start of a campaign on a collection, with the model learned for it or that of all."""
         pool = build_pool(collection, self.measure.cutoff)
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
-        return start_loop(
-            pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, selection_rule=self.selection_rule,
-            seed=self.seed, distribution=self.distribution, about=self.about,
+        return Selection.start(
+            pool, expected_scores(self.measure, pool, self.ideal), estimator, batch=self.batch,
+            selection_rule=self.selection_rule, seed=self.seed, distribution=self.distribution, about=self.about,
         )  # fmt: skip
 
     def play(
