@@ -30,7 +30,7 @@ from audiosim.joint.estimators import RelevanceEstimator, estimator_of, relearne
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.terms import covariates, prepare_closeness
 from audiosim.ordinal.evidence import sound_columns
-from audiosim.ranking.expected import estimate_pool, expected_scores
+from audiosim.ranking.expected import expected_scores, rank_belief
 from audiosim.simulation.trials import draw_parts
 from audiosim.sound import closeness as neighbourhood
 from audiosim.sound.index import AudioIndex, extract
@@ -148,7 +148,8 @@ def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, np.ndarray, float]:
     It also gives the lowest confidence that a system using sound is better than a random one.
     """
     expected = expected_scores(parse_measure(f"CG@{pool.cutoff}"), pool)
-    ranking = estimate_pool(expected, estimator_of(pool, "joint"), np.full(len(truth), np.nan)).to_dict()
+    estimator = estimator_of(pool, "joint")
+    ranking = rank_belief(expected, estimator, estimator.predict(np.full(len(truth), np.nan))).to_dict()
     belief = estimator_of(pool, "joint").predict(np.full(len(truth), np.nan)).expectation
     by_query = [
         np.array([np.bincount(pool.query, row * of, len(pool.queries)) for row in pool.retrieved.toarray()])

@@ -163,24 +163,8 @@ def estimate_after(
     """Rank the systems of a pool by an estimator once it has learned from some judgments, in their order."""
     pool, grades = expected.pool, mean_grades(judgments)
     learned = after_judgments(pool, estimator, judgments)
-    return estimate_pool(expected, learned, pool.spread(grades), distribution, pool.locate_judged(grades), about)
-
-
-def estimate_pool(
-    expected: ExpectedScores,
-    estimator: RelevanceEstimator,
-    grades: Array,
-    distribution: DifferenceDistribution = "t",
-    order: Integers | None = None,
-    about: About = THESE,
-) -> Ranking:
-    """Rank the systems of a pool from the judgments so far, and check the model against them.
-
-    grades  (n,) NaN where unjudged
-    order   (k,) places of the judged pairs, in the order of judging; the pool's order if None
-    about   subject of the ranking
-    """
-    return rank_belief(expected, estimator, estimator.predict(grades), distribution, order, about)
+    belief = learned.predict(pool.spread(grades))
+    return rank_belief(expected, learned, belief, distribution, pool.locate_judged(grades), about)
 
 
 def rank_belief(
@@ -191,7 +175,11 @@ def rank_belief(
     order: Integers | None = None,
     about: About = THESE,
 ) -> Ranking:
-    """Rank the systems of a pool by its estimator's belief given the judgments; see `estimate_pool`."""
+    """Rank the systems of a pool by its estimator's belief given the judgments, and check the model against them.
+
+    order  (k,) places of the judged pairs, in the order of judging; the pool's order if None
+    about  subject of the ranking
+    """
     return grounds_of(expected, estimator, belief, distribution, order).about(about, expected)
 
 
@@ -202,7 +190,7 @@ def grounds_of(
     distribution: DifferenceDistribution = "t",
     order: Integers | None = None,
 ) -> "Grounds":
-    """Ranking by a belief with its basis; see `estimate_pool`."""
+    """Ranking by a belief with its basis; see `rank_belief`."""
     ranking = unchecked_ranking(expected, estimator.name, belief, expected.scores(belief), distribution)
     order = np.flatnonzero(belief.judged) if order is None else order
     return check_ranking(expected, estimator, belief, ranking, order)

@@ -74,7 +74,7 @@ def verdicts_of_pool(
     k: int = TOP,
     about: About = THESE,
 ) -> Verdicts:
-    """Verdicts on the systems of a pool from the judgments so far, with the next separation; see `estimate_pool`.
+    """Verdicts on the systems of a pool from the judgments so far, with the next separation; see `rank_belief`.
 
     k      number of best systems for the probability of being among them
     about  subject of the verdicts

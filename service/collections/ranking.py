@@ -127,7 +127,7 @@ class GroundedRanking:
         judgments: Sequence[Judgment],
         distribution: DifferenceDistribution,
     ) -> "GroundedRanking":
-        """Ranking by an estimator after learning from some judgments; see `estimate_pool`."""
+        """Ranking by an estimator after learning from some judgments; see `rank_belief`."""
         pool, grades = expected.pool, mean_grades(judgments)
         belief = estimator.predict(pool.spread(grades))
         grounds = grounds_of(expected, estimator, belief, distribution, pool.locate_judged(grades))

@@ -34,7 +34,7 @@ from audiosim.joint.people import Panel
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import parse_measure
 from audiosim.ordinal.model import load_model
-from audiosim.ranking.expected import estimate_pool, expected_scores
+from audiosim.ranking.expected import expected_scores, rank_belief
 from audiosim.simulation.trials import draw_parts
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
@@ -325,13 +325,12 @@ def test_what_is_stated_of_a_model_that_fails_at_home_is_what_is_held_of_any_col
     grades = np.full(len(pool.pairs), np.nan)
     grades[order] = 100 - pool.spread(part.grades())[order]  # another task: relevant documents are not relevant
     expected = expected_scores(parse_measure("CG@5"), pool)
-    found = estimate_pool(expected, estimator, grades, order=order)
+    found = rank_belief(expected, estimator, estimator.predict(grades), order=order)
     assert (found.check.verdict, found.check.to_dict()["fit_instead"]) == ("FAIL", "general")
     assert "Metadata are now ignored." in found.check.sentence
     bare = build_pool(replace(part, documents={}))
-    elsewhere = estimate_pool(
-        expected_scores(parse_measure("CG@5"), bare), estimator_of(bare, replace(model, training=None)), grades
-    )
+    apart = estimator_of(bare, replace(model, training=None))
+    elsewhere = rank_belief(expected_scores(parse_measure("CG@5"), bare), apart, apart.predict(grades))
     assert found.scores.mean == pytest.approx(elsewhere.scores.mean)
     factor = found.check.factor
     assert found.scores.covariance == pytest.approx(elsewhere.scores.covariance * factor**2 / elsewhere.check.factor**2)
@@ -345,7 +344,7 @@ def test_a_model_that_fits_at_home_states_what_it_states(home):
     grades = np.full(len(pool.pairs), np.nan)
     grades[order] = pool.spread(part.grades())[order]
     expected, estimator = expected_scores(parse_measure("CG@5"), pool), estimator_of(pool, model)
-    found = estimate_pool(expected, estimator, grades, order=order)
+    found = rank_belief(expected, estimator, estimator.predict(grades), order=order)
     assert found.check.verdict == "PASS"
     assert found.scores.mean.tolist() == expected.scores(estimator.predict(grades)).mean.tolist()
 

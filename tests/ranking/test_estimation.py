@@ -11,7 +11,7 @@ from audiosim.collection.values import Judgment, Run
 from audiosim.errors import InputError
 from audiosim.joint.estimators import uniform
 from audiosim.measures.measure import MEASURES, parse_measure
-from audiosim.ranking.expected import estimate_pool, expected_scores, unchecked_ranking
+from audiosim.ranking.expected import expected_scores, rank_belief, unchecked_ranking
 from audiosim.ranking.linear import LinearScores
 from audiosim.ranking.ranking import checked, spelled_confidence
 from audiosim.ranking.ratio import RatioScores
@@ -138,7 +138,7 @@ def test_a_pool_is_ranked_as_its_collection(tiny, tiny_truth):
     judged = replace(tiny, judgments=tuple(tiny_truth[:3]))
     pool = build_pool(judged)
     expected, grades = expected_scores(CG, pool), pool.spread(judged.grades())
-    of_pool = estimate_pool(expected, uniform(pool), grades)
+    of_pool = rank_belief(expected, uniform(pool), uniform(pool).predict(grades))
     assert of_pool.to_dict() == ranking_of(judged).to_dict()
     belief = uniform(pool).predict(grades)
     unchecked = unchecked_ranking(expected, "uniform", belief, expected.scores(belief), "t")
