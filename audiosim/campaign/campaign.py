@@ -6,8 +6,20 @@ from datetime import datetime
 from typing import Any
 
 from audiosim.campaign.comparisons import ComparisonQueue
-from audiosim.campaign.decisions import Adjudications, ModelChoices, Rewording
-from audiosim.campaign.event import ASIDE, HANDED, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
+from audiosim.campaign.decisions import Adjudications, Decisions
+from audiosim.campaign.event import (
+    ASIDE,
+    HANDED,
+    MODEL,
+    WORDS,
+    Clock,
+    Event,
+    Record,
+    judgment_event,
+    turn_event,
+    utc_now,
+    write_time,
+)
 from audiosim.campaign.learning import CampaignState, Count, Counter, Lesson, Lessons, Progress, Reach, Stretch
 from audiosim.campaign.log import Log, identify
 from audiosim.campaign.queue import Offer, Queue
@@ -74,8 +86,8 @@ class Campaign:
         estimator, parts = make_estimator(self._pool, model), (self._log, self._ledger, self._pool, self._queue)
         self.comparisons = ComparisonQueue(*parts, settings, clock, estimator, lambda: self.selection)
         self.adjudications = Adjudications(self._write, *parts, clock)
-        self.model_choices = ModelChoices(self.tell, self._log, self._ledger, clock)
-        self.rewording = Rewording(self.tell, self._log, self._ledger, clock)
+        self.model_choices = Decisions(MODEL, self.tell, self._log, self._ledger, clock)
+        self.rewording = Decisions(WORDS, self.tell, self._log, self._ledger, clock)
         own = collection.judgments
         first = Selection.start(
             self._pool, measure, self.lessons.after(self._pool, estimator, own), own, settings.batch,

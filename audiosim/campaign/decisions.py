@@ -112,36 +112,42 @@ class Adjudications:
         return Adjudication(number, time, pair, assessor, "waiting" if grade is None else "judged", grade)
 
 
-# Choices of a campaign's model: lines of its log, so that every program that opens it uses the same model.
+# Choices of a campaign's model, and changes of its texts: every program that opens the log has them.
 
 
-class ModelChoices:
-    """The choices of a campaign's model.
+class Decisions:
+    """Decisions of one kind that organisers made: lines of the campaign's log.
 
-    A campaign keeps the estimator with which it was opened; the service reopens it after a choice.
+    The campaign itself does not apply them: the service reopens it with the chosen model, and shows the new texts of
+    its collection, see `reworded`.
 
-    tell  function that adds an event to the campaign's log
+    kind  of these lines: model or words
+    tell  function that adds an event to the log
     """
 
-    def __init__(self, tell: Callable[[Event], Record], log: Log, ledger: Ledger, clock: Clock) -> None:
-        self._tell, self._log, self._ledger, self._clock = tell, log, ledger, clock
+    def __init__(self, kind: str, tell: Callable[[Event], Record], log: Log, ledger: Ledger, clock: Clock) -> None:
+        self._kind, self._tell, self._log, self._ledger, self._clock = kind, tell, log, ledger, clock
 
-    def choose(self, model: str, version: str = "", by: str = "", reason: str = "", key: str = "") -> Record:
-        """Record that the campaign has another model from here on.
+    def make(self, about: Mapping[str, str], by: str = "", reason: str = "", key: str = "") -> Record:
+        """Record a decision that holds from here on.
 
-        model    name of the model; empty for the campaign's usual one
-        version  version of the model, if known
+        about  `model`, empty for the campaign's usual one, and `version`; or texts by name, see `reworded`
         """
-        return self._tell(turn_event(MODEL, self._clock(), by, reason, key, model=model, version=version))
+        return self._tell(turn_event(self._kind, self._clock(), by, reason, key, **about))
+
+    def made(self, by: str, key: str) -> bool:
+        """True if the log has a line with this key."""
+        with self._log.state:
+            return self._ledger.earlier(by, key) is not None
 
     @property
     def line(self) -> int:
-        """Number of the line with the last choice; 0: none."""
-        return self._ledger.model
+        """Number of the line with the last decision; 0: none."""
+        return self._ledger.decided.get(self._kind, 0)
 
     @property
     def last(self) -> Record | None:
-        """The line with the last choice, or None."""
+        """The line with the last decision, or None."""
         with self._log.state:
             return self._ledger.record(self.line) if self.line else None
 
@@ -155,38 +161,6 @@ def last_choice(records: Iterable[Record]) -> tuple[int, str]:
 TASK_TEXTS = ("question", "instructions", "consent", "language")
 TITLE, LANGUAGES, QUERY = "title", "languages", "query"
 LONGEST_TITLE = 200
-
-
-class Rewording:
-    """The changes of a campaign's texts.
-
-    The campaign itself shows no texts: the service applies them to its collection, see `reworded`.
-
-    tell  function that adds an event to the campaign's log
-    """
-
-    def __init__(self, tell: Callable[[Event], Record], log: Log, ledger: Ledger, clock: Clock) -> None:
-        self._tell, self._log, self._ledger, self._clock = tell, log, ledger, clock
-
-    def change(self, texts: Mapping[str, str], by: str = "", reason: str = "", key: str = "") -> Record:
-        """Record that these texts apply from here on; see `reworded` for their names."""
-        return self._tell(turn_event(WORDS, self._clock(), by, reason, key, **texts))
-
-    def sent(self, by: str, key: str) -> bool:
-        """True if the log has a line with this key."""
-        with self._log.state:
-            return self._ledger.earlier(by, key) is not None
-
-    @property
-    def line(self) -> int:
-        """Number of the line with the last change; 0: none."""
-        return self._ledger.worded
-
-    @property
-    def last(self) -> Record | None:
-        """The line with the last change, or None."""
-        with self._log.state:
-            return self._ledger.record(self.line) if self.line else None
 
 
 def texts_of(collection: Collection) -> dict[str, str]:

@@ -157,7 +157,8 @@ def check_aside(event: Event, ledger: Ledger) -> None:
 
 def _check_model(event: Event, ledger: Ledger) -> None:
     """Raise an error if the campaign has this model already."""
-    chosen = ledger.record(ledger.model).event.details["model"] if ledger.model else ""
+    line = ledger.decided.get(MODEL)
+    chosen = ledger.record(line).event.details["model"] if line else ""
     if event.details["model"] == chosen:
         raise ClosedError(f"the campaign has {f'the model {chosen}' if chosen else 'its usual model'} already")
 

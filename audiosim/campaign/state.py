@@ -251,8 +251,7 @@ class Ledger:
     seconds  times that answers took
     questionnaires  numbers of the events with people's last answers about themselves, by name and moment
     adjudications  numbers of the first lines that gave a person a pair to adjudicate, by name and pair
-    model   number of the line that chose the campaign's model; 0: none
-    worded  number of the last line that changed texts; 0: none
+    decided  number of the last line of each kind that chose the campaign's model or changed texts
     """
 
     def __init__(
@@ -262,7 +261,7 @@ class Ledger:
         self.scale = scale
         self.number = 0
         self.state = "open"
-        self.model = self.worded = 0
+        self.decided: dict[str, int] = {}
         self.aside: dict[str, int] = {}
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
@@ -312,10 +311,8 @@ class Ledger:
             self._lease(number, event)
         elif event.kind in STATES:
             self.state = STATES[event.kind]
-        elif event.kind == MODEL:
-            self.model = number
-        elif event.kind == WORDS:
-            self.worded = number
+        elif event.kind in (MODEL, WORDS):
+            self.decided[event.kind] = number
         return [] if change is None else [change]
 
     def _turn(self, number: int, event: Event) -> list[Change]:

@@ -232,16 +232,7 @@ class Tokens(Result):
 
     def rows(self) -> list[Row]:
         """One row per token: holder, role, collection, times of creation and expiry."""
-        return [
-            {
-                "name": token.name,
-                "role": token.role,
-                "collection": token.collection or None,
-                "created": token.created,
-                "expires": token.expires or None,
-            }
-            for token in self.tokens
-        ]
+        return [{name: getattr(token, name) or None for name in self._columns} for token in self.tokens]
 
     def to_dict(self) -> list[Row]:
         """The rows."""

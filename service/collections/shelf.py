@@ -124,7 +124,7 @@ class Served:
             one, other = self.tried(name, model)
             self.kept_models.check_there(model)  # another server may have deleted it after it was tried
             version = other.predictor().version or ""
-            record = one.campaign.model_choices.choose(model, version, by, reason, key)
+            record = one.campaign.model_choices.make({"model": model, "version": version}, by, reason, key)
             if not record.replayed:
                 self._replace(name, other, record.number)
             return record
@@ -141,9 +141,9 @@ class Served:
         with self.changing, self.collections.held(name) as one:
             one.campaign.refresh()
             self._show_texts(name, one)
-            if not one.campaign.rewording.sent(by, key):
+            if not one.campaign.rewording.made(by, key):
                 check_new(one.collection, reworded(one.collection, texts))
-            record = one.campaign.rewording.change(texts, by, reason, key)
+            record = one.campaign.rewording.make(texts, by, reason, key)
             self._show_texts(name, one)
             return record
 

@@ -20,12 +20,10 @@ def test_the_texts_of_a_log_hold_in_its_order_and_change_no_ranking(campaign, ti
     campaign.tell(tiny_truth[0])
     before = campaign.ranking.scores.mean
     query = next(iter(tiny.runs[0].rankings))
-    campaign.rewording.change({"title": "One", "consent": "I agree."}, "olga", "a reason")
-    campaign.rewording.change({"query": query, "prompt": "Slow."})
-    record = campaign.rewording.change({"title": "Two", "languages": "en,pt-BR"}, key="k")
-    assert campaign.rewording.change({"title": "Two", "languages": "en,pt-BR"}, key="k") == record._replace(
-        replayed=True
-    )
+    campaign.rewording.make({"title": "One", "consent": "I agree."}, "olga", "a reason")
+    campaign.rewording.make({"query": query, "prompt": "Slow."})
+    record = campaign.rewording.make({"title": "Two", "languages": "en,pt-BR"}, key="k")
+    assert campaign.rewording.make({"title": "Two", "languages": "en,pt-BR"}, key="k") == record._replace(replayed=True)
     found, line = reworded_by(tiny, campaign.log())
     assert line == record.number == campaign.rewording.line == campaign.rewording.last.number
     assert texts_of(found) == {
@@ -45,12 +43,12 @@ def test_the_texts_of_a_log_hold_in_its_order_and_change_no_ranking(campaign, ti
 
 def test_texts_may_change_while_a_campaign_is_paused_or_closed(campaign):
     campaign.close()
-    assert campaign.rewording.change({"title": "At the end"}).event.kind == "words"
+    assert campaign.rewording.make({"title": "At the end"}).event.kind == "words"
 
 
 def test_a_prompt_of_a_query_that_is_gone_keeps_no_campaign_from_being_opened(campaign, tiny):
     query, *rest = tiny.runs[0].rankings
-    campaign.rewording.change({"query": query, "prompt": "Slow."})
+    campaign.rewording.make({"query": query, "prompt": "Slow."})
     fewer = replace(
         tiny, runs=tuple(type(run)(run.system, {name: run.rankings[name] for name in rest}) for run in tiny.runs)
     )
