@@ -206,7 +206,8 @@ def unchecked_ranking(
     found = rank(expected, model, scores, int(belief.judged.sum()), distribution, belief.prior.correlated)
     what = expected.measure, expected.pool, belief
     reaching = replace(found.scores, reach=partial(mean_reach, *what))
-    found = replace(found, scores=reaching, notes=notes_of(*what))
+    fallen = 0 if belief.prior.correlated else np.count_nonzero(belief.model[~belief.judged])
+    found = replace(found, scores=reaching, notes=notes_of(*what), fallen=int(fallen))
     return found if belief.answers is None else replace(found, comparisons=len(belief.answers.model.compared))
 
 

@@ -35,6 +35,7 @@ class Ranking(Result):
     about         queries and people that the scores and their order are about
     judges        number of people who judged; 0 if the model does not distinguish them
     comparisons   number of comparisons of two documents that were used
+    fallen        number of unjudged pairs that another model predicts
     notes         sentences on judgments that the measure leaves unused, and on pairs that another model predicts
     _others       makes the ranking about listeners at large, if several judged and this one is about the panel
     _statements   makes the rows with groups, ranks and probabilities of being the best; None: scores alone
@@ -53,6 +54,7 @@ class Ranking(Result):
     about: About = THESE
     judges: int = 0
     comparisons: int = 0
+    fallen: int = 0
     notes: tuple[str, ...] = ()
     _others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
     _statements: "Callable[[Ranking], list[Row]] | None" = field(default=None, repr=False)
@@ -175,12 +177,17 @@ def score_rows(ranking: Ranking) -> list[Row]:
 def basis_in_words(ranking: Ranking) -> str:
     """The basis of the scores in words; called a prediction if nothing is judged."""
     judged, pool = ranking.judged, ranking.pool
+    by = f"{ranking.model} predicts all {pool:,} pairs"
+    if ranking.fallen:
+        by = f"{ranking.model} predicts {pool - judged - ranking.fallen:,} pairs, other models {ranking.fallen:,}"
     if not judged and ranking.comparisons:
         return f"no pair is judged; the order is based on {ranking.comparisons:,} comparisons"
     if not judged:
-        return f"{PREDICTED}: {ranking.model} predicts all {pool:,} pairs"
+        return f"{PREDICTED}: {by}"
     if judged == pool:
         return f"all {pool:,} pairs judged"
+    if ranking.fallen:
+        return f"{judged:,} of {pool:,} pairs judged; {by}"
     return f"{judged:,} of {pool:,} pairs judged, the others predicted by {ranking.model}"
 
 
