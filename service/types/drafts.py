@@ -29,7 +29,7 @@ STOPPING_RULES = {
     "error=0.05": "every score known to 0.05",
     "judgments=200": "200 judgments, however sure the ranking is",
 }
-OF_TASK = ("instructions", "consent", "language", "break_after", "grades", "steps", "control")  # as in task.toml
+OF_TASK = ("instructions", "consent", "language", "break_after", "steps", "control")  # as in task.toml
 MEASURES = ("CG", "DCG", "nDCG", "AP", "RBP", "Q", "ERR", "P")
 
 
@@ -132,6 +132,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
         return TaskTable(
             **{name: getattr(self, name) for name in OF_TASK},
+            grades=self.grades,
             kept_until=_day(self.kept_until),
             labels=tuple(line.strip() for line in self.labels.splitlines()),
             aspect=tuple(TaskAspect(name.strip(), words.strip() or name.strip()) for name, _, words in named),
@@ -147,6 +148,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         return cls(
             **{name: getattr(said, name) for name in ("title", "scale", "cutoff", "prompts")},
             **{name: getattr(asked, name) for name in OF_TASK},
+            grades="both" if asked.grades == "both" else "",  # the scale says which one otherwise
             task=said.task or asked.question,
             kept_until="" if asked.kept_until is None else asked.kept_until.isoformat(),
             labels="\n".join(asked.labels),
