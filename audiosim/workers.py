@@ -142,6 +142,7 @@ def _by_joblib(work: Callable[[int], Result], count: int, jobs: int, own: Any) -
 
 AHEAD = 256  # most tasks per worker that are in progress, or finished before an earlier one
 PAUSE_S = 0.01  # time between two looks at the workers, which end or exceed their limit
+PATIENCE_S = 5  # longest wait for pebble's threads to end
 # Threads of the arithmetic libraries would compete for the processors that the workers already use. Freed memory is
 # kept for the next task: requesting it again takes a quarter of the time to describe a clip (glibc).
 ENVIRONMENT = dict.fromkeys(
@@ -252,8 +253,12 @@ class Crew(Generic[Task, Result]):
         """End the workers at once."""
         if self._pool is not None:
             self._pool.stop()
-            self._pool.join()
-            for one in self._alive:
+            # An interrupt just after this thread took a lock of pebble's leaves it taken: Condition.__enter__ raises.
+            # A thread that waits for that lock would never end, nor would a wait for that thread.
+            ending = Thread(target=self._pool.join, daemon=True)
+            ending.start()
+            ending.join(PATIENCE_S)
+            for one in self._alive:  # ends workers that are left
                 one.close()
             self._pool = None
 
@@ -285,6 +290,11 @@ def _pool(workers: int, **settings: Any) -> Any:
             for one in ended:
                 self.handle_worker_expiration(one)
             manager.create_workers()
+
+        def stop(self) -> None:
+            manager: Any = self.worker_manager
+            manager.force_stop_workers()  # before their locks go, which a worker that still starts would miss
+            manager.close_channels()
 
         def _read(self, timeout: float) -> None:
             channel: Any = self.worker_manager.pool_channel

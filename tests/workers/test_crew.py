@@ -14,6 +14,7 @@ from contextlib import closing
 
 import pytest
 
+from audiosim import workers
 from audiosim.errors import InputError
 from audiosim.workers import AHEAD, Crew, spread
 
@@ -167,6 +168,39 @@ def test_closing_ends_the_workers_at_once(act):
         assert next(results) != os.getpid()
         pids = {process.pid for process in multiprocessing.active_children()} - before
         assert len(pids) == 2
+    assert all(map(gone, pids))
+
+
+@pytest.mark.slow
+def test_workers_that_still_start_are_ended_without_a_word(act, capfd):
+    with closing(spread(act, [("pid", None)] * 8, 8, five_minutes, lost)) as results:
+        next(results)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["put", "done"])
+def test_an_interrupt_that_leaves_a_lock_taken_ends_the_workers(act, monkeypatch, by):
+    def interrupt(frame, event, argument):
+        code, caller = frame.f_code, frame.f_back.f_code.co_name if frame.f_back else None
+        if event == "return" and (code.co_qualname, caller) == ("Condition.__enter__", by):
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return interrupt
+
+    monkeypatch.setattr(workers, "PATIENCE_S", 0.5)
+    before = {process.pid for process in multiprocessing.active_children()}
+    tasks = itertools.repeat(("give", 1))
+    with closing(spread(act, tasks, 2, five_minutes, lost)) as results:
+        next(results)
+        pids = {process.pid for process in multiprocessing.active_children()} - before
+        sys.settrace(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            list(results)
+    deadline = time.monotonic() + 180
+    while pids & {process.pid for process in multiprocessing.active_children()} and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(pids) == 2
     assert all(map(gone, pids))
 
 
