@@ -28,6 +28,7 @@ from audiosim.campaign.store import FIRST, link
 from audiosim.campaign.tables import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
 from audiosim.errors import FormatError, InputError
 from audiosim.results.value import Result, Row, Value, listed
+from audiosim.tables.text import check_output_file
 from audiosim.text import NOTES, counted, reason
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
@@ -165,6 +166,7 @@ def backup(db: str, output: str | Path, without: Sequence[str] = ()) -> Archives
     target = Path(output)
     if target.exists():
         raise InputError(f"{target} exists already; a backup never replaces a file, expected a new name")
+    check_output_file(target)
     partial = target.with_name(f"{target.name}.partial")
     found = _anonymous(read_database(db), without)
     # A file under its final name is complete: a kill leaves a `.partial`, never a short backup.

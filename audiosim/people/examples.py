@@ -21,7 +21,7 @@ from audiosim.results.plots import Line, draw_curves
 from audiosim.results.progress import progress
 from audiosim.results.value import Result
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.tables.text import write_text
+from audiosim.tables.text import check_output_file, write_text
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -342,6 +342,7 @@ def sample_study(
 
     Example: `audiosim study sample demo --judgments demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
+    check_output_file(output)
     collection = as_collection(collection, judgments)
     own = collection.scale
     gradings = [None, *(find_grading(name, own) for name in scales if name != own.name)]

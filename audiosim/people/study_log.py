@@ -14,7 +14,7 @@ import msgspec
 from audiosim.errors import FormatError, InputError, StoreError
 from audiosim.people.answers import CHOICES, read_list_pairs
 from audiosim.people.study import ListStudy, StudyAnswer, StudyOutcome, StudyProgress, StudyRules, read_invited
-from audiosim.tables.text import parse_json, read_lines, write_text
+from audiosim.tables.text import check_output_file, parse_json, read_lines, write_text
 from audiosim.text import reason
 
 FORM = "audiosim study 1"
@@ -96,6 +96,7 @@ def study_answers(log: str | Path, output: str | Path | None = None, people: str
 
     Example: `audiosim study answers study.jsonl -o answers.tsv`
     """
+    check_output_file(output)
     study, answers = read_study_log(log)
     if people is not None:
         invited = frozenset(read_invited(people))

@@ -29,7 +29,7 @@ from audiosim.report.rank import rows_view
 from audiosim.stats.arrays import Array
 from audiosim.stats.threads import one_thread
 from audiosim.tables.arrays import write_parquet
-from audiosim.tables.text import write_text, write_texts
+from audiosim.tables.text import check_new_folder, check_output_file, write_text, write_texts
 from audiosim.text import NOTES
 from audiosim.workers import Workers
 
@@ -126,6 +126,7 @@ def predict_rows(
 
     `audiosim predict-rows rows.csv mout-fine -o predicted.parquet`
     """
+    check_output_file(output)
     try:
         on_scale = None if scale is None else parse_scale(scale)
     except InputError as error:
@@ -145,7 +146,7 @@ def predictions_view(found: Predictions) -> "RenderableType":
 def _check_written(
     form: str, draws: int | None, output: Path | None, pairs: Path | None, scheduler: str | None
 ) -> None:
-    """Raise an error for options that do not go together."""
+    """Raise an error for options that do not go together, and for outputs that cannot be written."""
     if form == "parquet" and (draws is not None or output is None):
         raise InputError("`form=parquet` writes one file: expected `output=FILE`, and no draws")
     if form not in ("qrels", "parquet") and (draws, output) != (None, None):
@@ -158,6 +159,10 @@ def _check_written(
         raise InputError("`form=qrels` writes the pairs of the pool: leave out pairs")
     if pairs is not None and form == "parquet":
         raise InputError("`form=parquet` writes the unjudged pairs of the pool: leave out pairs")
+    if draws is not None and output is not None:
+        check_new_folder(output)
+    else:
+        check_output_file(output)
 
 
 def _known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:

@@ -19,7 +19,7 @@ from audiosim.results.value import Result, Row
 from audiosim.sound.embeddings import find_embedding
 from audiosim.sound.folder import QUERY_COUNT
 from audiosim.sound.map import MapBy
-from audiosim.tables.text import write_text
+from audiosim.tables.text import check_output_file, write_text
 from audiosim.text import NOTES, counted
 
 if TYPE_CHECKING:
@@ -215,6 +215,7 @@ def sound_map(
     from audiosim.sound.map import map_of
     from audiosim.sound.store import HEAD
 
+    check_output_file(output)
     alone = isinstance(collection, str | Path) and (Path(collection) / HEAD).exists()
     read = None if alone else as_collection(collection)
     if read is not None and read.sounds is None:

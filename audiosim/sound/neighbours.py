@@ -26,6 +26,7 @@ from audiosim.sound.recordings import RecordingTable
 from audiosim.sound.search import Neighbour, neighbours_by, proximities_by
 from audiosim.sound.vectors import vectors_of
 from audiosim.stats.arrays import Array
+from audiosim.tables.text import check_output_file
 from audiosim.workers import Workers
 
 if TYPE_CHECKING:
@@ -231,6 +232,7 @@ def neighbours(
     if like and (queries or not_same_artist):
         raise ArgumentError("like", "queries and not_same_artist are about recordings of the index, not other sounds")
 
+    check_output_file(output, makes_folder=True)
     shards, weights = _several(indexes), _weights(by)
     sounds = _described_like(shards[0], _several(like)) if like else None
     alone = scheduler is not None or divergence != "js" or not mutual_proximity

@@ -169,12 +169,23 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
         raise FormatError(path, number, problem) from None
 
 
-def check_output_file(path: Path) -> None:
-    """Raise an error if a file cannot be written; called before long work, so that its result is not lost."""
+def check_output_file(path: str | Path | None, *, makes_folder: bool = False) -> None:
+    """Raise an error if a file cannot be written; called before long work, so that its result is not lost.
+
+    path          None: nothing is written
+    makes_folder  True if a missing folder will be made
+    """
+    if path is None:
+        return
+    file = Path(path)
     # A file is first written beside its final place; a pipe or a terminal is written directly.
-    place = path.resolve().parent if path.is_file() or not path.exists() else path
-    if path.is_dir() or not os.access(place, os.W_OK):
-        raise InputError(f"{path}: cannot be written: expected a file in an existing, writable folder")
+    written = file.is_file() or not file.exists()
+    place = file.resolve().parent if written else file
+    if makes_folder:
+        place = next(one for one in (place, *place.parents) if one.exists())
+    if file.is_dir() or (written and not place.is_dir()) or not os.access(place, os.W_OK):
+        where = "a writable folder" if makes_folder else "an existing, writable folder"
+        raise InputError(f"{path}: cannot be written: expected a file in {where}")
 
 
 def check_new_folder(path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_backup_that_cannot_be_written_names_its_file(said, tmp_path):
         store.append_all([said(key="k")], 0)
     with pytest.raises(
         InputError,
-        match=r"nowhere/monday\.jsonl: cannot be written: No such file or directory, expected a name that exists$",
+        match=r"nowhere/monday\.jsonl: cannot be written: expected a file in an existing, writable folder$",
     ):
         backup(url, tmp_path / "nowhere/monday.jsonl")
 
