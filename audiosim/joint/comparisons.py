@@ -332,10 +332,10 @@ class _People(NamedTuple):
 class _Conditioned(NamedTuple):
     """Gains of some blocks given the answers there.
 
-    observed     of each kind of people
-    within   (b, m, m) covariance of the gains, if the effects are known
-    mean     (b, m) of the gains less those before any answer, if the effects stay as they were
-    moved    (b, m, e) change of the gains with the effects
+    observed  of each kind of people
+    within    (b, m, m) covariance of the gains, if the effects are known
+    mean      (b, m) of the gains less those before any answer, if the effects stay as they were
+    moved     (b, m, E + 1) change of the gains with all effects, and a place behind them
     """
 
     observed: list[_Observed]
@@ -350,61 +350,50 @@ class _Stack(NamedTuple):
     roots     (b, m, m) root of the covariance of the gains, without shared effects
     loadings  (b, m, f) of the gains on the shared effects
     people    those whose tastes are noise, and those whose tastes are effects
-    effects   (b, e) indices of the shared effects and the tastes; behind all others where there is none
     """
 
     roots: Array
     loadings: Array
     people: tuple[_People, _People]
-    effects: Integers
 
     def conditioned(self, sites: Sites, mean: Array, precision: Array) -> _Conditioned:
         """Gains given the sites.
 
-        precision  of all effects, a place behind them, and precision times mean: what the sites tell is added; of what
-                   is between shared effects and tastes only in the rows of the former
+        precision  (E + 2, E + 2) of all effects, a place behind them, and last precision times mean: what the sites
+                   tell is added; of what is between shared effects and tastes only in the rows of the former
         """
         observed = [some.observed(sites, mean) for some in self.people]
-        seen, (m, f), z = self._precision(observed), self.loadings.shape[1:], self.loadings
-        # Given the effects the gains are m unknowns that k answers observe: no matrix is as large as all answers.
-        inner = np.eye(m) + self.roots.mT @ seen[:, :m, :m] @ self.roots
-        within = self.roots @ np.linalg.solve(inner, self.roots.mT)
-        gain = within @ seen[:, :m]
-        left = seen - seen[:, :, :m] @ gain
-        precision[:f, :f] += z.reshape(-1, f).T @ (left[:, :m, :m] @ z).reshape(-1, f)
-        for tastes, shared, own in zip(self.effects[:, f:], z.mT @ left[:, :m, m:], left[:, m:, m:], strict=True):
-            columns = np.append(tastes, -1)
-            precision[:f, columns] += shared
-            precision[tastes[:, None], columns] += own
-        moved = np.concatenate([z - gain[:, :, :m] @ z, -gain[:, :, m:-1]], axis=2)
-        return _Conditioned(observed, within, gain[:, :, -1], moved)
-
-    def _precision(self, observed: list[_Observed]) -> Array:
-        """(b, d, d + 1) precision of gains and tastes by the answers, and last this times their mean."""
-        blocks, m, f = self.loadings.shape
-        width = m + self.effects.shape[1] - f
-        found, at = np.zeros((blocks, width, width + 1)), m
+        (blocks, m, f), z = self.loadings.shape, self.loadings
+        seen, informed = np.zeros((blocks, m, m)), np.zeros((blocks, m, len(precision)))
         for some, one in zip(self.people, observed, strict=True):
-            ends, tastes = some.loadings[..., :m].reshape(blocks, -1, m), some.loadings[..., m:]
-            for columns, size in ((slice(m), m), (slice(-1, None), 1)):
-                found[:, :m, columns] += ends.mT @ one.solved[..., columns].reshape(*ends.shape[:2], size)
-            _, people, size = some.tastes.shape
-            by = tastes.mT @ one.solved
-            for person in range(people if size else 0):
-                here, theirs = slice(at, at + size), by[:, person]
-                found[:, here, :m], found[:, :m, here] = theirs[..., :m], theirs[..., :m].mT
-                found[:, here, here], found[:, here, -1] = theirs[..., m:-1], theirs[..., -1]
-                at += size
-        return found
+            ends = some.loadings[..., :m].reshape(blocks, -1, m).mT
+            seen += ends @ one.solved[..., :m].reshape(blocks, -1, m)
+            informed[..., -1:] += ends @ one.solved[..., -1:].reshape(blocks, -1, 1)
+            theirs = some.loadings[..., m:].mT @ one.solved
+            np.put_along_axis(
+                informed, some.tastes.reshape(blocks, 1, -1), theirs[..., :m].reshape(blocks, -1, m).mT, 2
+            )
+            for tastes, own in zip(some.tastes, theirs, strict=True):  # a person occurs once in a block
+                precision[tastes[..., None], tastes[:, None]] += own[..., m:-1]
+                precision[tastes, -1] += own[..., -1]
+        informed[..., :f] = seen @ z
+        # Given the effects the gains are m unknowns that k answers observe: no matrix is as large as all answers.
+        inner = np.linalg.cholesky(np.eye(m) + self.roots.mT @ seen @ self.roots)
+        half = np.linalg.solve(inner, self.roots.mT)
+        known = half @ informed
+        precision[:f] += z.reshape(-1, f).T @ informed.reshape(-1, len(precision))
+        precision -= known.reshape(-1, len(precision)).T @ known.reshape(-1, len(precision))
+        gain = half.mT @ known
+        moved = -gain[..., :-1]
+        moved[..., :f] += z
+        return _Conditioned(observed, half.mT @ half, gain[..., -1], moved)
 
     def given(self, conditioned: _Conditioned, shared: Array, effects: Array, mean: Array, variance: Array) -> None:
         """Move the means and write the variances (J,) of the differences, given these moments of all effects."""
-        blocks, m, _ = self.loadings.shape
-        moved = np.zeros((blocks, m, len(shared)))
-        np.put_along_axis(moved, self.effects[:, None], conditioned.moved, axis=2)
+        m, moved = self.loadings.shape[1], conditioned.moved
         across = (moved.reshape(-1, len(shared)) @ shared).reshape(moved.shape)
         within = (conditioned.within + across @ moved.mT)[:, None]
-        gains = conditioned.mean + np.vecdot(conditioned.moved, effects[self.effects][:, None])
+        gains = conditioned.mean + moved @ effects
         for some, observed in zip(self.people, conditioned.observed, strict=True):
             tastes = some.tastes
             own = shared[tastes[..., None], tastes[..., None, :]]
@@ -434,12 +423,12 @@ class ComparedDifferences:
     def given(self, sites: Sites) -> tuple[Array, Array]:
         """(J,) means and (J,) variances of the differences given all sites."""
         mean, variance, count = self.mean.copy(), np.empty(len(self.mean)), len(self.effects)
-        precision, f = np.zeros((count + 1, count + 2)), self.stacks[0].loadings.shape[2]
+        precision, f = np.zeros((count + 2, count + 2)), self.stacks[0].loadings.shape[2]
         conditioned = [one.conditioned(sites, self.mean, precision) for one in self.stacks]
-        precision[f:, :f] = precision[:f, f:-1].T
-        shared = np.pad(effects_given(self.effects, precision[:-1, :-2]), (0, 1))
+        precision[f:, :f] = precision[:f, f:].T
+        shared = np.pad(effects_given(self.effects, precision[:-2, :-2]), (0, 1))
         for stack, one in zip(self.stacks, conditioned, strict=True):
-            stack.given(one, shared, shared @ precision[:, -1], mean, variance)
+            stack.given(one, shared, shared @ precision[:-1, -1], mean, variance)
         return mean, np.maximum(variance, LEAST_PRECISION)
 
 
@@ -607,10 +596,7 @@ class ComparisonModel:
                 root[: len(here), : len(here)] = factor_of(gains.within[code][np.ix_(here, here)])
                 loading[: len(here)] = gains.loadings[code][here]
             people = self._people(some, at, m, effects, False), self._people(some, at, m, effects, True)
-            shared = np.broadcast_to(np.arange(len(gains.shared)), (len(some), len(gains.shared)))
-            yield _Stack(
-                roots, loadings, people, np.hstack([shared, *(of.tastes.reshape(len(some), -1) for of in people)])
-            )
+            yield _Stack(roots, loadings, people)
 
     def _people(self, blocks: Sequence[Integers], at: Integers, m: int, effects: int, tasters: bool) -> _People:
         """Comparisons (k,) of each block by those whose tastes are effects, the last of so many, or by the others.
