@@ -16,16 +16,16 @@ columns of numbers, file and column together name it, as in `clicks-count`.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audiosim.collection.values import Pair
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array
-from audiosim.tables.arrays import PARQUET, read_npy, read_npz
+from audiosim.tables.arrays import PARQUET, npz_bytes, read_npy, read_npz
 from audiosim.tables.reading import portions, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import check_regular, read_lines
@@ -252,15 +252,13 @@ def without_gz(path: Path) -> Path:
     return path.with_suffix("") if path.suffix == ".gz" else path
 
 
-def packed(piece: Evidence) -> bytes:
-    """A piece as an npz file."""
+def packed(piece: Evidence, **more: NDArray[Any]) -> bytes:
+    """A piece as an npz file, with further arrays."""
     columns = next(keys for keys, about in KEYS.items() if about == piece.about)
     parts = np.array([key if isinstance(key, tuple) else (key,) for key in piece.keys], dtype=np.str_)
-    file = BytesIO()
     named = dict(zip(columns, parts.reshape(-1, len(columns)).T, strict=True))
     values = {"vector" if piece.is_vector else "value": piece.values, "of_sound": np.array(piece.of_sound)}
-    np.savez(file, allow_pickle=False, **named, **values)
-    return file.getvalue()
+    return npz_bytes({**named, **values, **more})
 
 
 def _made(

@@ -24,7 +24,7 @@ from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.separation import two_systems_of_pool
 from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.results.plots import draw_bars
-from audiosim.results.value import Result
+from audiosim.results.value import Rows
 from audiosim.stats.arrays import Integers
 from audiosim.workers import HERE, Workers
 
@@ -36,7 +36,7 @@ ModelOrName = NameOrFile | RelevanceEstimator | None
 
 
 @dataclass(frozen=True, eq=False)
-class NextPairs(Result):
+class NextPairs(Rows):
     """Pairs to judge next, the most informative first.
 
     selection_rule  name of the selection rule
@@ -64,10 +64,6 @@ class NextPairs(Result):
     def rows(self) -> list[dict[str, Any]]:
         """One row per pair: query, document, weight."""
         return [pair._asdict() | {"weight": weight} for pair, weight in zip(self.pairs, self.weights, strict=True)]
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The pairs as plain values, ready for JSON."""
-        return self.rows()
 
     def plot(self) -> "LayerChart":
         """The weights of the first pairs."""

@@ -191,6 +191,16 @@ class Result(Value):
         raise KeyError(f"no row {name!r}, expected {' and '.join(self._index) or 'a place'} of a row{near}")
 
 
+class Rows(Result):
+    """A result that is its rows, as plain values too."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> list[Row]:
+        """The rows, ready for JSON."""
+        return self.rows()
+
+
 def notebook_html(sentence: str, table: "pd.DataFrame | None", columns: Sequence[str] = ()) -> str:
     """One sentence, and a table of at most ROWS rows with three decimals.
 

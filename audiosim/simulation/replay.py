@@ -25,7 +25,7 @@ from audiosim.ranking.stopping import as_stopping_rule, first_of
 from audiosim.ranking.verbs import ModelOrName
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.progress import progress
-from audiosim.results.value import Result, Row
+from audiosim.results.value import Result, Row, Rows
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import equalised
 from audiosim.stats.ranks import spearman
@@ -326,7 +326,7 @@ def simulate(
 
 
 @dataclass(frozen=True, eq=False)
-class RuleCosts(Result):
+class RuleCosts(Rows):
     """Campaigns on one collection by each selection rule, and by one also with batches from few queries.
 
     stopping_rule  rule at which each stopped
@@ -350,10 +350,6 @@ class RuleCosts(Result):
             {"rule": rule, "by_query": by_query} | {key: of[key] for key in keys}
             for (rule, by_query), of in found.items()
         ]
-
-    def to_dict(self) -> list[Row]:
-        """The rows, ready for JSON."""
-        return self.rows()
 
 
 @judgments_second

@@ -7,7 +7,6 @@ depend on the pool, so it is cached in the process and in closeness.npz beside t
 recordings' rows, so the cache is never stale; if the file is damaged or cannot be written, only time is lost.
 """
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,11 +18,14 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from audiosim.errors import InputError
 from audiosim.sound import jensen_shannon
 from audiosim.sound.gaussians import Singles
 from audiosim.sound.proximity import mutual_proximity, nearest_correlation, references_among
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.threads import one_thread
+from audiosim.tables.arrays import npz_bytes
+from audiosim.tables.text import write_texts
 
 DIVERGENCES = 2_000_000  # divergences held at a time: 16 MB
 REFERENCES = 250  # references of mutual proximity: with more of them, its standard error of .03 hardly falls
@@ -104,14 +106,8 @@ class ClosenessMemory:
             if self._file is None or self._new < WORTH_KEEPING:
                 return
             self._new, found, far = 0, dict(self._found), self._far
-        part = self._file.with_name(f".{FILE}.{os.getpid()}")
-        with suppress(OSError):
-            try:
-                with part.open("wb") as file:
-                    np.savez(file, **self._packed(found, far))
-                part.replace(self._file)
-            finally:
-                part.unlink(missing_ok=True)
+        with suppress(InputError):
+            write_texts({self._file: npz_bytes(self._packed(found, far))})
 
     def _packed(self, found: dict[Digest, Array], far: dict[Digest, Singles]) -> dict[str, Any]:
         arrays = list(found.values())

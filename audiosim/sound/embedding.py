@@ -6,7 +6,6 @@ the vectors with the embedding of that name, the file also lists the source file
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Self
 
@@ -56,12 +55,7 @@ def keep_embedded(index: Path, piece: Evidence, files: Integers) -> None:
     files  (k, 2) size in bytes and time of change of the file of each recording
     """
     (index / VECTORS).mkdir(exist_ok=True)
-    packed_files = BytesIO(packed(replace(piece, of_sound=True)))
-    with np.load(packed_files) as arrays:
-        every = {**arrays, FILES: files}
-    file = BytesIO()
-    np.savez(file, allow_pickle=False, **every)
-    write_texts({vectors_path(index, piece.name): file.getvalue()})
+    write_texts({vectors_path(index, piece.name): packed(replace(piece, of_sound=True), **{FILES: files})})
 
 
 def embedded_files(index: Path, name: str) -> Integers | None:

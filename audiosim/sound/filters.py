@@ -6,7 +6,6 @@ missing.
 """
 
 import hashlib
-import io
 import os
 import warnings
 from contextlib import suppress
@@ -24,6 +23,7 @@ from audiosim.errors import InputError
 from audiosim.sound.channel import Samples
 from audiosim.sound.parameters import Parameters
 from audiosim.stats.arrays import Array
+from audiosim.tables.arrays import npz_bytes
 from audiosim.tables.text import write_texts
 
 CACHE = "AUDIOSIM_CACHE"  # environment variable that names another folder for the arrays
@@ -97,9 +97,7 @@ def _read(path: Path) -> FilterBanks | None:
 
 def _keep(path: Path, made: FilterBanks) -> FilterBanks:
     """Write the arrays to the cache and return them; without permission to write, they are computed again next time."""
-    packed = io.BytesIO()
-    np.savez(packed, allow_pickle=False, **vars(made))
     with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_texts({path: packed.getvalue()})
+        write_texts({path: npz_bytes(vars(made))})
     return made

@@ -9,7 +9,7 @@ import numpy as np
 
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_map
-from audiosim.results.value import Result, need
+from audiosim.results.value import Rows, need
 from audiosim.sound.descriptions import Description, Searched, descriptions_of
 from audiosim.sound.proximity import references_among
 from audiosim.sound.search import SAMPLE
@@ -29,7 +29,7 @@ OTHERS = "other"
 
 
 @dataclass(frozen=True, eq=False)
-class SoundMap(Result):
+class SoundMap(Rows):
     """Recordings on a map.
 
     names        (n,) identifiers of the audible recordings
@@ -59,10 +59,6 @@ class SoundMap(Result):
             {"document": name, "x": float(x), "y": float(y), "group": group, "query": name in asked}
             for name, (x, y), group in zip(self.names, self.coordinates, self.groups, strict=True)
         ]
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The same as plain values, ready for JSON."""
-        return self.rows()
 
     def plot(self) -> "LayerChart":
         """The map: a colour for each of the largest groups, rings around queries."""

@@ -16,7 +16,7 @@ from audiosim.collection.values import Pair, Run
 from audiosim.collection.written import run_lines, write_run
 from audiosim.errors import ArgumentError, InputError
 from audiosim.results.plots import Line, draw_curves
-from audiosim.results.value import Result
+from audiosim.results.value import Rows
 from audiosim.sound.describe import Failure, frames_of_index
 from audiosim.sound.descriptions import ByGaussians, Description, Divergence, Searched, descriptions_of
 from audiosim.sound.embedding import GAUSSIANS, embedded_files
@@ -122,7 +122,7 @@ By = str | Sequence[str] | Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
-class NearestRecordings(Result):
+class NearestRecordings(Rows):
     """Recordings that sound most like each query, nearest first.
 
     system  name of their run
@@ -154,10 +154,6 @@ class NearestRecordings(Result):
             for query, near in self.found.items()
             for rank, other in enumerate(near, start=1)
         ]
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The same as plain values, ready for JSON."""
-        return self.rows()
 
     def lines(self) -> list[str]:
         """The lines of a TREC run."""

@@ -9,12 +9,14 @@ import secrets
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from io import BytesIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from zipfile import ZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array
@@ -55,6 +57,13 @@ def read_npz(path: Path, wanted: Names[str]) -> tuple[dict[str, Array], list[str
             with archive.open(entry) as file:
                 found[name] = _array(cast("BinaryIO", file), entry.file_size)
         return found, sorted(name for name, _ in entries)
+
+
+def npz_bytes(arrays: Mapping[str, NDArray[Any]], compressed: bool = False) -> bytes:
+    """The contents of an npz file with some arrays, by name."""
+    file = BytesIO()
+    (np.savez_compressed if compressed else np.savez)(file, allow_pickle=False, **arrays)
+    return file.getvalue()
 
 
 @contextmanager

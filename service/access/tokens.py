@@ -19,7 +19,7 @@ from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.campaign.schema import TablesBeside, layout_in, prepare_tables
 from audiosim.campaign.tables import RESULT_LINKS, TABLES, TOKENS, TOKENS_HISTORY
 from audiosim.errors import InputError
-from audiosim.results.value import Result, Row
+from audiosim.results.value import Result, Row, Rows
 from audiosim.text import counted
 
 ROLES = ("assessor", "organiser", "client")
@@ -219,7 +219,7 @@ class NewToken(Result):
 
 
 @dataclass(frozen=True)
-class Tokens(Result):
+class Tokens(Rows):
     """The holders of the tokens of a database; a collection of None covers all, and a time of None is never."""
 
     _index: ClassVar = ("name",)
@@ -233,10 +233,6 @@ class Tokens(Result):
     def rows(self) -> list[Row]:
         """One row per token: holder, role, collection, times of creation and expiry."""
         return [{name: getattr(token, name) or None for name in self._columns} for token in self.tokens]
-
-    def to_dict(self) -> list[Row]:
-        """The rows."""
-        return self.rows()
 
 
 @dataclass(frozen=True)

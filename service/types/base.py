@@ -125,6 +125,13 @@ class Wire(Struct):
         return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
 
 
+class OfState(Wire):
+    """A value of a collection in one state of its campaign."""
+
+    collection: str
+    state: int
+
+
 class Strict(Wire):
     """A value that is stored in a log for ever; ambiguous JSON and long bodies are refused.
 

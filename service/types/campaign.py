@@ -26,7 +26,7 @@ from audiosim.service.collections.imports import Import
 from audiosim.service.collections.outlook import Course, Looked, Moment, Moved, RecentChanges, Settled
 from audiosim.service.collections.ranking import Clip, QueryDifference, QueryScore, TellingPair
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.types.base import Strict, Wire
+from audiosim.service.types.base import OfState, Strict, Wire
 from audiosim.service.types.judging import RecordOut, addresses_of
 from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.plan import Effort, FurtherJudging, usual_seconds
@@ -191,7 +191,7 @@ class HeldOut(Wire):
     until: str
 
 
-class CampaignOut(Wire):
+class CampaignOut(OfState):
     """Progress of a campaign.
 
     Of the assessors, the leases, and the pairs that cannot be judged or were dropped, only a part is shown.
@@ -216,8 +216,6 @@ class CampaignOut(Wire):
     aspects       aspects graded for each pair; none if a pair has one grade
     """
 
-    collection: str
-    state: int
     status: str
     measure: str
     model: str
@@ -332,7 +330,7 @@ def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
 # The wire types of the basis of a ranking's row: a system's queries, its results for one of them, and two systems.
 
 
-class SystemQueriesOut(Wire):
+class SystemQueriesOut(OfState):
     """A system's scores query by query; their mean is its score in the ranking.
 
     The intervals of queries are statements about each query; those of the system are about the subject.
@@ -341,8 +339,6 @@ class SystemQueriesOut(Wire):
     queries      one entry for each query
     """
 
-    collection: str
-    state: int
     measure: str
     model: str
     aspect: str
@@ -397,7 +393,7 @@ class ClipOut(Wire):
     sound: str | None
 
 
-class ResultListOut(Wire):
+class ResultListOut(OfState):
     """The results of a system for a query, in the order of their ranks, down to the cutoff of the measure.
 
     highest  highest grade of the scale
@@ -405,8 +401,6 @@ class ResultListOut(Wire):
     clips    the results
     """
 
-    collection: str
-    state: int
     measure: str
     aspect: str
     system: str
@@ -460,7 +454,7 @@ class TellingOut(Wire):
         return cls.of(telling, query_sound=found["query_sound"], sound=found["document_sound"])
 
 
-class TwoSystemsOut(Wire):
+class TwoSystemsOut(OfState):
     """Two systems compared: the verdict of `audiosim compare` on `a` less `b`, with its basis.
 
     a            the first system
@@ -481,8 +475,6 @@ class TwoSystemsOut(Wire):
     telling      pairs whose judgment would give most information about the difference
     """
 
-    collection: str
-    state: int
     aspect: str
     a: str
     b: str
@@ -538,7 +530,7 @@ class TwoSystemsOut(Wire):
         return msgspec.convert(found.to_dict() | said, cls)
 
 
-class CourseOut(Wire):
+class CourseOut(OfState):
     """Growth of the confidence in the ranking, and of the scores of the systems.
 
     complete  false while moments are missing: ask again
@@ -547,8 +539,6 @@ class CourseOut(Wire):
     met       first moment at which the stopping rule was met; null if it never was
     """
 
-    collection: str
-    state: int
     complete: bool
     goal: str
     systems: list[str]
@@ -562,7 +552,7 @@ class CourseOut(Wire):
         return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, course.met)
 
 
-class ChangesOut(Wire):
+class ChangesOut(OfState):
     """Changes of a campaign since a moment.
 
     since              that moment, ISO 8601, UTC
@@ -576,8 +566,6 @@ class ChangesOut(Wire):
     unsettled          pairs that could be told apart then but not now
     """
 
-    collection: str
-    state: int
     since: str
     before: int
     answers: dict[str, int]
@@ -596,7 +584,7 @@ class ChangesOut(Wire):
         return cls.of(found, collection=collection, state=found.number, since=write_time(since), **lists)
 
 
-class RemainingOut(Wire):
+class RemainingOut(OfState):
     """Forecast of the number of pairs still to be judged until the stopping rule is met.
 
     It is the median of campaigns simulated to their end with grades drawn from the model. Judgments by a second
@@ -610,8 +598,6 @@ class RemainingOut(Wire):
     unjudged   number of unjudged pairs in the pool
     """
 
-    collection: str
-    state: int
     goal: str
     model: str
     draws: int
@@ -724,15 +710,13 @@ class ShareOut(Wire):
     judged: int
 
 
-class ProgressOut(Wire):
+class ProgressOut(OfState):
     """Progress of judging, by query and by system.
 
     queries  one entry for each query
     systems  one entry for each system
     """
 
-    collection: str
-    state: int
     queries: list[ShareOut]
     systems: list[ShareOut]
 
@@ -750,20 +734,18 @@ def _shares(names: Sequence[str], pairs: Array | Integers, judged: Array | Integ
     return [ShareOut(*row) for row in rows]
 
 
-class LogOut(Wire):
+class LogOut(OfState):
     """Lines of a campaign's log, oldest first.
 
     more    true if there are earlier ones
     events  the lines
     """
 
-    collection: str
-    state: int
     more: bool
     events: list[RecordOut]
 
 
-class AssessorsOut(Wire):
+class AssessorsOut(OfState):
     """Severity of each assessor in one state of the campaign.
 
     assessors  one entry for each; null where unknown
@@ -772,8 +754,6 @@ class AssessorsOut(Wire):
     checks     assessors' answers beside their own earlier ones about the same pairs, and beside known grades
     """
 
-    collection: str
-    state: int
     assessors: list[Leaning]
     doubts: dict[str, str]
     aside: list[str]

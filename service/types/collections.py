@@ -15,7 +15,7 @@ from audiosim.service.collections.additions import LONGEST_IDENTIFIER, ArrivedDo
 from audiosim.service.collections.drafts import Kind
 from audiosim.service.collections.publications import PublishedRecord
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.types.base import Strict, Wire
+from audiosim.service.types.base import OfState, Strict, Wire
 from audiosim.service.types.judging import Name, RecordOut, Text
 
 # The wire types of additions to a served collection.
@@ -215,7 +215,7 @@ class PublicationWithdrawalIn(Strict, forbid_unknown_fields=True):
 OF_SCALE = ("scale", "grades", "control", "labels", "steps", "aspect")
 
 
-class TextsOut(Wire):
+class TextsOut(OfState):
     """The texts of a campaign that may be changed while it runs.
 
     title         title of the collection
@@ -227,8 +227,6 @@ class TextsOut(Wire):
     changed       last line of the log that changed a text; null if none did
     """
 
-    collection: str
-    state: int
     title: str
     question: str
     instructions: str
@@ -292,15 +290,13 @@ class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         return given
 
 
-class PromptsOut(Wire):
+class PromptsOut(OfState):
     """The prompts of a collection.
 
     prompts  prompts by query
     queries  all queries, with or without a prompt
     """
 
-    collection: str
-    state: int
     prompts: dict[str, str]
     queries: list[str]
 

@@ -1,7 +1,7 @@
 """The wire types of judging: requests of assessors and organisers, and the answers to them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from msgspec import Meta, field
@@ -271,7 +271,17 @@ class StatusOut(Wire):
         )
 
 
-class TrainingOut(Wire):
+class Addresses(Wire):
+    """Prompt of a pair's query, and addresses of its clips and of their waveforms."""
+
+    query_text: str | None
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+
+
+class TrainingOut(Addresses):
     """A training pair, with its known answer.
 
     grade  known grade
@@ -279,11 +289,6 @@ class TrainingOut(Wire):
     text   text to show after the answer
     """
 
-    query_text: str | None
-    query_sound: str | None
-    query_peaks: str | None
-    document_sound: str | None
-    document_peaks: str | None
     grade: float
     top: float
     text: str
@@ -377,26 +382,16 @@ class AnswersOut(Wire):
     comparisons: list[RecordOut] = field(default_factory=list)
 
 
-class Addresses(TypedDict):
-    """Prompt of a pair's query, and addresses of its clips and of their waveforms; None for missing ones."""
-
-    query_text: str | None
-    query_sound: str | None
-    query_peaks: str | None
-    document_sound: str | None
-    document_peaks: str | None
-
-
-def addresses_of(served: ServedCollection, pair: Pair, called: Called) -> Addresses:
-    """Addresses of a pair's clips; `called` gives the name of each document in them."""
+def addresses_of(served: ServedCollection, pair: Pair, called: Called) -> dict[str, str | None]:
+    """Fields of `Addresses` for a pair; `called` gives the name of each document in them."""
     query = served.collection.query_document(pair.query)
-    return Addresses(
-        query_text=prompt_of(served.collection.documents, query) or None,
-        query_sound=_address(served, query, "sound", called),
-        query_peaks=_address(served, query, "peaks", called),
-        document_sound=_address(served, pair.document, "sound", called),
-        document_peaks=_address(served, pair.document, "peaks", called),
-    )
+    return {
+        "query_text": prompt_of(served.collection.documents, query) or None,
+        "query_sound": _address(served, query, "sound", called),
+        "query_peaks": _address(served, query, "peaks", called),
+        "document_sound": _address(served, pair.document, "sound", called),
+        "document_peaks": _address(served, pair.document, "peaks", called),
+    }
 
 
 def _address(served: ServedCollection, document: str, what: str, called: Called) -> str | None:
@@ -406,7 +401,7 @@ def _address(served: ServedCollection, document: str, what: str, called: Called)
     return f"/v1/documents/{quote(called(document), safe='')}/{what}?{query}"
 
 
-class LeasedOut(Wire):
+class LeasedOut(Addresses):
     """A pair leased to an assessor, with its prompt and the addresses of its clips.
 
     until   end of the lease, ISO 8601, UTC
@@ -422,11 +417,6 @@ class LeasedOut(Wire):
     second: bool
     again: bool
     why: str
-    query_text: str | None
-    query_sound: str | None
-    query_peaks: str | None
-    document_sound: str | None
-    document_peaks: str | None
 
 
 class NextOut(Wire):

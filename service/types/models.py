@@ -14,7 +14,7 @@ from audiosim.service.collections.campaigns import published_models
 from audiosim.service.collections.models import LONGEST_NAME
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.trainings import TrainingState
-from audiosim.service.types.base import Strict, Wire
+from audiosim.service.types.base import OfState, Strict, Wire
 from audiosim.service.types.campaign import AboutOut
 from audiosim.service.types.judging import RecordOut, Text
 
@@ -38,7 +38,7 @@ class KeptModelOut(Wire):
     origin: str
 
 
-class ModelChoiceOut(Wire):
+class ModelChoiceOut(OfState):
     """The model of a campaign, and the models to choose from.
 
     version    version of the model; null if it has none
@@ -49,8 +49,6 @@ class ModelChoiceOut(Wire):
     kept       models that the service keeps, for this collection's scale
     """
 
-    collection: str
-    state: int
     model: str
     version: str | None
     usual: str
@@ -112,7 +110,7 @@ class MovedByModelOut(Wire):
     high_by_other: float
 
 
-class ModelEffectOut(Wire):
+class ModelEffectOut(OfState):
     """Effect of another model on the ranking, from the same judgments.
 
     other                  name of the other model
@@ -126,8 +124,6 @@ class ModelEffectOut(Wire):
     pairs_turned           pairs of systems that change places
     """
 
-    collection: str
-    state: int
     model: str
     other: str
     other_version: str | None

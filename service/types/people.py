@@ -16,7 +16,7 @@ from audiosim.service.access.links import (
     Participant,
 )
 from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, Token
-from audiosim.service.types.base import Strict, Wire
+from audiosim.service.types.base import OfState, Strict, Wire
 from audiosim.service.types.campaign import AboutOut
 from audiosim.service.types.judging import Name, RecordOut, Text
 
@@ -45,7 +45,7 @@ class OrderEffectOut(Wire):
     sentence: str
 
 
-class JudgesOut(Wire):
+class JudgesOut(OfState):
     """Reports on all judges, people and machines.
 
     judges         rows that `audiosim judges --format json` prints
@@ -53,8 +53,6 @@ class JudgesOut(Wire):
     aside          people set aside, by name, with the line of the log that did it; the rows leave them out
     """
 
-    collection: str
-    state: int
     judges: list[dict[str, Any]]
     order_effects: list[OrderEffectOut]
     aside: dict[str, RecordOut]
@@ -77,14 +75,12 @@ class DisagreementOut(Wire):
     chance: float
 
 
-class DisagreementsOut(Wire):
+class DisagreementsOut(OfState):
     """Pairs that several people judged.
 
     pairs  the pairs, greatest disagreement first
     """
 
-    collection: str
-    state: int
     pairs: list[DisagreementOut]
 
 
@@ -159,7 +155,7 @@ class MovedOut(Wire):
     high_without: float
 
 
-class JudgeEffectOut(Wire):
+class JudgeEffectOut(OfState):
     """Effect of one judge's judgments on the ranking; without them, the model learns anew from the others' judgments.
 
     judge               name of the judge
@@ -173,8 +169,6 @@ class JudgeEffectOut(Wire):
     pairs_turned        pairs of systems that change places
     """
 
-    collection: str
-    state: int
     judge: str
     aside: bool
     judgments: int

@@ -21,6 +21,7 @@ from audiosim.service.types.answer_checks import check_evidence
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.loadings import Loadings
+from audiosim.tables.arrays import npz_bytes
 
 MOST_BYTES = 2**28  # of all arrays, unpacked
 FOR_OTHERS = ("query", "document", "maximum")  # fields that audiosim does not need to read: docs/prior.md
@@ -63,33 +64,31 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
         raise InputError(f"the prior of {belief.models[0]} is a {type(prior).__name__}, which cannot be sent")
     places = np.concatenate([np.empty(0, dtype=np.int64), *prior.blocks])
     loadings = prior.sparse_loadings.in_full()[places].tocoo()
-    file = BytesIO()
-    np.savez_compressed(
-        file,
-        query=np.array([pair.query for pair in pairs], dtype=np.str_),
-        document=np.array([pair.document for pair in pairs], dtype=np.str_),
-        maximum=np.array(belief.maximum),
-        levels=belief.levels,
-        marginals=belief.marginals,
-        models=np.array(belief.models),
-        model=belief.model,
-        mean=prior.mean,
-        places=places,
-        sizes=np.array([len(rows) for rows in prior.blocks], dtype=np.int64),
-        within=_packed(np.concatenate([np.empty(0), *(own[np.tril_indices(len(own))] for own in prior.within)])),
-        data=loadings.data,
-        row=loadings.row.astype(np.int64),
-        column=loadings.col.astype(np.int64),
-        shared=prior.shared,
-        shape=np.empty(0) if use.shape is None else use.shape,
-        stretch=np.array(use.stretch),
-        width=np.array(use.width),
-        worth=np.array(use.worth),
-        means=np.empty(0) if use.means is None else use.means,
-        evidence=np.array([in_words(kinds) for kinds in belief.evidence], dtype=np.str_),
-        spoke=np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
-    )
-    return file.getvalue()
+    arrays: dict[str, NDArray[Any]] = {
+        "query": np.array([pair.query for pair in pairs], dtype=np.str_),
+        "document": np.array([pair.document for pair in pairs], dtype=np.str_),
+        "maximum": np.array(belief.maximum),
+        "levels": belief.levels,
+        "marginals": belief.marginals,
+        "models": np.array(belief.models),
+        "model": belief.model,
+        "mean": prior.mean,
+        "places": places,
+        "sizes": np.array([len(rows) for rows in prior.blocks], dtype=np.int64),
+        "within": _packed(np.concatenate([np.empty(0), *(own[np.tril_indices(len(own))] for own in prior.within)])),
+        "data": loadings.data,
+        "row": loadings.row.astype(np.int64),
+        "column": loadings.col.astype(np.int64),
+        "shared": prior.shared,
+        "shape": np.empty(0) if use.shape is None else use.shape,
+        "stretch": np.array(use.stretch),
+        "width": np.array(use.width),
+        "worth": np.array(use.worth),
+        "means": np.empty(0) if use.means is None else use.means,
+        "evidence": np.array([in_words(kinds) for kinds in belief.evidence], dtype=np.str_),
+        "spoke": np.empty(0, dtype=np.int64) if belief.spoke is None else belief.spoke,
+    }
+    return npz_bytes(arrays, compressed=True)
 
 
 def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief:
