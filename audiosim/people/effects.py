@@ -20,7 +20,7 @@ from audiosim.joint.people import REACH, JudgeReport, Panel, within_scale
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
 from audiosim.ranking.expected import ExpectedScores, estimate_after
 from audiosim.ranking.ranking import Ranking, RankingChange
-from audiosim.results.value import Result, Value, listed
+from audiosim.results.value import Result, Value
 from audiosim.stats.arrays import Array, Integers
 
 # Effect of each assessor on a ranking: the ranking with and without their judgments.
@@ -44,7 +44,7 @@ class JudgeEffect(Result):
     @property
     def change(self) -> RankingChange:
         """Change of the ranking when their answers are left out."""
-        return RankingChange(self.having, self.lacking)
+        return RankingChange(self.having, self.lacking, "without", f"Without {self.judge}")
 
     @property
     def turned(self) -> tuple[tuple[str, str], ...]:
@@ -60,36 +60,19 @@ class JudgeEffect(Result):
     @property
     def sentence(self) -> str:
         """The effect in one sentence."""
-        return f"Without {self.judge}: {self.change.words}."
+        return self.change.sentence
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per system, best first with their judgments: rank and score with and without them."""
-        return self.change.rows("without")
+        return self.change.rows()
 
     def summary(self) -> dict[str, Any]:
         """Changes of the ranking without them, as plain values."""
-        system, change = self.most_changed
-        return {
-            "turned": len(self.turned),
-            "best_without": listed(self.lacking.leaders),
-            "moved_most": system,
-            "moved_by": -change,
-            "confidence_without": self.lacking.confidence,
-        }
+        return self.change.summary()
 
     def to_dict(self) -> dict[str, Any]:
         """The effect as plain values, ready for JSON."""
-        return {
-            "judge": self.judge,
-            "judgments": self.judgments,
-            "about": self.having.about.to_dict(),
-            "measure": str(self.having.measure),
-            "confidence": self.having.confidence,
-            **self.summary(),
-            "pairs_turned": [list(pair) for pair in self.turned],
-            "sentence": self.sentence,
-            "systems": self.rows(),
-        }
+        return {"judge": self.judge, "judgments": self.judgments} | self.change.to_dict()
 
 
 def judge_effect(

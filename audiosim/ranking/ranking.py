@@ -203,10 +203,16 @@ def spelled_confidence(confidence: float | None, about: About = THESE) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RankingChange:
-    """Two rankings of the same systems, before and after a change."""
+    """Two rankings of the same systems, before and after a change.
+
+    word    end of the names of columns about the later ranking
+    reason  the change, as the beginning of a sentence
+    """
 
     before: Ranking
     after: Ranking
+    word: str
+    reason: str
 
     @property
     def turned(self) -> tuple[tuple[str, str], ...]:
@@ -223,8 +229,8 @@ class RankingChange:
         return self.before.systems[place], float(changes[place])
 
     @property
-    def words(self) -> str:
-        """The change in words, for a sentence that names its reason."""
+    def sentence(self) -> str:
+        """The change in one sentence."""
         system, change = self.most_changed
         count = len(self.turned)
         turned = f"{count} {'pair of systems changes' if count == 1 else 'pairs of systems change'} places"
@@ -235,20 +241,40 @@ class RankingChange:
         both = self.before.confidence, self.after.confidence
         sure = " -> ".join("-" if one is None else f"{one:.3f}" for one in both)
         return (
-            f"{turned if count else 'no two systems change places'}, {first}; "
-            f"{system} moves most, by {change:+.3f}; confidence on {self.before.about.words} {sure}"
+            f"{self.reason}: {turned if count else 'no two systems change places'}, {first}; "
+            f"{system} moves most, by {change:+.3f}; confidence on {self.before.about.words} {sure}."
         )
 
-    def rows(self, word: str) -> list[dict[str, Any]]:
-        """One row per system, in the order before the change: rank and score before and after.
-
-        word  end of the names of columns about the later ranking
-        """
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system, in the order before the change: rank and score before and after."""
         columns: dict[str, Any] = {}
-        for end, ranking in (("", self.before), (f"_{word}", self.after)):
+        for end, ranking in (("", self.before), (f"_{self.word}", self.after)):
             low, high = ranking.scores.interval()
             columns |= {f"rank{end}": ranking.scores.ranks, f"score{end}": ranking.scores.mean}
             columns |= {f"low{end}": low, f"high{end}": high}
         order = self.before.scores.order
         names = [self.before.systems[place] for place in order]
         return rows_of({"system": names} | {name: column[order] for name, column in columns.items()})
+
+    def summary(self) -> dict[str, Any]:
+        """The change in a few plain values."""
+        system, change = self.most_changed
+        return {
+            "turned": len(self.turned),
+            f"best_{self.word}": listed(self.after.leaders),
+            "moved_most": system,
+            "moved_by": change,
+            f"confidence_{self.word}": self.after.confidence,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as plain values, ready for JSON."""
+        return {
+            "about": self.before.about.to_dict(),
+            "measure": str(self.before.measure),
+            "confidence": self.before.confidence,
+            **self.summary(),
+            "pairs_turned": [list(pair) for pair in self.turned],
+            "sentence": self.sentence,
+            "systems": self.rows(),
+        }

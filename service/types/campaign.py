@@ -191,7 +191,19 @@ class HeldOut(Wire):
     until: str
 
 
-class CampaignOut(OfState):
+class StandingOut(OfState):
+    """Standing of a ranking: what it is of, and the check of its model."""
+
+    measure: str
+    model: str
+    judged: int
+    pool: int
+    about: AboutOut
+    fit: str
+    fit_sentence: str
+
+
+class CampaignOut(StandingOut):
     """Progress of a campaign.
 
     Of the assessors, the leases, and the pairs that cannot be judged or were dropped, only a part is shown.
@@ -217,20 +229,13 @@ class CampaignOut(OfState):
     """
 
     status: str
-    measure: str
-    model: str
-    judged: int
-    pool: int
     judgments: int
     comparisons: int
     leased: int
     twice: int
     confidence: float | None
-    about: AboutOut
     of_this_kind: float | None
     at_large: float | None
-    fit: str
-    fit_sentence: str
     widened: float
     basis: str | int
     goal: StoppingRuleOut
@@ -454,7 +459,7 @@ class TellingOut(Wire):
         return cls.of(telling, query_sound=found["query_sound"], sound=found["document_sound"])
 
 
-class TwoSystemsOut(OfState):
+class TwoSystemsOut(StandingOut):
     """Two systems compared: the verdict of `audiosim compare` on `a` less `b`, with its basis.
 
     a            the first system
@@ -478,10 +483,6 @@ class TwoSystemsOut(OfState):
     aspect: str
     a: str
     b: str
-    measure: str
-    model: str
-    judged: int
-    pool: int
     expectation: float
     low: float
     high: float
@@ -491,11 +492,8 @@ class TwoSystemsOut(OfState):
     sentence: str
     again: float | None
     more: int | None
-    about: AboutOut
     beside: dict[str, Any] | None
     basis: str | int
-    fit: str
-    fit_sentence: str
     fit_evidence: float
     fit_against: str
     fit_instead: str
@@ -528,6 +526,38 @@ class TwoSystemsOut(OfState):
             "telling": [TellingOut.from_domain(one, pair) for pair in telling],
         }
         return msgspec.convert(found.to_dict() | said, cls)
+
+
+class RankedOut(Wire):
+    """Rank and score of a system, with its 95 % interval.
+
+    score  score in the ranking
+    """
+
+    system: str
+    rank: int
+    score: float
+    low: float
+    high: float
+
+
+class ChangedRankingOut(OfState):
+    """Change of the ranking by a decision that is not yet made.
+
+    turned        number of pairs of systems that change places
+    moved_most    system whose score changes most
+    moved_by      change of its score
+    pairs_turned  pairs of systems that change places
+    """
+
+    about: AboutOut
+    measure: str
+    confidence: float | None
+    turned: int
+    moved_most: str
+    moved_by: float
+    pairs_turned: list[list[str]]
+    sentence: str
 
 
 class CourseOut(OfState):
@@ -849,7 +879,7 @@ class ImportOut(Wire):
 # The wire types of shared results: the page opened by a link, and the list of links.
 
 
-class ResultsOut(Wire):
+class ResultsOut(StandingOut):
     """Results of a collection, as shown to readers with a link: the ranking, and the progress of judging.
 
     name           title of the collection
@@ -861,24 +891,15 @@ class ResultsOut(Wire):
     notes          as in the ranking
     """
 
-    collection: str
     name: str
-    state: int
     status: str
-    measure: str
-    model: str
     queries: int
-    judged: int
     comparisons: int
-    pool: int
     confidence: float | None
-    about: AboutOut
     words: str
     stopping_rule: str
     reached: bool
     sentence: str
-    fit: str
-    fit_sentence: str
     top_k: int | None
     notes: list[str]
     systems: list[SystemOut]

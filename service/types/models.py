@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, field
 
 from audiosim.campaign.tables import KeptModel
@@ -15,7 +16,7 @@ from audiosim.service.collections.models import LONGEST_NAME
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.trainings import TrainingState
 from audiosim.service.types.base import OfState, Strict, Wire
-from audiosim.service.types.campaign import AboutOut
+from audiosim.service.types.campaign import ChangedRankingOut, RankedOut
 from audiosim.service.types.judging import RecordOut, Text
 
 ChosenModel = Annotated[str, Meta(max_length=1000)]
@@ -89,7 +90,7 @@ class ModelIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     reason: Text = ""
 
 
-class MovedByModelOut(Wire):
+class MovedByModelOut(RankedOut):
     """Rank and score of a system, with its 95 % interval, by the present model and by the other.
 
     score           score by the present model
@@ -99,18 +100,13 @@ class MovedByModelOut(Wire):
     high_by_other   upper end of the same
     """
 
-    system: str
-    rank: int
-    score: float
-    low: float
-    high: float
     rank_by_other: int
     score_by_other: float
     low_by_other: float
     high_by_other: float
 
 
-class ModelEffectOut(OfState):
+class ModelEffectOut(ChangedRankingOut):
     """Effect of another model on the ranking, from the same judgments.
 
     other                  name of the other model
@@ -118,56 +114,34 @@ class ModelEffectOut(OfState):
     confidence_by_other    confidence by the other; null if there is nothing to order
     fit_by_other           check of the other against the judgments: PASS, FAIL or NOT CHECKED
     fit_sentence_by_other  that check in words
-    turned                 number of pairs of systems that change places
-    moved_most             system whose score changes most
     moved_by               score of that system by the other, less its score by the present model
-    pairs_turned           pairs of systems that change places
     """
 
     model: str
     other: str
     other_version: str | None
-    about: AboutOut
-    measure: str
-    confidence: float | None
     confidence_by_other: float | None
     fit: str
     fit_sentence: str
     fit_by_other: str
     fit_sentence_by_other: str
-    turned: int
-    moved_most: str
-    moved_by: float
-    pairs_turned: list[list[str]]
-    sentence: str
     systems: list[MovedByModelOut]
 
     @classmethod
     def from_domain(cls, one: ServedCollection, other: ServedCollection) -> "ModelEffectOut":
-        before, after = one.campaign.ranking, other.campaign.ranking
-        change, name = RankingChange(before, after), other.predictor().name
-        system, moved = change.most_changed
-        return cls(
-            collection=one.collection.identifier,
-            state=other.campaign.number,
-            model=one.predictor().name,
-            other=name,
-            other_version=other.predictor().version,
-            about=AboutOut(**before.about.to_dict()),
-            measure=str(before.measure),
-            confidence=before.confidence,
-            confidence_by_other=after.confidence,
-            fit=before.check.verdict,
-            fit_sentence=before.check.sentence,
-            fit_by_other=after.check.verdict,
-            fit_sentence_by_other=after.check.sentence,
-            turned=len(change.turned),
-            moved_most=system,
-            moved_by=moved,
-            pairs_turned=[list(pair) for pair in change.turned],
-            sentence=f"By {name}: {change.words}.",
-            systems=[MovedByModelOut(**row) for row in change.rows("by_other")],
-        )
+        before, after, by = one.campaign.ranking, other.campaign.ranking, other.predictor()
+        said = {
+            "collection": one.collection.identifier,
+            "state": other.campaign.number,
+            "model": one.predictor().name,
+            "other": by.name,
+            "other_version": by.version,
+            "fit": before.check.verdict,
+            "fit_sentence": before.check.sentence,
+            "fit_by_other": after.check.verdict,
+            "fit_sentence_by_other": after.check.sentence,
+        }
+        return msgspec.convert(RankingChange(before, after, "by_other", f"By {by.name}").to_dict() | said, cls)
 
 
 class TrainingIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

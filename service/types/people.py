@@ -17,7 +17,7 @@ from audiosim.service.access.links import (
 )
 from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from audiosim.service.types.base import OfState, Strict, Wire
-from audiosim.service.types.campaign import AboutOut
+from audiosim.service.types.campaign import ChangedRankingOut, RankedOut
 from audiosim.service.types.judging import Name, RecordOut, Text
 
 # The wire types of judges: reports on them, and setting a judge aside.
@@ -134,7 +134,7 @@ class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     reason: Text = ""
 
 
-class MovedOut(Wire):
+class MovedOut(RankedOut):
     """Rank and score of a system, with its 95 % interval, with and without a person's judgments.
 
     score          score with them
@@ -144,44 +144,28 @@ class MovedOut(Wire):
     high_without   upper end of the same
     """
 
-    system: str
-    rank: int
-    score: float
-    low: float
-    high: float
     rank_without: int
     score_without: float
     low_without: float
     high_without: float
 
 
-class JudgeEffectOut(OfState):
+class JudgeEffectOut(ChangedRankingOut):
     """Effect of one judge's judgments on the ranking; without them, the model learns anew from the others' judgments.
 
     judge               name of the judge
     aside               true if they are set aside now
     judgments           number of their judgments
-    turned              number of pairs of systems that change places
     best_without        best system without them
-    moved_most          system whose score changes most
     moved_by            score of that system without them, less its score with them
     confidence_without  confidence without them; null if there is nothing to order
-    pairs_turned        pairs of systems that change places
     """
 
     judge: str
     aside: bool
     judgments: int
-    about: AboutOut
-    measure: str
-    confidence: float | None
-    turned: int
     best_without: str
-    moved_most: str
-    moved_by: float
     confidence_without: float | None
-    pairs_turned: list[list[str]]
-    sentence: str
     systems: list[MovedOut]
 
 
