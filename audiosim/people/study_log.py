@@ -14,7 +14,7 @@ import msgspec
 from audiosim.errors import FormatError, InputError, StoreError
 from audiosim.people.answers import CHOICES, read_list_pairs
 from audiosim.people.study import ListStudy, StudyAnswer, StudyOutcome, StudyProgress, StudyRules, read_invited
-from audiosim.tables.text import check_output_file, parse_json, read_lines, write_text
+from audiosim.tables.text import check_output_file, claim, parse_json, read_lines, write_text
 from audiosim.text import reason
 
 FORM = "audiosim study 1"
@@ -45,7 +45,10 @@ class StudyLog:
             write_text(path, [json.dumps({"form": FORM, **asdict(study)}, ensure_ascii=False)])
         try:
             file = path.open("r+b")
-            _claim(file, path)
+            if not claim(file):
+                file.close()
+                taken = "another service is writing this study; stop it, or give another file"
+                raise StoreError(f"{path}: {taken}")
             _cut_half_line(file)
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {reason(error)}") from None
@@ -116,19 +119,6 @@ def _answer(path: Path, number: int, text: str, study: ListStudy) -> StudyAnswer
     if one.answer not in CHOICES or one.showing.place not in range(len(known)):
         raise FormatError(path, number, NO_ANSWER)
     return one
-
-
-def _claim(file: BinaryIO, path: Path) -> None:
-    """Keep a second service from using the same file, if the system supports this."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise StoreError(f"{path}: another service is writing this study; stop it, or give another file") from None
 
 
 def _cut_half_line(file: BinaryIO) -> None:

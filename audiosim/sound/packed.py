@@ -11,7 +11,6 @@ computed again.
 
 import json
 import os
-import sys
 from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
@@ -21,9 +20,7 @@ import numpy as np
 from audiosim.sound.gaussians import RowTable, Singles
 from audiosim.sound.kullback_leibler import PACKED, Packed, Whitener, packed_sides
 from audiosim.stats.threads import spread_on_threads
-
-if sys.platform != "win32":
-    import fcntl
+from audiosim.tables.text import claim
 
 SIDES, SUMS, WHITENER = "packed.f32", "packed.u64", "packed.json"
 LARGE = 20_000  # fewest entries for a file; fewer are packed in memory each time, which takes less than a second
@@ -82,8 +79,7 @@ def _complete(folder: Path, rows: RowTable, whitener: Whitener) -> None:
     if _good_parts(folder, row_bytes)[1] >= len(rows):
         return
     with (folder / SUMS).open("ab") as sums:
-        if sys.platform != "win32":
-            fcntl.flock(sums, fcntl.LOCK_EX)
+        claim(sums, wait=True)
         parts, done = _good_parts(folder, row_bytes)
         sums.truncate(parts * SUM_BYTES)
         (folder / SIDES).touch()

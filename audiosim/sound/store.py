@@ -16,7 +16,6 @@ Version 4 of the layout, of release 0.1.0, is read too, and becomes version 5 wh
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -35,10 +34,8 @@ from audiosim.results.value import cached_property
 from audiosim.sound.gaussians import Singles, width
 from audiosim.sound.parameters import Parameters
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.tables.text import claim
 from audiosim.text import reason
-
-if sys.platform != "win32":
-    import fcntl
 
 HEAD, ROWS, ENTRIES = "index.json", "gaussians.f32", "entries.db"
 VERSION, RELEASED = 5, 4
@@ -487,11 +484,8 @@ class Appender:
         self._synced = self._count
 
     def _lock(self) -> None:
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(self._rows, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{self.folder}: another process is writing to this index") from None
+        if not claim(self._rows):
+            raise InputError(f"{self.folder}: another process is writing to this index")
 
     def __enter__(self) -> Self:
         return self

@@ -226,6 +226,24 @@ def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
             part.unlink(missing_ok=True)
 
 
+def claim(file: BinaryIO, wait: bool = False) -> bool:
+    """Keep other processes from claiming an open file until it is closed, if the system supports this.
+
+    wait  True to wait until no other process has the file
+
+    Returns False if another process has it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _encode(path: Path, lines: Iterable[str]) -> bytes:
     try:
         data = "".join(f"{line}\n" for line in lines).encode()
