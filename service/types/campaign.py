@@ -163,15 +163,6 @@ class StoppingRuleOut(Wire):
     reached: bool
 
 
-class CannotOut(Wire):
-    """A pair that an assessor cannot judge, and the reason."""
-
-    query: str
-    document: str
-    assessor: str
-    reason: str
-
-
 class PairOut(Wire):
     """A query and a document."""
 
@@ -179,14 +170,19 @@ class PairOut(Wire):
     document: str
 
 
-class HeldOut(Wire):
+class CannotOut(PairOut):
+    """A pair that an assessor cannot judge, and the reason."""
+
+    assessor: str
+    reason: str
+
+
+class HeldOut(PairOut):
     """A pair leased to an assessor.
 
     until  end of the lease, ISO 8601, UTC
     """
 
-    query: str
-    document: str
     assessor: str
     until: str
 

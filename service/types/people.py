@@ -17,7 +17,7 @@ from audiosim.service.access.links import (
 )
 from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from audiosim.service.types.base import OfState, Strict, Wire
-from audiosim.service.types.campaign import ChangedRankingOut, RankedOut
+from audiosim.service.types.campaign import ChangedRankingOut, PairOut, RankedOut
 from audiosim.service.types.judging import Name, RecordOut, Text
 
 # The wire types of judges: reports on them, and setting a judge aside.
@@ -58,7 +58,7 @@ class JudgesOut(OfState):
     aside: dict[str, RecordOut]
 
 
-class DisagreementOut(Wire):
+class DisagreementOut(PairOut):
     """Pair on which people differ.
 
     grades  grades by person
@@ -67,8 +67,6 @@ class DisagreementOut(Wire):
     chance  probability of differing at least as much
     """
 
-    query: str
-    document: str
     grades: dict[str, float]
     beyond: dict[str, float]
     spread: float
