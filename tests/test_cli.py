@@ -38,8 +38,9 @@ def test_a_printed_ranking_lists_its_systems_and_no_certainty_is_a_column(run, t
     (tmp_path / "runs.trec").write_text("q Q0 x 1 2 new\nq Q0 y 2 1 new\nq Q0 x 1 2 old\nq Q0 z 2 1 old\n")
     ranking = estimate(tmp_path)
     first, head, *lines = str(ranking).splitlines()
-    assert (first, head.split()) == (repr(ranking), ["System", "Score", "95", "%", "interval"])
-    assert [line.split()[:2] for line in lines] == [["1", "new"], ["2", "old"]]
+    shown = ["system", "expectation", "low", "high", "group", "rank_low", "rank_high", "best"]
+    assert (first, head.split()) == (repr(ranking), shown)
+    assert [line.split()[0] for line in lines] == ["new", "old"]
     _, out, _ = run("estimate", tmp_path)
     assert "P(best)" in out
     assert "P(top" not in out
@@ -629,7 +630,7 @@ def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, comman
     some.write_text("".join(Path(TRUTH).read_text(encoding="utf-8").splitlines(keepends=True)[:9]), encoding="utf-8")
     code, out, err = run(command, DEMO, "--judgments", str(some))
     assert (code, out) == (1, "")
-    assert err.endswith("; choose --unjudged zero or --unjudged skip, or let `audiosim estimate` predict them\n")
+    assert err.endswith("; choose --unjudged zero or --unjudged skip, or let estimate predict them\n")
     zero = run(command, DEMO, "--unjudged", "zero")  # all scores 0: systems have ranks but no components of variance
     assert zero[0] == (0 if command == "evaluate" else 1)
     assert len(zero[2].splitlines()) == zero[0]

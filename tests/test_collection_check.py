@@ -100,7 +100,8 @@ def test_recordings_in_the_index_are_counted_and_an_index_of_others_is_a_problem
     shutil.copy(sounds[0], other.with_suffix(sounds[0].suffix))
     extract([other.with_suffix(sounds[0].suffix)], into=folder / "sounds.index")
     assert audiosim.check(folder).problems == (
-        "sounds.index: none of the documents is in it; is it another collection's?",
+        "sounds.index: none of the documents is in it; it names recordings such as other, the runs documents such as "
+        "d001: give documents.tsv a column path with the files, and index that: audiosim extract documents.tsv",
     )
 
 

@@ -369,3 +369,16 @@ def test_metadata_that_no_prediction_uses_are_said_with_the_reason(scale, querie
     for found in (ranking, predicted, some):
         about = [note for note in found.notes if "known and not used" in note]
         assert about == ([f"genre and artist of documents are known and not used: {said}"] if said else [])
+
+
+def test_print_lists_rows_and_repr_is_one_line():
+    pairs = audiosim.next_pairs(DEMO, count=30)
+    first, head, *lines = str(pairs).splitlines()
+    assert (first, head.split()) == (repr(pairs), ["query", "document", "weight"])
+    assert [tuple(line.split()[:2]) for line in lines[:20]] == [(row["query"], row["document"]) for row in pairs[:20]]
+    assert lines[20:] == ["… and 10 more, in rows() and to_frame()"]
+    assert str(pairs).splitlines()[1].endswith("weight"), "numbers end below one another"
+    two = audiosim.compare(DEMO, "rhythm", "random")
+    assert str(two) == repr(two)
+    assert repr(audiosim.kinds_of_question(DEMO)).count("\n") == 0
+    assert repr(audiosim.estimate(DEMO).check) == "Model check: 0 of the 50 judgments it needs."

@@ -18,7 +18,7 @@ from audiosim.ranking import Selection
 from audiosim.ranking.about import DifferenceDistribution
 from audiosim.ranking.values import ComparisonValues
 from audiosim.ranking.verbs import ModelOrName
-from audiosim.results.value import Result, Row
+from audiosim.results.value import Result, Row, listed
 from audiosim.text import NOTES, did_you_mean, quoted
 
 
@@ -43,6 +43,9 @@ class KindsOfQuestion(Result):
     """The best question of each kind, the most informative per second first."""
 
     kinds: tuple[KindOfQuestion, ...]
+
+    def __repr__(self) -> str:
+        return f"most informative per second: {listed([one.kind for one in self.kinds])}"
 
     def rows(self) -> list[Row]:
         """One row per kind, with its documents as one text."""

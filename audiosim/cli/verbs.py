@@ -92,7 +92,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
             metavars={"output": "FILE|FOLDER", "draws": "N"},
         ),
         "predict-rows": Verb("report.predictions:predict_rows", spelled={"model": "MODEL", "scale": "--scale"}),
-        "next": Verb("ranking.verbs:next_pairs", "report.rank:table_view"),
+        "next": Verb("ranking.verbs:next_pairs", "report.rank:next_view"),
         "questions": Verb("campaign.questions:kinds_of_question", "report.rank:table_view"),
         "plan": Verb("simulation.plan:plan", "report.rank:effort_view", hidden=["batch", "distribution"]),
         "history": Verb(

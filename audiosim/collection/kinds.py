@@ -462,7 +462,8 @@ def runs_of(table: Table, say: Say) -> list[Found]:
     elif isinstance(table.source, Path):
         system = Words((_system_of(table.source),), np.zeros(len(table), dtype=np.int32))
     else:
-        raise table.error(None, f"expected a column system, found {', '.join(table.columns)}")
+        given = ", ".join([*table.columns, *table.unread])
+        raise table.error(None, f"expected a column system ({', '.join(SYSTEM[1:])}), found {given}")
     score, rank = _needed(table, "score"), _needed(table, "rank")
     if score is None and rank is None and table.unread:
         unread = f"not read: {', '.join(table.unread)}"

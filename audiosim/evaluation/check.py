@@ -221,8 +221,8 @@ def _documents(collection: Collection, wanted: set[str], folder: str | Path | No
     if missing:
         shown = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
         problems.append(f"documents.tsv: {len(missing)} of {len(named)} sound files are not there: {shown}")
-    if indexed == 0:
-        problems.append("sounds.index: none of the documents is in it; is it another collection's?")
+    if collection.sounds is not None and indexed == 0:
+        problems.append(_not_indexed(collection.sounds, wanted))
     facts = DocumentFacts(
         documents=len(wanted),
         described=len(known),
@@ -249,6 +249,18 @@ def lacking(found: Collection) -> Iterator[str]:
     ):
         if missing:
             yield f"{len(missing)} of {count} {what}, such as {missing[0]}: nobody can listen to them"
+
+
+def _not_indexed(sounds: Path, wanted: set[str]) -> str:
+    """The mistake of an index that knows none of some documents, with a name of each."""
+    from audiosim.sound.index import load_all
+
+    named = min(load_all(sounds)[0].ids, default="no recording")
+    return (
+        f"sounds.index: none of the documents is in it; it names recordings such as {named}, the runs documents such "
+        f"as {min(wanted)}: give documents.tsv a column path with the files, and index that: audiosim extract "
+        "documents.tsv"
+    )
 
 
 def _indexed(sounds: Path | None, wanted: set[str]) -> int | None:

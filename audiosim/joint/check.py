@@ -270,6 +270,9 @@ class ModelCheck:
             return np.empty(0)
         return np.asarray(sum(one.values for one in self.evidence))
 
+    def __repr__(self) -> str:
+        return self.sentence or self.verdict
+
     @property
     def verdict(self) -> str:
         """FAIL once the evidence has ever reached ALARM, PASS otherwise from LEAST judgments on, or NOT CHECKED."""

@@ -320,7 +320,7 @@ def _incomplete(
     said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
     return InputError(
         f"{name}: {count} retrieved pairs are not judged, {said}; choose `unjudged=zero` or `unjudged=skip`, "
-        "or let `audiosim estimate` predict them"
+        "or let estimate predict them"
     )
 
 

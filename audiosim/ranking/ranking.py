@@ -69,15 +69,6 @@ class Ranking(Result):
         of = f"{self.measure} of {len(self.systems)} systems, {basis_in_words(self)}"
         return f"{of}: {sure}, best {listed(self.leaders)} at {best:.3f}"
 
-    def __str__(self) -> str:
-        """The line of `repr`, and below it the scores with their 95 % intervals, best first: text for `print`."""
-        width = max(map(len, self.systems))
-        lines = (
-            f"{place:>3}  {row['system']:<{width}}  {row['expectation']:.3f}  {row['low']:.3f} – {row['high']:.3f}"
-            for place, row in enumerate(score_rows(self), start=1)
-        )
-        return "\n".join((repr(self), f"     {'System':<{width}}  Score  95 % interval", *lines))
-
     def plot(self) -> "LayerChart":
         """The expected score of each system with its 95 % interval, best on top."""
         rows = score_rows(self)

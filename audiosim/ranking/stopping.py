@@ -562,7 +562,15 @@ STOPPING_RULE_POINT = ExtensionPoint(
 
 
 def parse_stopping_rule(text: str) -> StoppingRule:
-    """Stopping rule from text, such as confidence=0.95: one of audiosim's or of an installed package."""
+    """Stopping rule from text, such as confidence=0.95, or 0.95 alone: audiosim's or an installed package's."""
+    try:
+        level = float(text)
+    except ValueError:
+        return _written_rule(text)
+    return as_stopping_rule(level)
+
+
+def _written_rule(text: str) -> StoppingRule:
     parts = RULE_WRITTEN.fullmatch(text.replace(" ", ""))
     name = "" if parts is None else parts["name"]
     if name not in STOPPING_RULES and name not in (known := STOPPING_RULE_POINT.names()):

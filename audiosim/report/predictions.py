@@ -140,7 +140,12 @@ def predictions_view(found: Predictions) -> "RenderableType":
     from rich.text import Text
 
     table = rows_view(sorted(found.pairs, key=lambda row: -row["expectation"]), left_out=["probabilities"])
-    return Group(table, Text("The probability of each level: --format json or csv.")) if found.pairs else table
+    said = (
+        "expectation, variance: of the pair's grade; gain: expectation as a share of the highest grade; evidence: what "
+        "the model knows of the pair, output being the systems' results. The probability of each level: --format json "
+        "or csv."
+    )
+    return Group(table, Text(said)) if found.pairs else table
 
 
 def _check_written(

@@ -322,6 +322,12 @@ def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
     return Text("".join(line), style="cyan")
 
 
+def next_view(found: Result) -> RenderableType:
+    """The pairs to judge next, and what their weights mean."""
+    said = "weight: worth of a judgment by the selection rule, in no unit; only the order matters."
+    return Group(rows_view(found.rows()), Text(said)) if len(found) else rows_view([])
+
+
 def table_view(found: Result) -> RenderableType:
     """The first rows of a result, and the number of further ones."""
     return rows_view(found.rows())

@@ -53,7 +53,7 @@ def worth_view(worth: "EvidenceWorth") -> "RenderableType":
         "grades with it less without it. Above 0, the evidence helps; low, high: 95 % interval. "
         "saved: judgments saved until the goal."
     )
-    return Group(Text(str(worth)), Text(), rows_view(worth.rows()), Text(means))
+    return Group(Text(repr(worth)), Text(), rows_view(worth.rows()), Text(means))
 
 
 def calibration_view(found: "Calibration") -> "RenderableType":

@@ -52,6 +52,7 @@ def need(extras: str, what: str) -> None:
 
 
 ROWS = 60  # most rows of a table in a notebook
+PRINTED = 20  # most rows of a printed table
 NAMED = 4  # most things named one by one in a sentence, if there are more than one further
 
 
@@ -166,6 +167,16 @@ class Result(Value):
         """The result as notebooks show it: its line, and its table where pandas is installed."""
         return notebook_html(repr(self), None if missing("frames") else self.to_frame(), self._shown)
 
+    def __str__(self) -> str:
+        """The line of `repr`, and below it the first rows if there are several: text for `print`."""
+        rows = self.rows()
+        if len(rows) <= 1:
+            return repr(self)
+        shown = [*self._index, *self._shown] if self._shown else list(rows[0])
+        columns = [name for name in shown if not isinstance(rows[0].get(name, ()), list | tuple | dict)]
+        more = [f"… and {len(rows) - PRINTED:,} more, in rows() and to_frame()"] if len(rows) > PRINTED else []
+        return "\n".join([repr(self), *_aligned(columns, rows[:PRINTED]), *more])
+
     def __len__(self) -> int:
         return len(self.rows())
 
@@ -199,6 +210,23 @@ class Rows(Result):
     def to_dict(self) -> list[Row]:
         """The rows, ready for JSON."""
         return self.rows()
+
+
+def _aligned(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """A line of names and one for each row: texts begin, and numbers end, below one another."""
+    lines = [list(columns), *([_printed(row[name]) for name in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    left = [all(isinstance(row[name], str | None) for row in rows) for name in columns]
+    return [
+        "  ".join(
+            f"{cell:{'<' if text else '>'}{width}}" for cell, text, width in zip(line, left, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _printed(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def notebook_html(sentence: str, table: "pd.DataFrame | None", columns: Sequence[str] = ()) -> str:

@@ -240,7 +240,8 @@ def _pieces(collection: Collection) -> list[str]:
     if not found:
         raise InputError(
             f"collection {collection.identifier} has no evidence that {JOINT} uses on the {collection.scale.name} "
-            "scale, besides the systems' results"
+            "scale, besides the systems' results; expected artist or genre in documents.tsv, or a sound index "
+            "(audiosim extract)"
         )
     return sorted(found)
 

@@ -26,7 +26,7 @@ ShowProgress = Callable[[int, int, int], object]
 SAVED = 10_000  # recordings written together
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AudioIndex(RecordingTable):
     """Recordings as Gaussians, to be compared; see `RecordingTable` for `recordings`, `table` and `parameters`.
 

@@ -17,7 +17,7 @@ from audiosim.sound.nearest import SearchField, nearest
 from audiosim.sound.parameters import STANDARD_FRAMES, Parameters
 from audiosim.sound.store import ENTRIES, Recording, Recordings, RowsOnDisk
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.text import repeated
+from audiosim.text import counted, repeated
 
 OPEN = 16  # tables kept open by a process that searches them for another
 
@@ -44,6 +44,9 @@ class RecordingTable:
             raise InputError(f"rows must be {expected} to match the recordings and parameters, got {self.table.shape}")
         if (twice := repeated(self.ids)) is not None:
             raise InputError(f"two recordings are called {twice!r}")
+
+    def __repr__(self) -> str:
+        return counted(len(self.recordings), "recording")
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

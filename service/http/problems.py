@@ -44,7 +44,7 @@ STATUSES: dict[type[Exception], int] = {
 NOTHING = "Not Found"
 ROUTER = {
     NOTHING: "nothing is served at this address, expected one of those at /docs, such as /v1/collections",
-    "Method Not Allowed": "this address does not answer to this method, expected one of the header Allow",
+    "Method Not Allowed": "this address does not answer to this method, expected {}",
 }
 
 
@@ -77,7 +77,8 @@ async def _of_http(request: Request, error: Exception) -> Response:
     if error.status_code == 405 and route is not None:
         known = set().union(*(one.methods for one in request.app.routes if one.path == route.path))
         headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
-    status, detail = error.status_code, ROUTER.get(error.detail, error.detail)
+    status = error.status_code
+    detail = ROUTER.get(error.detail, error.detail).replace("{}", headers.get("Allow", "another"))
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if status == 400 and sent not in ("", JSON, FORM):  # JSON is read under any name; other bodies say what they are
         status, detail = 415, f"expected {JSON}, got {sent!r:.80}"

@@ -97,4 +97,4 @@ def test_worth_is_said_in_sentences():
     assert str(replace(one, saved=-1)).endswith("by 0.012 of the scale but costs about 1 judgment")
     found = EvidenceWorth((one, replace(unsure, evidence="mood", saved=0)), {0.0: 0.3}, False, 0.95)
     said = "With 0 % judged, genre saves about 106 judgments; mood has no measurable worth for predictions."
-    assert str(found) == said
+    assert repr(found) == said
