@@ -140,7 +140,7 @@ def test_a_full_disk_is_one_line(folder):
 def test_judgments_with_holes_are_evaluated_with_bounds_or_in_part(run, folder):
     (folder / "judgments.qrels").write_text("".join(f"q{q} 0 d{d} {d % 3}\n" for q in (1, 2) for d in (1, 2)))
     code, _, err = run("evaluate", folder, "--measure", "CG@1")
-    unused = "note: CG@1 leaves 2 of 4 judgments unused: no system has their documents in its first 1 results\n"
+    unused = "note: CG@1 leaves 2 of 4 judgments unused: no system has their documents as its first result\n"
     assert (code, err.startswith(f"{unused}audiosim: ")) == (1, True)
     code, out, _ = run("evaluate", folder, "--measure", "CG@1", "--unjudged", "zero", "--format", "json")
     rows = {row["system"]: row for row in json.loads(out)["CG@1"]["systems"]}

@@ -48,12 +48,19 @@ def _rr(of: GradedLists) -> Array:
     return np.asarray(np.max(relevant / np.arange(1.0, relevant.shape[-1] + 1), axis=-1, initial=0.0))
 
 
-P = Definition("P", (MINIMUM, REL), _p, words="share of the first {cutoff} results that are relevant")
+P = Definition(
+    "P",
+    (MINIMUM, REL),
+    _p,
+    words="share of the first {cutoff} results that are relevant",
+    first_words="1 if the first result is relevant, else 0",
+)
 AP = Definition(
     "AP",
     (MINIMUM, REL, IDEAL, FORM),
     _ap,
     words="precision at the rank of each relevant result among the first {cutoff}, averaged",
+    first_words="precision at the first rank, 0 unless its result is relevant",
     elsewhere=Elsewhere(
         "divides by the number of relevant documents, or by the cutoff if that is less",
         "divides by the number of relevant documents",
@@ -61,5 +68,9 @@ AP = Definition(
     ),
 )
 RR = Definition(
-    "RR", (MINIMUM, REL), _rr, words="one divided by the rank of the first relevant result among the first {cutoff}"
+    "RR",
+    (MINIMUM, REL),
+    _rr,
+    words="one divided by the rank of the first relevant result among the first {cutoff}",
+    first_words="1 if the first result is relevant, else 0",
 )

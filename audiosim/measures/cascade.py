@@ -60,6 +60,7 @@ ERR = Definition(
     (GAIN, GAIN_BASE, IDEAL, FORM),
     _err,
     words="one divided by the rank among the first {cutoff} where a listener finds enough, on average",
+    first_words="chance that a listener finds enough in the first result",
     elsewhere=Elsewhere(
         "is relative to the ideal ranking",
         "is the sum, with exponential gains on a scale up to 4",
@@ -71,4 +72,5 @@ EDCG = Definition(
     (GAIN, GAIN_BASE, IDEAL, FORM),
     _edcg,
     words="gain of the result among the first {cutoff} where a listener finds enough, on average",
+    first_words="gain of the first result if a listener finds enough in it, on average",
 )

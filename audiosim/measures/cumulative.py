@@ -131,6 +131,7 @@ CG = Definition(
     _alike,
     two_levels=P,
     words="mean gain of the first {cutoff} results",
+    first_words="mean gain of the first result",
 )
 DCG = Definition(
     "DCG",
@@ -138,6 +139,7 @@ DCG = Definition(
     _dcg,
     _discounts,
     words="gain of the first {cutoff} results, less for lower ranks",
+    first_words="gain of the first result",
 )
 nDCG = Definition(  # noqa: N816, its name
     "nDCG",
@@ -146,6 +148,7 @@ nDCG = Definition(  # noqa: N816, its name
     _discounts,
     judged_ideal,
     words="gain of the first {cutoff} results, less for lower ranks, as a share of the best possible",
+    first_words="gain of the first result, as a share of the best possible",
 )
 Q = Definition(
     "Q",
@@ -153,6 +156,7 @@ Q = Definition(
     _q,
     two_levels=AP,
     words="precision and gain at the rank of each relevant result among the first {cutoff}, blended and averaged",
+    first_words="precision and gain at the first rank, blended, 0 unless its result is relevant",
 )
 RBP = Definition(
     "RBP",
@@ -161,6 +165,7 @@ RBP = Definition(
     _persistence,
     _bounded,
     words="gain of the first {cutoff} results for a listener who goes on after each with probability {p}",
+    first_words="gain of the first result",
     elsewhere=Elsewhere(
         "is relative to the ideal ranking",
         "is the sum over relevant documents",

@@ -114,6 +114,7 @@ class Definition:
     compares      True if grades are compared with each other, so that ties absent from the scale would matter
     words         meaning for people, such as "share of the first {cutoff} results that are relevant"; {p} is the
                   parameter p
+    first_words   meaning at cutoff 1, where `words` would speak of "the first 1 results"; empty if they are the same
     elsewhere     other form under the same name in ir_measures; None if the numbers are the same
     """
 
@@ -125,6 +126,7 @@ class Definition:
     two_levels: "Definition | None" = None
     compares: bool = False
     words: str = ""
+    first_words: str = ""
     elsewhere: Elsewhere | None = None
 
     def __post_init__(self) -> None:
@@ -135,20 +137,20 @@ class Definition:
             raise InputError(f"the parameters of {self.name} must differ in their names, got {', '.join(names)}")
         if self.score is None and self.rank_weights is None:
             raise InputError(f"{self.name} needs a score or weights of ranks, got neither")
-        self._check_words(names)
+        for words in (self.words, self.first_words):
+            self._check_words(words, names)
         if self.relative is not None and self.rank_weights is None:
             raise InputError(f"{self.name} needs weights of ranks to be relative to the ideal ranking, got none")
 
-    def _check_words(self, names: Sequence[str]) -> None:
+    def _check_words(self, words: str, names: Sequence[str]) -> None:
         """Check that the words can be filled in for any cutoff and parameters."""
         try:
-            unknown = {name for _, name, _, _ in Formatter().parse(self.words) if name} - {"cutoff", *names}
+            unknown = {name for _, name, _, _ in Formatter().parse(words) if name} - {"cutoff", *names}
             if not unknown:
-                self.words.format(cutoff=1, **dict.fromkeys(names, "1"))
+                words.format(cutoff=1, **dict.fromkeys(names, "1"))
         except (ValueError, LookupError) as error:
             raise InputError(
-                f"the words of {self.name} must be text with {{cutoff}} or parameters in braces, got {self.words!r}: "
-                f"{error}"
+                f"the words of {self.name} must be text with {{cutoff}} or parameters in braces, got {words!r}: {error}"
             ) from None
         if unknown:
             raise InputError(
@@ -279,7 +281,8 @@ class Measure:
     def words(self) -> str:
         """Meaning of a score in words; empty if its definition gives none."""
         numbers = {p.name: _spell(self.number(p.name)) for p in self.definition.parameters}
-        said = self.definition.words.format(cutoff=self.cutoff, **numbers)
+        told = (self.cutoff == 1 and self.definition.first_words) or self.definition.words
+        said = told.format(cutoff=self.cutoff, **numbers)
         if not said or not {MINIMUM, REL}.issubset(self.definition.parameters):
             return said
         least = f"of {_spell(self.lowest_relevant)} or more" if self.lowest_relevant else "above 0"

@@ -139,6 +139,7 @@ GAP = Definition(
     _gap,
     two_levels=AP,
     words="precision among the first {cutoff} results, averaged over listeners who draw the line at different grades",
+    first_words="precision of the first result, averaged over listeners who draw the line at different grades",
 )
 ADR = Definition(
     "ADR",
@@ -146,4 +147,5 @@ ADR = Definition(
     _adr,
     compares=True,
     words="share of the best results found so far, averaged over the first {cutoff} ranks",
+    first_words="1 if the first result is one of the best, else 0",
 )

@@ -176,6 +176,8 @@ def unused_in_words(measure: Measure, unused: int, judged: int, what: str = "jud
     unused  number of these
     """
     counts = f"{unused:,} of {judged:,} {what} unused"
+    if measure.cutoff == 1:
+        return f"{measure} leaves {counts}: no system has their documents as its first result"
     return f"{measure} leaves {counts}: no system has their documents in its first {measure.cutoff} results"
 
 

@@ -1,6 +1,7 @@
 """The sound files of a collection, by document, and the data for their waveforms."""
 
 import hashlib
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import prompt_of
 from audiosim.collection.layouts import is_file
 from audiosim.collection.values import Pair
+from audiosim.errors import InputError
 from audiosim.sound.channel import Samples, SoundLimits
 from audiosim.sound.clips import write_untagged
 from audiosim.sound.decode import STANDARD_READER, read
@@ -24,6 +26,7 @@ from audiosim.sound.decode import STANDARD_READER, read
 PEAKS = 800
 LOUDEST = 127
 RATE_HZ = 22_050
+ROUNDED_S = 0.05  # by which pages round the seconds that they report
 LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # per clip: 10 minutes of a compact disc
 KEPT = 1024
 DECODING = (
@@ -116,6 +119,25 @@ class Sounds:
         """True if a query is read instead of heard: a prompt in text, without sound."""
         document = self._collection.query_document(query)
         return document not in self and bool(prompt_of(self._collection.documents, document))
+
+    def heard(self, query: str, documents: Sequence[str], seconds: Sequence[float | None], listen_s: float) -> bool:
+        """True if each clip was heard for `listen_s`, or for the whole seconds of a clip that is shorter.
+
+        seconds  heard of the query's clip, then of each document's; None if unknown. The query's is ignored if the
+                 query is read
+        """
+        own = () if self.reads(query) else (self._collection.query_document(query),)
+        clips = (*own, *documents)
+        heard = seconds[len(seconds) - len(clips) :]
+        return all(self._enough(clip, said or 0.0, listen_s) for clip, said in zip(clips, heard, strict=True))
+
+    def _enough(self, document: str, seconds: float, listen_s: float) -> bool:
+        path = None if seconds >= listen_s - ROUNDED_S else self.path(document)
+        if path is not None:
+            with suppress(InputError):  # a file that cannot be read has no length
+                length = peaks(path).duration_s
+                listen_s = min(listen_s, math.floor(length) or length)
+        return seconds >= listen_s - ROUNDED_S
 
     def _sides(self, pair: Pair) -> tuple[str, ...]:
         own = () if self.reads(pair.query) else (self._collection.query_document(pair.query),)

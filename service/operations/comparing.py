@@ -61,8 +61,9 @@ def add_comparison(writing: WritingDep, said: Annotated[ComparisonIn, Body()]) -
     one.campaign.comparisons.check_taken()
     assessor = writing.assessor(said.assessor)
     said = writing.with_names(said, "query", "document_a", "document_b")
-    silent = one.sounds.reads(said.query)
-    event = said.to_domain(assessor, writing.key, one.judging.clock_of(one.store), one.listen_s, silent)
+    seconds = (said.query_played_s, said.a_played_s, said.b_played_s)
+    rushed = not one.sounds.heard(said.query, (said.document_a, said.document_b), seconds, one.listen_s)
+    event = said.to_domain(assessor, writing.key, one.judging.clock_of(one.store), rushed)
     with writing.unnamed(said.query, said.document_a, said.document_b):
         return writing.written(one.campaign.tell(event))
 

@@ -22,7 +22,6 @@ from audiosim.service.collections.served import ServedCollection
 from audiosim.service.http.exchange import CollectionDep, FreshDep, chapter
 from audiosim.service.tasks.state import part
 from audiosim.service.types.judging import (
-    ROUNDED_S,
     AnswersOut,
     JudgmentIn,
     NextIn,
@@ -216,10 +215,11 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
 
     A revised answer is not marked, because its assessor has heard the clips before.
     """
-    sides = ("document_played_s",) if one.sounds.reads(event.query) else ("query_played_s", "document_played_s")
-    heard = [event.details.get(side) for side in sides]
-    enough = all(isinstance(said, int | float) and said >= one.listen_s - ROUNDED_S for said in heard)
-    if event.kind != "judgment" or one.listen_s == 0 or enough:
+    if event.kind != "judgment" or one.listen_s == 0:
+        return event
+    said = (event.details.get(side) for side in ("query_played_s", "document_played_s"))
+    heard = [seconds if isinstance(seconds, int | float) else None for seconds in said]
+    if one.sounds.heard(event.query, (event.document,), heard, one.listen_s):
         return event
     if one.campaign.answered(event.pair, event.assessor):
         return event

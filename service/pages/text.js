@@ -49,6 +49,9 @@ export const count = (number, one, many = `${one}s`) => `${whole(number)} ${numb
 /** "2 judgments", or "2 judgments and 7 comparisons" if there are any. */
 export const givenOf = ({ judgments, comparisons }) => `${count(judgments, "judgment")}${comparisons ? ` and ${count(comparisons, "comparison")}` : ""}`;
 
+/** True if anybody has judged a pair or compared two candidates. */
+export const begun = ({ judged, comparisons }) => judged + comparisons > 0;
+
 /** A sentence on links that no other computer can open, because this page's address is this computer's own; else empty. */
 export const onlyHere = () => (["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) ? " It works on this computer only: whoever runs the service can give it an address for other people." : "");
 

@@ -466,7 +466,6 @@ class PeaksOut(Wire):
 
 
 HEARD = ("query_played_s", "a_played_s", "b_played_s")
-ROUNDED_S = 0.05
 
 
 class NextComparisonsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
@@ -509,19 +508,23 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     b_played_s: Seconds | None = None
     note: Text | None = None
 
-    def to_domain(self, assessor: str, key: str, clock: Clock, listen_s: float, silent: bool = False) -> Event:
+    def to_domain(self, assessor: str, key: str, clock: Clock, rushed: bool) -> Event:
         """The event of this comparison.
 
-        key       of the request
-        listen_s  least listening time per clip; an answer after less listening is marked
-        silent    True if the query is only a prompt in text
+        key     of the request
+        rushed  True to mark an answer after too little listening
         """
         names = ("seconds", *HEARD, "note")
         said = {name: value for name in names if (value := getattr(self, name)) is not None}
         heard = [getattr(self, name) or 0.0 for name in HEARD]
         listened = {"played_s": round(sum(heard), 3)} if any(heard) else {}
-        rushed = {RUSHED: True} if listen_s > 0 and min(heard[silent:]) < listen_s - ROUNDED_S else {}
-        details = {"document_b": self.document_b, "answer": self.answer, **said, **listened, **rushed}
+        details = {
+            "document_b": self.document_b,
+            "answer": self.answer,
+            **said,
+            **listened,
+            **({RUSHED: True} if rushed else {}),
+        }
         time = time_of_answer(self.time, clock)
         return Event("comparison", time, assessor, self.query, self.document_a, details=details, key=key)
 

@@ -9,6 +9,7 @@ from audiosim.service.client import Client
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 PATIENCE_S = 60
+CLIP_S = 10  # whole seconds of each recording of the demo
 SCREEN = "#screen-compare:not([hidden])"
 
 
@@ -127,7 +128,12 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
         page.keyboard.press("Enter")
     expect(page.locator("#batch-text")).to_contain_text("You have made 3 comparisons")
     assert [line[3] for line in exported(live.url, wait_until, 3)] == ["=", "b", "a"]
-    german = browse("/judge/demo?lang=de&listen=0.1&batch=3")
+    organiser = browse("/organise/demo")
+    expect(organiser.locator("#judged")).to_have_text("3 comparisons")
+    expect(organiser.locator("#verdict")).to_have_text("Not settled yet")
+    organiser.goto("/")
+    expect(organiser.locator("#state-demo")).to_contain_text("0 of 600 pairs judged, 3 comparisons. Not settled yet")
+    german = browse("/judge/demo?lang=de&listen=60&batch=3")
     german.fill("#name", "Bea")
     german.keyboard.press("Enter")
     german.locator("#start").click()
@@ -135,6 +141,7 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     expect(german.get_by_role("button", name="Pause")).to_be_visible()
     german.keyboard.press("Enter")
     expect(german.locator("#compare-missing")).to_contain_text("Wählen Sie eine Antwort")
+    expect(german.locator("#compare-missing")).to_contain_text(f"jeweils {CLIP_S} s lang")  # not 60
     for name in ("A ist ähnlicher", "Gleich", "B ist ähnlicher"):
         expect(german.get_by_role("radio", name=name)).to_have_count(1)
     said = german.inner_text(SCREEN)
@@ -155,7 +162,14 @@ def test_the_comparison_page_has_what_the_grading_page_has(browse, live, wait_un
     page = browse("/judge/demo?listen=0.1&batch=3")
     page.fill("#name", "Ann")
     page.keyboard.press("Enter")
+    held = []
+    page.route("**/documents/**", held.append)
     page.locator("#start").click()
+    expect(page.locator("#compare-hear-b")).to_be_visible()  # its place is there before the clips are
+    wait_until(lambda: held or page.wait_for_timeout(50))
+    page.unroute("**/documents/**")
+    for one in held:
+        one.continue_()
     until_shown(page, 1)
     assert audit(page) == []
     page.set_viewport_size({"width": 1000, "height": 740})

@@ -68,6 +68,7 @@ def test_somebody_comes_by_an_open_link_stops_goes_on_elsewhere_and_gets_the_cod
     one.locator("#screen-start:not([hidden])").wait_for()
     assert one.url.endswith("/judge/demo?batch=20")
     assert one.locator("#settings-wrong").is_hidden()
+    expect(one.locator("#leave")).to_have_text("Not you?")  # the drawn name means nothing to them
     one.click("#skip-training")
     judge_one(one)
     expect(one.locator("#state")).to_have_text("Saved")

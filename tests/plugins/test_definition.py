@@ -1,6 +1,7 @@
 """The user's own measures work like any other."""
 
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -72,6 +73,14 @@ def test_a_measure_says_in_words_what_it_measures():
     assert parse_measure("ONE2@5").words == ""
 
 
+@pytest.mark.parametrize("name", list(MEASURES))
+def test_the_words_of_a_measure_never_count_one_as_several(name):
+    words = parse_measure(f"{name}@1").words
+    assert words
+    assert not re.search(r"\b(first 1|1 results|first \d+ results|first one results)\b", words)
+    assert parse_measure("CG@1").words == "mean gain of the first result"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -79,6 +88,10 @@ def test_a_measure_says_in_words_what_it_measures():
         (lambda: parse_measure("ONE2(gain=linear)@5"), "ONE2 has no parameter 'gain', expected way or share"),
         (lambda: parse_measure("ONE2(way=up)@5"), "way of ONE2 must be first or last, got up"),
         (lambda: Measure(Definition("ONE", (), one_rank), 5, (("a", 1.0),)), "ONE has no parameter 'a', expected none"),
+        (
+            lambda: Definition("ONE", (), one_rank, words="rank", first_words="rank by {way}"),
+            "the words of ONE may name its cutoff and parameters, got way",
+        ),
         (
             lambda: Definition("ONE", (), one_rank, words="rank down to {cutoff} by {way}"),
             "the words of ONE may name its cutoff and parameters, got way",

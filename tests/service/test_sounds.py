@@ -368,3 +368,13 @@ def test_an_answer_before_both_clips_were_heard_is_marked_and_the_rule_stays_wit
     with commanded([scattered], tmp_path / "log 3", *database, AUDIOSIM_LISTEN="0") as server, server.client() as http:
         http.post(f"{SCATTERED}/undo", json={"assessor": "ann"})
         assert judge(http, other, 0, 0) is False
+
+
+@pytest.mark.parametrize(
+    ("seconds", "listen_s", "enough"),
+    [((5, 4.97), 5, True), ((5, 4), 5, False), ((10, 10), 30, True), ((9, 10), 30, False), ((None, 10), 30, False)],
+)
+def test_a_clip_of_ten_seconds_is_heard_after_the_seconds_asked_for_or_its_own(seconds, listen_s, enough):
+    folder = package_files.folder("fixtures") / "demo"
+    collection = Collection.load(folder)
+    assert Sounds(collection, folder).heard("q13", ("d010",), seconds, listen_s) is enough

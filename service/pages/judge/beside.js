@@ -128,8 +128,18 @@ export class Beside extends EventTarget {
     const heard = this.player.count();
     const wanted = (place) => (this.clips[0] || this.read) && this.clips[place] && !spared.includes(place);
     const called = this.names.map((name, place) => (place ? name : t("the query")));
-    const left = called.filter((_, place) => wanted(place) && heard[place] < listen);
-    return left.length ? t("Hear {names} for {seconds} s", { names: left.join(", "), seconds: listen }) : "";
+    const left = new Map(); // names by the seconds to listen, of which a short clip has fewer
+    for (const [place, name] of called.entries()) {
+      const seconds = this.needed(place, listen);
+      if (wanted(place) && heard[place] < seconds) left.set(seconds, [...(left.get(seconds) ?? []), name]);
+    }
+    return [...left].map(([seconds, names]) => t("Hear {names} for {seconds} s", { names: names.join(", "), seconds })).join(", ");
+  }
+
+  /** Seconds to listen to a clip: `listen`, or the whole seconds of a clip that is shorter. */
+  needed(place, listen) {
+    const length = this.clips[place]?.buffer.duration ?? listen;
+    return Math.min(listen, Math.floor(length) || length);
   }
 
   /** Handle a key: listen to a clip, play, go back or forward; true if the key is used. */

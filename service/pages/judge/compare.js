@@ -58,6 +58,7 @@ export class Compare extends EventTarget {
     byId("compare-where").textContent = where;
     byId("compare-left").textContent = left;
     byId("compare-progress", HTMLProgressElement).value = share;
+    this.beside.trouble(""); // creates the rows on first use, so that nothing moves when the clips arrive
   }
 
   /** Show clips, the prompt and an earlier answer; resolves with the answer and its details. */

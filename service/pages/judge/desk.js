@@ -51,7 +51,7 @@ export class Desk extends EventTarget {
     const heard = this.beside.player.count();
     for (const [side, name] of NAMES.entries()) {
       if (this.beside.read && side === 0) continue;
-      const left = this.required - heard[side];
+      const left = this.beside.needed(side, this.required) - heard[side];
       if (left > 0) wants.push(left < 0.95 ? t(MOMENT[name]) : t(HEAR[name], { seconds: Math.ceil(left) }));
     }
     for (const { kind, text, grade } of this.form.open) wants.push(`${WANTS[kind]}${grade ? "" : ` (${text})`}`);

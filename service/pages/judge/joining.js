@@ -6,7 +6,7 @@ import { m, t } from "../language.js";
 import { byId } from "../page.js";
 import { clicked, showScreen, trouble } from "./screens.js";
 import { readSettings } from "./settings.js";
-import { assessorName, deviceKey } from "./store.js";
+import { assessorName, deviceKey, drawnName } from "./store.js";
 
 const JOIN = /^\/join\/[^/]+\/([^/]+)$/;
 const OF_PAGE = ["ask", "batch", "break", "lang", "listen"];
@@ -46,6 +46,7 @@ export async function join(collection) {
       const { name, token } = await post(path, { code, reference, device: deviceKey() }, { repeatable: true });
       const own = ownParameters();
       history.replaceState(null, "", `/judge/${encodeURIComponent(collection)}${own.size ? `?${own}` : ""}`);
+      drawnName.write(name);
       if (token === null) assessorName.write(name);
       else await accept(token);
       return;

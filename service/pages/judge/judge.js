@@ -21,7 +21,7 @@ import { Pace } from "./pace.js";
 import { Player, started } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 import { Several } from "./several.js";
-import { Store } from "./store.js";
+import { drawnName, Store } from "./store.js";
 import { unsuited } from "./suited.js";
 import { hasAspects } from "./form.js";
 import { askPerson, knownPairs, showTask } from "./task.js";
@@ -172,12 +172,12 @@ function showWelcome(work, lessons, leave) {
   byId("start-text").textContent = compares
     ? t("You will hear a query and two candidates at a time, and say which of the two sounds closer to the query.")
     : lessons.length
-    ? tn("You will hear pairs of clips and judge them: {n} training pair first, then a batch of {left}.", "You will hear pairs of clips and judge them: {n} training pairs first, then a batch of {left}.", lessons.length, { left })
+    ? tn("You will hear pairs of clips and judge them: {n} training pair first, then {left} to judge.", "You will hear pairs of clips and judge them: {n} training pairs first, then {left} to judge.", lessons.length, { left })
     : tn("{n} pair is left in this batch. You continue where you stopped.", "{n} pairs are left in this batch. You continue where you stopped.", left);
   byId("start").textContent = lessons.length ? t("Start the training") : t("Start");
   byId("skip-training").hidden = !lessons.length;
   byId("leave").hidden = false;
-  byId("leave").replaceChildren(element("span", {}, ...tnodes("Not {name}?", { name: named(work.assessor) })));
+  byId("leave").replaceChildren(element("span", {}, ...(work.assessor === drawnName.read() ? [t("Not you?")] : tnodes("Not {name}?", { name: named(work.assessor) }))));
   byId("leave").addEventListener("click", () => Promise.race([work.outbox.flush(), wait(FLUSH_MS)]).then(leave), { once: true });
   byId("open-answers").hidden = false;
   byId("settings-wrong").hidden = !settings.wrong.length;

@@ -9,6 +9,7 @@ const VERSION = 1;
 const PREFIX = "audiosim judging ";
 const DEVICE = "audiosim-device"; // mark by which an open link recognises a browser
 const NAME = "audiosim-name"; // name of the assessor, for services without tokens
+const DRAWN = "audiosim-drawn"; // name drawn for a person who came by an open link and gave none
 
 /** The store of one assessor in one collection. */
 export class Store {
@@ -29,6 +30,7 @@ export class Store {
   /** Delete everything about assessors on this device except unsent answers, which exist nowhere else. */
   static async forgetAll() {
     assessorName.write("");
+    drawnName.write("");
     forgetDevice();
     const all = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
     for (const { name } of all) if (name.startsWith(PREFIX)) await forget(name);
@@ -161,22 +163,28 @@ function forgetDevice() {
   }
 }
 
-/** The assessor's name last given on this device; if storage is forbidden, it is asked for again. */
-export const assessorName = {
+/** A text kept on this device under a key; if storage is forbidden, nothing is kept. */
+const remembered = (key) => ({
   read() {
     try {
-      return localStorage.getItem(NAME);
+      return localStorage.getItem(key);
     } catch {
       return null;
     }
   },
-  write(name) {
+  write(text) {
     try {
-      if (name) localStorage.setItem(NAME, name);
-      else localStorage.removeItem(NAME);
+      if (text) localStorage.setItem(key, text);
+      else localStorage.removeItem(key);
     } catch {
       // see above
     }
-    return name;
+    return text;
   },
-};
+});
+
+/** The assessor's name last given on this device. */
+export const assessorName = remembered(NAME);
+
+/** The name last drawn for the person on this device, which means nothing to them. */
+export const drawnName = remembered(DRAWN);

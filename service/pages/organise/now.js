@@ -1,7 +1,7 @@
 // The present state: the verdict on the ranking, the next step, and the problems.
 
 import { byId, element } from "../page.js";
-import { count, duration, exhausted, listed, named, percent, whole, withNames } from "../text.js";
+import { begun, count, duration, exhausted, listed, named, percent, whole, withNames } from "../text.js";
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
@@ -32,9 +32,9 @@ const forecasts = ({ status, goal, totals }) => status !== "closed" && !goal.rea
 function verdict({ campaign, history }) {
   if (campaign.status === "closed") return `Closed at a confidence of ${percent(campaign.confidence)}`;
   if (campaign.goal.reached && exhausted(campaign, campaign.goal.goal)) return "Everything is judged";
-  if (campaign.goal.reached) return `Goal met: judging can stop${campaign.judged ? "" : " (predictions only, nothing judged yet)"}`;
+  if (campaign.goal.reached) return `Goal met: judging can stop${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}`;
   if (history?.met) return "The goal was met, but no longer is";
-  return campaign.judged ? "Not settled yet" : "Predictions only: nothing judged yet";
+  return begun(campaign) ? "Not settled yet" : "Predictions only: nothing judged yet";
 }
 
 /** The result in the command's own words, and the basis of predictions of unjudged pairs, with numbers of pairs. */
@@ -59,10 +59,10 @@ function nextSteps({ campaign, ranking, remaining }) {
   const publish = toTab("publish", "Publish the results");
   const files = toTab("download", "download the judgments");
   if (campaign.status === "closed") return [[publish, ", ", files, ", or resume the campaign."]];
-  const steps = campaign.status === "paused" ? [[campaign.judgments ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
+  const steps = campaign.status === "paused" ? [[campaign.judgments + campaign.comparisons ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
   const people = campaign.totals.assessors;
   if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."]];
-  if (!people) return [...steps, [toTab("invite", "Invite assessors"), campaign.judged ? ": nobody judges here yet." : ": nobody has judged yet."]];
+  if (!people) return [...steps, [toTab("invite", "Invite assessors"), begun(campaign) ? ": nobody judges here yet." : ": nobody has judged yet."]];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
 

@@ -206,12 +206,13 @@ function statedOf({ about, of_this_kind: others }) {
 /** Functions that show the content of each event. */
 function showChange(change) {
   byId("confidence").textContent = percent(change.confidence);
-  byId("judged").textContent = percent(change.judged / change.pool);
+  const compares = change.comparisons > 0 && change.judged === 0; // the share of graded pairs would stay 0
+  byId("judged").textContent = compares ? count(change.comparisons, "comparison") : percent(change.judged / change.pool);
   byId("pool").textContent = `${whole(change.judged)} of ${count(change.pool, "pair")}, ${givenOf(change)}`;
   byId("publish-goal").hidden = change.reached || change.status === "closed";
   byId("met").textContent = change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : "Not met yet";
   badge("status", STATUS[change.status]);
-  showStatus(change.status, change.judgments > 0);
+  showStatus(change.status, change.judgments + change.comparisons > 0);
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
   if (known.reached === false && change.reached) announce("Goal met");
   if (known.campaign && known.campaign.status !== change.status) {

@@ -4,7 +4,7 @@ import { get, session, takeInvitation } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, element, switchThemes } from "../page.js";
-import { apart, count, exhausted, named, percent, target, whole } from "../text.js";
+import { apart, begun, count, exhausted, named, percent, target, whole } from "../text.js";
 
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const WHO = {
@@ -81,12 +81,13 @@ async function fill(one, { judges, organises }) {
   byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : []));
 }
 
-function summary({ judged, pool, confidence, goal }) {
+function summary(campaign) {
+  const { judged, comparisons, pool, confidence, goal } = campaign;
   const wanted = target(goal.goal);
-  const verdict = goal.reached && exhausted({ judged, pool, confidence }, goal.goal) ? "Everything is judged" : goal.reached ? `Goal met${judged ? "" : " (predictions only, nothing judged yet)"}` : judged ? "Not settled yet" : "Predictions only, nothing judged yet";
+  const verdict = goal.reached && exhausted({ judged, pool, confidence }, goal.goal) ? "Everything is judged" : goal.reached ? `Goal met${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}` : begun(campaign) ? "Not settled yet" : "Predictions only, nothing judged yet";
   const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
   const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
-  return [element("div", { class: "bar-track" }, progress), element("p", {}, `${whole(judged)} of ${count(pool, "pair")} judged. ${verdict}: ${sure}.`)];
+  return [element("div", { class: "bar-track" }, progress), element("p", {}, `${whole(judged)} of ${count(pool, "pair")} judged${comparisons ? `, ${count(comparisons, "comparison")}` : ""}. ${verdict}: ${sure}.`)];
 }
 
 function showTrouble(error) {
