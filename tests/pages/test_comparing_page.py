@@ -127,6 +127,7 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
         until_heard(page)
         page.keyboard.press("Enter")
     expect(page.locator("#batch-text")).to_contain_text("You have made 3 comparisons")
+    expect(page.locator("#batch-text")).not_to_contain_text("0 pairs")
     assert [line[3] for line in exported(live.url, wait_until, 3)] == ["=", "b", "a"]
     organiser = browse("/organise/demo")
     expect(organiser.locator("#judged")).to_have_text("3 comparisons")
@@ -163,13 +164,11 @@ def test_the_comparison_page_has_what_the_grading_page_has(browse, live, wait_un
     page.fill("#name", "Ann")
     page.keyboard.press("Enter")
     held = []
-    page.route("**/documents/**", held.append)
+    page.route("**/documents/**", lambda route: held.append(route))
     page.locator("#start").click()
     expect(page.locator("#compare-hear-b")).to_be_visible()  # its place is there before the clips are
     wait_until(lambda: held or page.wait_for_timeout(50))
-    page.unroute("**/documents/**")
-    for one in held:
-        one.continue_()
+    page.unroute("**/documents/**")  # lets what was held go on
     until_shown(page, 1)
     assert audit(page) == []
     page.set_viewport_size({"width": 1000, "height": 740})

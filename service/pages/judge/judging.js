@@ -329,8 +329,9 @@ export class Judging {
     const rest = full
       ? ` ${t("Continue, or come back later: your place is kept.")}`
       : ` ${t("All pairs are judged or with other assessors. Thank you.")}`;
+    const pairs = answers.size || !compared.length ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", answers.size) : "";
     const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";
-    byId("batch-text").textContent = `${tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", answers.size)}${beside}${speed}${rest}`;
+    byId("batch-text").textContent = `${pairs}${beside}${speed}${rest}`.trim();
     showScreen("batch");
   }
 
