@@ -281,8 +281,8 @@ class Measure:
     def words(self) -> str:
         """Meaning of a score in words; empty if its definition gives none."""
         numbers = {p.name: _spell(self.number(p.name)) for p in self.definition.parameters}
-        told = (self.cutoff == 1 and self.definition.first_words) or self.definition.words
-        said = told.format(cutoff=self.cutoff, **numbers)
+        words = (self.cutoff == 1 and self.definition.first_words) or self.definition.words
+        said = words.format(cutoff=self.cutoff, **numbers)
         if not said or not {MINIMUM, REL}.issubset(self.definition.parameters):
             return said
         least = f"of {_spell(self.lowest_relevant)} or more" if self.lowest_relevant else "above 0"
