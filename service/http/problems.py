@@ -44,7 +44,7 @@ STATUSES: dict[type[Exception], int] = {
 NOTHING = "Not Found"
 ROUTER = {
     NOTHING: "nothing is served at this address, expected one of those at /docs, such as /v1/collections",
-    "Method Not Allowed": "this address does not answer to this method, expected {}",
+    "Method Not Allowed": "this address does not answer to this method",
 }
 
 
@@ -74,11 +74,11 @@ async def _of_http(request: Request, error: Exception) -> Response:
             return await _of_http(request, refused)
     if browser:
         return _page(request, "" if error.detail == NOTHING else error.detail)
-    if error.status_code == 405 and route is not None:
+    status, detail = error.status_code, ROUTER.get(error.detail, error.detail)
+    if status == 405 and route is not None:
         known = set().union(*(one.methods for one in request.app.routes if one.path == route.path))
         headers["Allow"] = ", ".join(sorted(known | ({"HEAD"} if "GET" in known else set())))
-    status = error.status_code
-    detail = ROUTER.get(error.detail, error.detail).replace("{}", headers.get("Allow", "another"))
+        detail += f", expected {headers['Allow']}"
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if status == 400 and sent not in ("", JSON, FORM):  # JSON is read under any name; other bodies say what they are
         status, detail = 415, f"expected {JSON}, got {sent!r:.80}"
