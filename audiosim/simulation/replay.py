@@ -387,7 +387,8 @@ def rules(
     collection, measure = to_score(collection, measure, None, judgments, complete)
     stop = first_of(stopping_rules_of(target, stopping_rule))
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
-    chosen = selection_rule or setup.start(collection).selection_rule.name
+    begun = setup.start(collection)  # before the work, for a name may be unknown
+    chosen = selection_rule or begun.selection_rule.name
     every = [*((name, False) for name in dict.fromkeys([*SELECTION_RULES, chosen])), (chosen, True)]
     with progress("judging") as show:
         return RuleCosts(

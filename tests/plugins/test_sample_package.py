@@ -210,6 +210,7 @@ FEWER = {
     "worth": {"judged": [0], "splits": 1, "target": None},
     "compare": {"a": "fusion", "b": "random"},
     "calibration": {"parts": 1, "jobs": 1},
+    "rules": {"stopping_rule": "winner=0.3"},
     "write_report": {"path": "report.html"},
 }
 
