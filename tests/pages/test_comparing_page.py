@@ -105,7 +105,7 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     expect(page.locator("#compare-left")).to_have_text("3 left")
     expect(page.get_by_role("radio", name="A is closer")).to_have_count(1)
     page.keyboard.press("Enter")
-    expect(page.locator("#compare-missing")).to_contain_text("Choose an answer")
+    expect(page.locator("#compare-missing")).to_contain_text(". Choose an answer")
     page.keyboard.press("1")
     until_heard(page)
     page.keyboard.press("Enter")

@@ -117,13 +117,12 @@ def test_a_training_is_cancelled_and_a_file_that_is_no_model_is_refused(browse, 
     assert http.get(f"{DEMO}/model").json()["kept"] == []
 
 
-def test_a_kept_model_is_deleted_by_the_keyboard_but_not_the_one_in_use(browse, http, audit, watch):
+def test_a_kept_model_is_deleted_by_the_keyboard_but_not_the_one_in_use(browse, http, audit, watch, wait_until):
     watch.expected = ["status of 409"]
     judge(http, [10, 90] * 5)
     for name in ("mine", "spare"):
         http.post(f"{DEMO}/trainings", json={"name": name, "features": "fGEN", "folds": 0})
-        while http.get(f"{DEMO}/trainings").json()["busy"]:
-            pass
+        wait_until(lambda: not http.get(f"{DEMO}/trainings").json()["busy"])
     assert http.post(f"{DEMO}/model", json={"model": "mine"}).status_code == 201
     page = browse("/organise/demo#model")
     page.get_by_role("button", name="Delete… mine").press("Enter")

@@ -30,6 +30,7 @@ def make_link(page, secret):
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("tab", name="People").click()
     page.get_by_text("An open link, for anybody").click()
+    expect(page.get_by_role("button", name="Look again")).to_have_count(0)  # at nothing yet
     page.get_by_label("Where you post it, such as Prolific").fill("Prolific")
     page.get_by_label("Answers per person").fill("2")
     page.get_by_label("Name of the identifier").fill("PROLIFIC_PID")

@@ -21,13 +21,13 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Run
 from service.access.tokens import TokenStore
 
+from .conftest import LOOKS
+
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 CAMPAIGNS = 25
 GOAL = 0.79  # soon met, so that simulating the remaining judgments takes little time
 PATIENCE_S = 180
-AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
-STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 QUERIES = ("q1", "q2", "q3")
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
@@ -331,7 +331,9 @@ def test_judgments_are_downloaded_as_files(browse, campaign):
     assert [row[3].startswith("judged fine 40") for row in shown_events] == [True] * 3
 
 
-def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(browse, campaign, demo, tmp_path, watch):
+def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(
+    browse, campaign, demo, tmp_path, watch, audit
+):
     pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
     lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
     (tmp_path / "right.qrels").write_text("".join(lines[-40:]), encoding="utf-8")
@@ -348,7 +350,7 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(bro
     # A busy service reports answers a little later, and only in the list.
     expect(page.locator("#imports li").first).to_contain_text("nothing was imported: line 1: expected")
     expect(page.locator("#added li").last).to_contain_text("wrong.trec:2: ")
-    assert audit(page, LOOKS[1:3]) == []
+    assert audit(page) == []
 
 
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
@@ -452,7 +454,7 @@ def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people
         page.close()
 
 
-def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campaign):
+def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campaign, audit):
     campaign.judge("ann", 6)
     page = shown(browse(campaign.page, reduced_motion="reduce"))
     open_tab(page, "Progress")
@@ -518,26 +520,7 @@ def test_the_report_to_publish_is_a_page_that_opens_without_the_service(browse, 
     context.close()
 
 
-LOOKS = list(product((DESK, PHONE), ("light", "dark")))
-
-
-def audit(page, looks=LOOKS):
-    """Violations found by axe-core in both themes, on a desk and a phone, where everything must fit the width."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-    wrong = []
-    for size, theme in looks:
-        page.set_viewport_size(size)
-        page.emulate_media(color_scheme=theme)
-        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
-        found = page.evaluate("only => axe.run(document, {runOnly: only, resultTypes: ['violations']})", STANDARDS)[
-            "violations"
-        ]
-        wrong += [(size["width"], theme, one["id"], [node["html"] for node in one["nodes"]]) for one in found]
-    return wrong
-
-
-def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaign):
+def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaign, audit):
     campaign.judge("ann", 12, 90)
     campaign.judge("bob", 1, cannot="silent")
     page = shown(browse(campaign.page, reduced_motion="reduce"))
@@ -549,14 +532,14 @@ def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaig
     tabs = [tab.inner_text() for tab in page.get_by_role("tab").all()]
     for name, look in zip(tabs, cycle(LOOKS), strict=False):
         open_tab(page, name)
-        assert (name, audit(page, [look])) == (name, [])
+        assert (name, audit(page, (look,))) == (name, [])
     page.click("#close")
-    assert audit(page, LOOKS[1:3]) == []
+    assert audit(page) == []
     page.keyboard.press("Escape")
     open_tab(page, "People")
     page.get_by_role("button", name="Set aside… ann").click()
     page.locator("#aside-frame").wait_for()
-    assert audit(page, LOOKS[1:3]) == []
+    assert audit(page) == []
 
 
 def test_two_themes_differ_and_the_choice_stays(browse, campaign):
@@ -655,7 +638,7 @@ def test_labels_of_charts_keep_clear_of_each_other_in_any_font(browse, campaign)
             assert page.eval_on_selector_all(f"{chart} text", edge) <= width
 
 
-def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, http):
+def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, http, audit):
     campaign = Campaign(http, "crowd")
     for name in ("ann", "bob", "cid"):
         campaign.judge(name, 4, 90)
@@ -702,7 +685,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     expect(group).to_have_attribute("aria-expanded", "true")
     expect(shown_rows).to_have_count(41)
     page.emulate_media(reduced_motion="reduce")
-    assert audit(page, LOOKS[1:3]) == []
+    assert audit(page) == []
     for width in (1280, 640, 360):  # a screen, the same at 200 %, a phone
         page.set_viewport_size({"width": width, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -133,7 +133,7 @@ export class Beside extends EventTarget {
       const seconds = this.needed(place, listen);
       if (wanted(place) && heard[place] < seconds) left.set(seconds, [...(left.get(seconds) ?? []), name]);
     }
-    return [...left].map(([seconds, names]) => t("Hear {names} for {seconds} s", { names: names.join(", "), seconds })).join(", ");
+    return [...left].map(([seconds, names]) => t("Hear {names} for {seconds} s", { names: names.join(", "), seconds })).join(". ");
   }
 
   /** Seconds to listen to a clip: `listen`, or the whole seconds of a clip that is shorter. */

@@ -126,7 +126,7 @@ export class Compare extends EventTarget {
 
   /** Reasons why the comparison cannot be saved yet, in words; empty if there are none. */
   get missing() {
-    return [this.beside.missing(this.listen), this.said === null ? t("Choose an answer") : ""].filter(Boolean).join(", ");
+    return [this.beside.missing(this.listen), this.said === null ? t("Choose an answer") : ""].filter(Boolean).join(". ");
   }
 
   #showMissing() {

@@ -68,7 +68,7 @@ function showMade(made, offer) {
 }
 
 function showLinks(links, close) {
-  byId("open-links-frame").hidden = !links.length;
+  for (const id of ["open-links-frame", "participants-again"]) byId(id).hidden = !links.length;
   byId("open-links-table", HTMLTableElement).tBodies[0].replaceChildren(
     ...links.map((one) => {
       const { name, created, expires, people, joined, judgments, ended } = one;
