@@ -71,6 +71,9 @@ def audit(wait_until: Callable[[Callable[[], bool]], None]) -> Callable[..., lis
         for width, theme in looks:
             page.set_viewport_size({"width": width, "height": 740})
             page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+            page.evaluate(
+                "scrollTo(0, document.body.scrollHeight)"
+            )  # a bar that stays lies over what is not yet reached
             wait_until(lambda: bool(page.evaluate("document.getAnimations().length === 0")))
             wrong = page.evaluate(f"axe.run({RULES})")["violations"]
             found += [(width, theme, one["id"], [node["html"] for node in one["nodes"]]) for one in wrong]
