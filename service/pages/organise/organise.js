@@ -236,7 +236,7 @@ function showMet() {
     byId("met-when").textContent = `${asked}, which judging everything does not reach`;
     return;
   }
-  const first = met && (met.time ? `first met after ${count(met.judged, "judged pair")}, ${when(met.time)}` : "met before the first judgment");
+  const first = met && (met.judged || met.time ? `first met after ${count(met.judged, "judged pair")}${met.time ? `, ${when(met.time)}` : ""}` : "met before the first judgment");
   if (met && !known.reached) byId("met").textContent = "No longer met";
   byId("met-when").textContent = met ? `${asked}: ${first}` : `${asked}${counting(known.campaign)}`;
 }
