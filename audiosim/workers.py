@@ -8,6 +8,7 @@
   machine is lost with it, and uses only the machines present at the start.
 """
 
+import atexit
 import math
 import multiprocessing
 import os
@@ -222,6 +223,7 @@ class Crew(Generic[Task, Result]):
             context.Process = partial(LokyProcess, env=ENVIRONMENT)
             # Nobody writes to this pipe: its end tells the workers that this process is gone.
             self._alive = multiprocessing.Pipe(duplex=False)
+            atexit.register(self._let_go)  # later, threads no longer start and end
             arguments = (self._alive[0], *self._begin)
             self._pool = _pool(self._workers, initializer=_settle, initargs=arguments, context=context)
             assert self._pool.active  # asking for it starts the workers
@@ -258,9 +260,14 @@ class Crew(Generic[Task, Result]):
             ending = Thread(target=self._pool.join, daemon=True)
             ending.start()
             ending.join(PATIENCE_S)
-            for one in self._alive:  # ends workers that are left
-                one.close()
-            self._pool = None
+            self._let_go()
+            atexit.unregister(self._let_go)
+
+    def _let_go(self) -> None:
+        """End the workers that are left, and wait for none."""
+        self._pool = None
+        for one in self._alive:
+            one.close()
 
     def __enter__(self) -> Self:
         return self

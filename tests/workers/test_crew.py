@@ -270,6 +270,14 @@ def test_workers_end_with_the_process_they_work_for_even_while_they_hang(act, tm
     assert all(map(gone, pids))
 
 
+@pytest.mark.slow
+def test_a_process_that_ends_while_its_workers_work_ends_them(act, tmp_path):
+    ends = HANG[: HANG.rindex("next")] + "sys.exit(3)"
+    found = subprocess.run([sys.executable, "-c", ends, tmp_path], capture_output=True, timeout=180, cwd=tmp_path)
+    assert found.returncode == 3
+    assert all(map(gone, map(int, found.stdout.split())))
+
+
 @pytest.fixture
 def standby(act):
     one = Crew(act, lambda task: 0.5 if task[0] == "sleep" else 300.0, lambda task, why: why)
