@@ -16,6 +16,7 @@ from audiosim.errors import InputError
 from audiosim.joint.estimators import uniform
 from audiosim.ordinal.model import save_model
 from audiosim.ranking.stopping import Judgments
+from audiosim.results.value import Rows
 from audiosim.training.plan import Plan
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
@@ -382,3 +383,15 @@ def test_print_lists_rows_and_repr_is_one_line():
     assert str(two) == repr(two)
     assert repr(audiosim.kinds_of_question(DEMO)).count("\n") == 0
     assert repr(audiosim.estimate(DEMO).check) == "Model check: 0 of the 50 judgments it needs."
+
+
+class Uneven(Rows):
+    def __repr__(self):
+        return "two rows"
+
+    def rows(self):
+        return [{"name": "a", "share": 0.25}, {"name": "b"}]
+
+
+def test_print_leaves_the_place_of_a_value_empty_that_a_row_lacks():
+    assert str(Uneven()) == "two rows\nname  share\na      0.25\nb"

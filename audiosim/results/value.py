@@ -214,9 +214,9 @@ class Rows(Result):
 
 def _aligned(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
     """A line of names and one for each row: texts begin, and numbers end, below one another."""
-    lines = [list(columns), *([_printed(row[name]) for name in columns] for row in rows)]
+    lines = [list(columns), *([_printed(row.get(name)) for name in columns] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    left = [all(isinstance(row[name], str | None) for row in rows) for name in columns]
+    left = [all(isinstance(row.get(name), str | None) for row in rows) for name in columns]
     return [
         "  ".join(
             f"{cell:{'<' if text else '>'}{width}}" for cell, text, width in zip(line, left, widths, strict=True)
