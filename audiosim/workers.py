@@ -223,7 +223,8 @@ class Crew(Generic[Task, Result]):
             context.Process = partial(LokyProcess, env=ENVIRONMENT)
             # Nobody writes to this pipe: its end tells the workers that this process is gone.
             self._alive = multiprocessing.Pipe(duplex=False)
-            atexit.register(self._let_go)  # later, threads no longer start and end
+            # Python closes a generator that is left when no thread can start any more: `end` would wait for ever.
+            atexit.register(self._let_go)
             arguments = (self._alive[0], *self._begin)
             self._pool = _pool(self._workers, initializer=_settle, initargs=arguments, context=context)
             assert self._pool.active  # asking for it starts the workers

@@ -213,7 +213,7 @@ def _habits(log: Array, unsure: Unsure) -> Habits:
 NOISE, TIE, OPINION = "comparison", "tie", "judge_pair"
 CODES = {"a": A, "=": SAME, "b": B}
 ROUNDS = 2  # rounds of learning people's habits
-AT_ONCE = 2**21  # numbers of a matrix over the effects, for each block that is processed at once
+AT_ONCE = 2**21  # numbers of a matrix over the effects, times the blocks processed at once; more are not faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,8 +381,9 @@ class _Stack(NamedTuple):
         inner = np.linalg.cholesky(np.eye(m) + self.roots.mT @ seen @ self.roots)
         half = np.linalg.solve(inner, self.roots.mT)
         known = half @ informed
-        precision[:f] += z.reshape(-1, f).T @ informed.reshape(-1, len(precision))
-        precision -= known.reshape(-1, len(precision)).T @ known.reshape(-1, len(precision))
+        flat = known.reshape(-1, len(precision))
+        precision[:f] += z.reshape(-1, f).T @ informed.reshape(flat.shape)
+        precision -= flat.T @ flat
         gain = half.mT @ known
         moved = -gain[..., :-1]
         moved[..., :f] += z

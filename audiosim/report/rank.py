@@ -325,7 +325,8 @@ def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
 def next_view(found: Result) -> RenderableType:
     """The pairs to judge next, and what their weights mean."""
     said = "weight: worth of a judgment by the selection rule, in no unit; only the order matters."
-    return Group(rows_view(found.rows()), Text(said)) if len(found) else rows_view([])
+    table = table_view(found)
+    return Group(table, Text(said)) if len(found) else table
 
 
 def table_view(found: Result) -> RenderableType:

@@ -98,13 +98,13 @@ class Sounds:
         """The pairs of which one side cannot be played; none in a silent campaign, whose documents name no files."""
         if not self._paths and not self._lost:
             return frozenset()
-        return frozenset(pair for pair in pairs if not all(document in self for document in self._sides(pair)))
+        return frozenset(pair for pair in pairs if not all(document in self for document in self._sides(*pair)))
 
     def coverage(self, pairs: Iterable[Pair]) -> str:
         """Number of playable documents of some pairs, and why others are not; empty if all or none are playable."""
         if not self._paths and not self._lost:
             return ""
-        documents = list(dict.fromkeys(document for pair in pairs for document in self._sides(pair)))
+        documents = list(dict.fromkeys(document for pair in pairs for document in self._sides(*pair)))
         missing = [document for document in documents if document not in self]
         if not missing:
             return ""
@@ -126,22 +126,26 @@ class Sounds:
         seconds  heard of the query's clip, then of each document's; None if unknown. The query's is ignored if the
                  query is read
         """
-        own = () if self.reads(query) else (self._collection.query_document(query),)
-        clips = (*own, *documents)
+        clips = self._sides(query, *documents)
         heard = seconds[len(seconds) - len(clips) :]
         return all(self._enough(clip, said or 0.0, listen_s) for clip, said in zip(clips, heard, strict=True))
 
     def _enough(self, document: str, seconds: float, listen_s: float) -> bool:
-        path = None if seconds >= listen_s - ROUNDED_S else self.path(document)
-        if path is not None:
-            with suppress(InputError):  # a file that cannot be read has no length
-                length = peaks(path).duration_s
-                listen_s = min(listen_s, math.floor(length) or length)
-        return seconds >= listen_s - ROUNDED_S
+        if seconds >= listen_s - ROUNDED_S:
+            return True
+        path = self.path(document)
+        if path is None:
+            return False
+        try:
+            length = peaks(path).duration_s
+        except InputError:  # a file that cannot be read has no length
+            return False
+        return seconds >= (math.floor(length) or length) - ROUNDED_S
 
-    def _sides(self, pair: Pair) -> tuple[str, ...]:
-        own = () if self.reads(pair.query) else (self._collection.query_document(pair.query),)
-        return *own, pair.document
+    def _sides(self, query: str, *documents: str) -> tuple[str, ...]:
+        """The documents to be heard: the query's, unless it is read, and these."""
+        own = () if self.reads(query) else (self._collection.query_document(query),)
+        return *own, *documents
 
     def path(self, document: str) -> Path | None:
         """The sound file of a document; None if it has none, or has it no longer."""
