@@ -91,7 +91,9 @@ class JointEstimator:
             self._held = Uncertainty.at_home(self._prior, model, carried)
         else:
             known = knows_documents(model, pool)
-            self._prior = Prior.of(pool, models if known else (usual_model(pool.scale),), sound, known)
+            # Its mean is the usual one, yet this model predicts the pairs: it moves them by query, system and document.
+            usual = replace(usual_model(pool.scale), name=model.name)
+            self._prior = Prior.of(pool, models if known else (usual,), sound, known)
             self._held = Uncertainty.elsewhere(self._prior, model, model.between)
         effects = EvidenceEffects.of(pool, self._prior.layout, kinds)
         if effects.names:

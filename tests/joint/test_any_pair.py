@@ -5,13 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import read_pairs
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Pair
+from audiosim.collection.values import BROAD, FINE, Pair, Run, Scale
 from audiosim.errors import FormatError
 from audiosim.joint.estimators import make_estimator
 from audiosim.joint.predictions import Known, portions
 from audiosim.ordinal.features import FEATURES, columns
+from audiosim.ranking.expected import estimate
+from audiosim.ranking.verbs import predict
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +110,19 @@ def test_unretrieved_pairs_are_dealt_out_so_that_no_query_gets_many_at_a_time(po
     assert [len(portion) for portion in dealt] == [400, 100]
     assert {pair for portion in dealt for pair in portion} == set(pairs[5:])
     assert list(portions(alone, alone.pairs)) == [()]
+
+
+# Rows differ by system here, which no model without features could say.
+@pytest.mark.parametrize("scale", [FINE, BROAD, Scale("custom", (0.0, 1.0, 2.0, 3.0))], ids=lambda scale: scale.name)
+def test_where_no_genre_artist_or_sound_is_known_a_row_names_the_model_that_the_ranking_names(scale):
+    runs = [
+        Run(system, {f"q{query}": tuple(f"d{(place * query + of) % 7}" for place in range(5)) for query in range(1, 5)})
+        for of, system in enumerate("ABC")
+    ]
+    found = Collection("made", "made", scale, 5, tuple(runs))
+    rows = predict(found).pairs
+    assert {row["model"] for row in rows} == {estimate(found).model} == {f"joint-{scale.name}"}
+    assert len({row["expectation"] for row in rows}) > 1
 
 
 def test_a_list_of_pairs_is_read_in_its_order(tmp_path):
