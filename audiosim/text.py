@@ -72,9 +72,12 @@ def reason(error: OSError) -> str:
     return f"{error.strerror}, expected {instead}" if instead else str(error.strerror)
 
 
-def counted(number: int, one: str, several: str | None = None) -> str:
+PLURALS = {"query": "queries", "person": "people", "document has": "documents have"}
+
+
+def counted(number: int, one: str) -> str:
     """A number with its noun, such as 1 query or 1,000 queries."""
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+    return f"{number:,} {one if number == 1 else PLURALS.get(one, f'{one}s')}"
 
 
 def sentence(words: str) -> str:

@@ -27,7 +27,7 @@ from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row, listed, parts, plain
 from audiosim.stats.inference.ties import shared_ranks
 from audiosim.tables.text import check_regular, parse_json
-from audiosim.text import one_line
+from audiosim.text import counted, one_line
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -111,7 +111,8 @@ class RankingHistory(Result):
         first, last = self.looks[0], self.looks[-1]
         sure = ["-" if one.confidence is None else f"{one.confidence:.3f}" for one in (first, last)]
         return (
-            f"{len(self.looks)} looks at {len(self.systems)} systems by {first.measure}: confidence {sure[0]} with "
+            f"{counted(len(self.looks), 'look')} at {counted(len(self.systems), 'system')} by {first.measure}: "
+            f"confidence {sure[0]} with "
             f"{first.judged} judged, {sure[1]} with {last.judged}"
         )
 

@@ -80,6 +80,8 @@ class OnDemand(TyperGroup):
 
                 if place := elsewhere(option):
                     ctx.fail(f"{option} is no option: {place}")
+            if str(getattr(error, "message", "")).startswith("Got unexpected extra"):
+                error.message += ". Runs and judgments lie in one folder, COLLECTION; --judgments FILE names others"  # type: ignore[attr-defined]
             raise
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]

@@ -171,9 +171,9 @@ class Collection(Result):
         queries = retrieved_by(self.runs, self.cutoff)
         pairs = {(query, document) for query, documents in queries.items() for document in documents}
         judged = len(pairs & self.grades().keys())
-        counts = (counted(len(queries), "query", "queries"), counted(len(self.runs), "system", "systems"))
-        compared = f", {counted(len(self.comparisons), 'comparison', 'comparisons')}" if self.comparisons else ""
-        pairs_judged = f"{counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
+        counts = (counted(len(queries), "query"), counted(len(self.runs), "system"))
+        compared = f", {counted(len(self.comparisons), 'comparison')}" if self.comparisons else ""
+        pairs_judged = f"{counted(len(pairs), 'pair')}, {judged:,} judged"
         return f"{self.name}: {', '.join(counts)}, {pairs_judged}{compared}"
 
     def rows(self) -> list[dict[str, Any]]:

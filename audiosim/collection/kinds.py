@@ -720,14 +720,14 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
     if not known.all() and isinstance(table.source, Path):  # a frame may leave cells empty
         raise table.error(int(np.argmin(known)), f"no grade, expected one in {', '.join(GRADES)}")
     if len(known) and not known.any():
-        say(f"{table.source}: no grade in {counted(len(known), 'row', 'rows')}, so nothing is judged")
+        say(f"{table.source}: no grade in {counted(len(known), 'row')}, so nothing is judged")
     if grouped or not np.isnan(values[GROUP]).all():
         scale, values = _levels(table, values, scale, say)
     else:
         for odd, what in ODD.items():
             if count := sum(int((one == odd).sum()) for one in values.values()):
                 where = f"{table.source}: " if isinstance(table.source, Path) else ""
-                say(f"{where}{counted(count, 'grade', 'grades')} of {odd}: taken as {what}")
+                say(f"{where}{counted(count, 'grade')} of {odd}: taken as {what}")
         known &= ~np.any([one == UNJUDGED for one in values.values()], axis=0)
     table, values = table.chosen(known), {name: one[known] for name, one in values.items()}
     column = "" if scale is None else scale.name

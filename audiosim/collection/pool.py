@@ -16,6 +16,7 @@ from audiosim.collection.values import Judgment, Pair, PairedComparison, Results
 from audiosim.errors import InputError
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.text import counted
 
 UNKNOWN = -1
 
@@ -91,7 +92,8 @@ class Pool:
     beyond: Mapping[Pair, float] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.queries):,} queries, {len(self.systems):,} systems, {len(self.pairs):,} pairs"
+        systems = counted(len(self.systems), "system")
+        sizes = f"{counted(len(self.queries), 'query')}, {systems}, {len(self.pairs):,} pairs"
         return f"Pool of {self.collection} at cutoff {self.cutoff}: {sizes}"
 
     @cached_property

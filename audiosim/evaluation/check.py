@@ -119,7 +119,8 @@ class CollectionCheck(Result):
 
     def __repr__(self) -> str:
         found = f"{len(self.problems)} problems" if self.problems else "nothing looks wrong"
-        counts = f"{len(self.runs)} systems, {self.queries} queries, {self.judged:,} of {self.pool:,} pairs judged"
+        systems, queries = counted(len(self.runs), "system"), counted(self.queries, "query")
+        counts = f"{systems}, {queries}, {self.judged:,} of {self.pool:,} pairs judged"
         noted = f" ({counted(len(self.notes), 'note')}, in `notes`)" if self.notes else ""
         return "; ".join((f"{self.collection}: {counts}; {found}{noted}", *self.problems))
 

@@ -36,6 +36,7 @@ from audiosim.stats.tests import (
     holm,
     paired_test,
 )
+from audiosim.text import counted
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -149,7 +150,7 @@ class Evaluation(Result):
         best = [system for system, mean in zip(self.scores.systems, means, strict=True) if mean == means.max()]
         pairs = len(self.pair_rows())
         differing = f"; {self.significant} of {pairs} pairs of systems differ at .05 ({self.test})" if pairs else ""
-        shape = f"{len(self.scores.systems)} systems on {len(self.scores.queries)} queries"
+        shape = f"{counted(len(self.scores.systems), 'system')} on {counted(len(self.scores.queries), 'query')}"
         return f"{self.scores.measure} of {shape}: best {listed(best)} at {means.max():.3f}{differing}"
 
     def plot(self) -> "LayerChart":

@@ -14,6 +14,7 @@ from audiosim.joint.posterior import Belief
 from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, cached_property
 from audiosim.stats.arrays import Array, Integers
+from audiosim.text import counted
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -150,7 +151,7 @@ class Predictions(Result):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"{len(self.pairs):,} pairs predicted by {self.model}"
+        return f"{counted(len(self.pairs), 'pair')} predicted by {self.model}"
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The predictions as plain values, ready for JSON; `levels` are those that the probabilities are of."""

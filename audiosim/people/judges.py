@@ -24,6 +24,7 @@ from audiosim.ranking.about import THESE, About
 from audiosim.ranking.expected import expected_scores
 from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, Value
+from audiosim.text import counted
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -97,7 +98,7 @@ class Judges(Result):
         return replace(self, effects=tuple(found))
 
     def __repr__(self) -> str:
-        return f"{len(self.people)} people and {len(self.machines)} machines who judge"
+        return f"{counted(len(self.people), 'person')} and {counted(len(self.machines), 'machine')} who judge"
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The reports as plain values, ready for JSON."""

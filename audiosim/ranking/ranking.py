@@ -13,6 +13,7 @@ from audiosim.ranking.scores import SystemScores
 from audiosim.results.plots import draw_intervals
 from audiosim.results.value import Result, Row, cached_property, listed, parts, rows_of
 from audiosim.stats.arrays import Array
+from audiosim.text import counted
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -66,7 +67,7 @@ class Ranking(Result):
 
     def __repr__(self) -> str:
         sure, best = spelled_confidence(self.confidence, self.about), self.scores.mean.max()
-        of = f"{self.measure} of {len(self.systems)} systems, {basis_in_words(self)}"
+        of = f"{self.measure} of {counted(len(self.systems), 'system')}, {basis_in_words(self)}"
         return f"{of}: {sure}, best {listed(self.leaders)} at {best:.3f}"
 
     def plot(self) -> "LayerChart":

@@ -26,6 +26,7 @@ from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, che
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Rows
 from audiosim.stats.arrays import Integers
+from audiosim.text import counted
 from audiosim.workers import HERE, Workers
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class NextPairs(Rows):
         )
 
     def __repr__(self) -> str:
-        return f"{len(self.pairs)} pairs to judge next, by {self.selection_rule}"
+        return f"{counted(len(self.pairs), 'pair')} to judge next, by {self.selection_rule}"
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per pair: query, document, weight."""

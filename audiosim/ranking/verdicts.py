@@ -232,7 +232,8 @@ class Verdicts(Result):
         pairs, separated = len(self.ranking.scores.pairs[0]), self.better.sum()
         end = f"{self._equals}." if self.nearest is None else f"{self._equals}. {self.nearest}"
         if not separated:
-            return f"No two of the {len(names)} systems can be told apart {at}{end}"
+            none = f"No two of the {len(names)} systems can" if len(names) > 2 else f"{listed(names)} cannot"
+            return f"{none} be told apart {at}{end}"
         leaders = self._tied[0]
         tied = max((group for group in self._tied if not set(group) & set(leaders)), key=len, default=())
         said = self._leading([names[system] for system in leaders])

@@ -106,7 +106,7 @@ def _who(record: Record) -> str:
     judgments, compared = record.judgments, record.collection.comparisons
     people = len({one.assessor for one in (*judgments, *compared) if one.assessor})
     days = sorted({one.time[:10] for one in judgments if one.time})
-    by = f"{counted(people, 'person', 'people')} gave " if people else ""
+    by = f"{counted(people, 'person')} gave " if people else ""
     when = "" if not days else f" on {days[0]}" if days[0] == days[-1] else f" from {days[0]} to {days[-1]}"
     given = ((judgments, "grade"), (compared, "comparison"))
     said = f"{by}{' and '.join(counted(len(some), one) for some, one in given if some)}{when}"

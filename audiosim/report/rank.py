@@ -418,7 +418,7 @@ def music_folder_view(found: "MusicFolder | GeneratedFolder") -> RenderableType:
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
         f"{len(result['failed']):,} failed",
         _without_tags(result["unknown"], result["documents"]),
-        f"{counted(len(result['queries']), 'query', 'queries')} {whence}: {_some(result['queries'])}",
+        f"{counted(len(result['queries']), 'query')} {whence}: {_some(result['queries'])}",
     ]
     following = f"Next: audiosim serve {quote(result['collection'])} --db sqlite:///campaign.db --open"
     twins = result["near_duplicates"]

@@ -72,7 +72,7 @@ class PieceWorth:
         count = None if self.saved is None else round(self.saved)
         if count is None or count == 0:
             return self._of_predictions
-        saves = f"{'saves' if count > 0 else 'costs'} about {counted(abs(count), 'judgment', 'judgments')}"
+        saves = f"{'saves' if count > 0 else 'costs'} about {counted(abs(count), 'judgment')}"
         if self.log_score_low > 0 and count > 0:
             return f"{self.evidence} {saves}"
         joined = "and" if self.log_score_low <= 0 and count < 0 else "but"
@@ -86,7 +86,7 @@ class PieceWorth:
             return f"{self.evidence} has no measurable worth for predictions"
         if self.rmse > 0:
             return f"{self.evidence} lowers the error of a grade by {self.rmse:.3f} of the scale"
-        return f"{self.evidence} makes the probabilities of grades better, not their error"
+        return f"{self.evidence} makes the probabilities of grades better, but predicts no grade more nearly"
 
 
 @dataclass(frozen=True, slots=True)

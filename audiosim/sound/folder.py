@@ -136,7 +136,8 @@ class MusicFolder(Result):
     counts: dict[str, int]
 
     def __repr__(self) -> str:
-        return f"{len(self.documents):,} recordings, {len(self.queries):,} of them queries, in {self.collection}"
+        recordings = counted(len(self.documents), "recording")
+        return f"{recordings}, {len(self.queries):,} of them queries, in {self.collection}"
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per recording: its tags, its path, and whether it is a query."""

@@ -28,7 +28,7 @@ from audiosim.sound.channel import SUFFIXES
 from audiosim.tables.reading import read
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import every_line, write_texts
-from audiosim.text import printable, reason
+from audiosim.text import counted, printable, reason
 
 # File names in error messages about a draft, whose own folder is hidden from users.
 
@@ -213,7 +213,8 @@ class GeneratedFolder(Result):
         return {"systems": self.rows(), "prompts": len(self.collection.query_documents)}
 
     def __repr__(self) -> str:
-        return f"{len(self.collection.runs)} systems, {len(self.collection.query_documents)} prompts in {self.made}"
+        prompts = counted(len(self.collection.query_documents), "prompt")
+        return f"{counted(len(self.collection.runs), 'system')}, {prompts} in {self.made}"
 
 
 def collect_generated(folder: str | Path, target: str | Path) -> GeneratedFolder:

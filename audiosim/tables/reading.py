@@ -124,7 +124,7 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
                 return separator, form, None
     if broken is not None:
         raise broken
-    problem = f"found {counted(len(words), 'column', 'columns')}{_spaces(len(words) > max(map(len, schema.forms)))}"
+    problem = f"found {counted(len(words), 'column')}{_spaces(len(words) > max(map(len, schema.forms)))}"
     if (sign := next((one for one in ",;" if one in text), None)) is not None:
         near = schema.meant([cell.strip() for cell in text.split(sign)], schema.required)
         needed = f"columns between {SEPARATORS[sign]} need a header with {' and '.join(schema.required)}"

@@ -237,18 +237,18 @@ def _listed(runs: tuple[Run, ...]) -> str:
 
 
 def _queries(runs: tuple[Run, ...]) -> str:
-    return counted(len(queries_of(runs)), "query", "queries")
+    return counted(len(queries_of(runs)), "query")
 
 
 def _judgments(path: Path) -> str:
     said: list[str] = []
     scale, found = read_judgments(path, say=said.append)
-    return "; ".join([f"{counted(len(found), 'judgment', 'judgments')} on the scale {scale}", *said])
+    return "; ".join([f"{counted(len(found), 'judgment')} on the scale {scale}", *said])
 
 
 def _judge(path: Path) -> str:
     name = path.name.partition(".tsv")[0]
-    return f"machine {name}: {counted(len(read_judge(path, name).keys), 'grade', 'grades')}"
+    return f"machine {name}: {counted(len(read_judge(path, name).keys), 'grade')}"
 
 
 def _task(path: Path) -> str:
@@ -264,13 +264,13 @@ def _given(table: TaskTable) -> list[tuple[str, object]]:
 _READERS: dict[Kind, Callable[[Path], str]] = {
     "recording": _recording,
     "runs": _runs,
-    "documents": lambda path: counted(len(read_documents(path)), "document", "documents"),
-    "queries": lambda path: counted(len(read_queries(path)), "query", "queries"),
-    "systems": lambda path: counted(len(read_systems(path)), "system", "systems"),
+    "documents": lambda path: counted(len(read_documents(path)), "document"),
+    "queries": lambda path: counted(len(read_queries(path)), "query"),
+    "systems": lambda path: counted(len(read_systems(path)), "system"),
     "judgments": _judgments,
-    "prompts": lambda path: counted(len(read_prompt_table(path)), "prompt", "prompts"),
+    "prompts": lambda path: counted(len(read_prompt_table(path)), "prompt"),
     "prompt": lambda path: f"{len(prompt_text(read_prompt(path))):,} characters",
-    "comparisons": lambda path: counted(len(read_comparisons(path)), "comparison", "comparisons"),
+    "comparisons": lambda path: counted(len(read_comparisons(path)), "comparison"),
     "judge": _judge,
     "task": _task,
 }

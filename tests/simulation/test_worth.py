@@ -86,7 +86,8 @@ def test_worth_is_said_in_sentences():
     assert str(one) == "genre saves about 106 judgments"
     assert str(replace(one, saved=None)) == "genre lowers the error of a grade by 0.012 of the scale"
     assert (
-        str(replace(one, saved=None, rmse=-0.001)) == "genre makes the probabilities of grades better, not their error"
+        str(replace(one, saved=None, rmse=-0.001))
+        == "genre makes the probabilities of grades better, but predicts no grade more nearly"
     )
     unsure, worse = replace(one, log_score_low=-0.1), replace(one, log_score_low=-0.5, log_score_high=-0.1)
     assert str(replace(unsure, saved=None)) == "genre has no measurable worth for predictions"
