@@ -43,13 +43,14 @@ def spectrum(samples: Samples, transform: FrameTransform, source: Integers | Non
     """
     n, (ends, averages) = 1 + len(samples) // transform.hop, _ends_of_octaves(transform)
     mel, chosen = np.empty((n, len(transform.filters)), np.float32), np.empty((n, len(ends)), np.float32)
+    room = np.empty((BLOCK, sum(bins.stop - bins.start for bins, _ in transform.octaves)), np.float32)
     for some, power in powers(samples, transform.taper, transform.hop):
         block = power if source is None else power[:, source]
         for columns, bins, weights in _band_groups(transform):
             np.matmul(block[:, bins], weights, out=mel[some, columns])
         if transform.octaves:
-            ordered = np.concatenate([block[:, bins] for bins, _ in transform.octaves], axis=1)
-            start = 0
+            ordered, start = room[: len(block)], 0
+            np.concatenate([block[:, bins] for bins, _ in transform.octaves], axis=1, out=ordered)
             for bins, _ in transform.octaves:
                 ordered[:, start : (start := start + bins.stop - bins.start)].sort(axis=1)
             np.take(ordered, ends, axis=1, out=chosen[some], mode="clip")
