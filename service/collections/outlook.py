@@ -40,17 +40,19 @@ DIGITS = 5
 class Moment:
     """A campaign at one moment of its log.
 
-    number      number of its last event; 0 before the first
-    time        time of that event; None before the first
-    judged      number of judged pairs of the pool
-    confidence  confidence in the ranking; None if there is nothing to order
-    reached     True if judging might stop
-    scores      expected score of each system, in the order of the pool, rounded to DIGITS
+    number       number of its last event; 0 before the first
+    time         time of that event; None before the first
+    judged       number of judged pairs of the pool
+    comparisons  number of answers about two documents that count
+    confidence   confidence in the ranking; None if there is nothing to order
+    reached      True if judging might stop
+    scores       expected score of each system, in the order of the pool, rounded to DIGITS
     """
 
     number: int
     time: str | None
     judged: int
+    comparisons: int
     confidence: float | None
     reached: bool
     scores: tuple[float, ...]
@@ -96,8 +98,9 @@ class Past:
         selection = self.selection(place)
         number = self.changes[place - 1].number if place else 0
         reached = selection.reached(self.stopping_rule)
-        scores = tuple(round(score, DIGITS) for score in selection.ranking.scores.mean.tolist())
-        return Moment(number, None, selection.judged, selection.confidence, reached, scores)
+        ranking = selection.ranking
+        scores = tuple(round(score, DIGITS) for score in ranking.scores.mean.tolist())
+        return Moment(number, None, selection.judged, ranking.comparisons, selection.confidence, reached, scores)
 
     def moments(self, places: Sequence[int], seconds: float) -> dict[int, Moment]:
         """Moments by their number of changes: those for which there are seconds of work."""

@@ -187,8 +187,8 @@ def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     expect(page.locator("#course-table tbody tr")).to_have_count(4)  # moments come as they are computed
     history = campaign.get("course")
     rows = cells(page, "#course-table")
-    assert [int(row[0]) for row in rows] == list(range(4))
-    assert [percent(row[1]) for row in rows] == [int(m["confidence"] * 1000 + 1e-9) / 10 for m in history["moments"]]
+    assert [(int(row[0]), int(row[1])) for row in rows] == [(judged, 0) for judged in range(4)]
+    assert [percent(row[2]) for row in rows] == [int(m["confidence"] * 1000 + 1e-9) / 10 for m in history["moments"]]
     assert page.get_attribute("#course path", "d").count("L") == 3
     scores = [dict(zip(history["systems"], m["scores"], strict=True)) for m in history["moments"]]
     ranking = {one["system"]: one["expectation"] for one in campaign.get("ranking")["systems"]}

@@ -1,16 +1,20 @@
-// Shared parts of charts over judged pairs: axes, labels that keep clear of each other, a course without steps back.
+// Shared parts of charts over answers: axes, labels that keep clear of each other, a course without steps back.
 
 import { line, svg, text } from "./svg.js";
-import { ticks, whole } from "../text.js";
+import { count, ticks, whole } from "../text.js";
 
 const TICK_PX = 4;
 const GAP_PX = 6; // between a label and its neighbours
-const AXIS_NAME = "judged pairs";
 
-/** The moments that led to the last; withdrawn judgments are left out, so that judged pairs only grow. */
+/** Answers that count at a moment, and what they are: words for one, and for many. */
+export const answersOf = ({ judged, comparisons }) => judged + comparisons;
+export const unitOf = ({ judged, comparisons }) => (!comparisons ? ["judged pair", "judged pairs"] : !judged ? ["comparison", "comparisons"] : ["judged pair or comparison", "judged pairs and comparisons"]);
+export const answered = (moment) => count(answersOf(moment), ...unitOf(moment));
+
+/** The moments that led to the last; withdrawn answers are left out, so that answers only grow. */
 export function leading(moments) {
   const kept = [];
-  for (const moment of [...moments].reverse()) if (!kept.length || moment.judged < kept.at(-1).judged) kept.push(moment);
+  for (const moment of [...moments].reverse()) if (!kept.length || answersOf(moment) < answersOf(kept.at(-1))) kept.push(moment);
   return kept.reverse();
 }
 
@@ -34,7 +38,7 @@ export function rulerOf(chart) {
 /** Room for the axes around a plot, given the labels of the vertical one: a row of numbers below, then the axis's name.
 */
 export function roomFor(measure, labels) {
-  const { above, below } = measure(AXIS_NAME, "tick");
+  const { above, below } = measure("0", "tick");
   const widest = Math.max(...labels.map((label) => measure(label, "tick").width));
   return { left: Math.ceil(widest) + 2 * GAP_PX, top: Math.ceil(above + below) + GAP_PX, bottom: Math.ceil(2.5 * (above + below)) };
 }
@@ -52,9 +56,9 @@ export function frameOf(width, height, [first, last], [bottom, top], edges) {
 /** A range that an axis keeps while it holds what is shown and is at most twice as wide. */
 export const steady = ([low, high], before) => (before && before[0] <= low && before[1] >= high && before[1] - before[0] <= 2 * (high - low) ? before : [low, high]);
 
-/** Both axes, with as many numbers below as fit. */
-export function axes({ x, y, first, last, bottom, highest, left, right, base }, written, measure) {
-  const { above, below } = measure(AXIS_NAME, "tick");
+/** Both axes, with as many numbers below as fit; `name` is that of the horizontal one. */
+export function axes({ x, y, first, last, bottom, highest, left, right, base }, written, measure, name) {
+  const { above, below } = measure("0", "tick");
   const across = ticks(bottom, highest, 4).flatMap((at) => [
     line([left, y(at)], [right, y(at)], { class: "grid" }),
     text([left - GAP_PX, y(at) + (above - below) / 2], written(at), { class: "tick", "text-anchor": "end" }),
@@ -66,8 +70,8 @@ export function axes({ x, y, first, last, bottom, highest, left, right, base }, 
     line([x(at), base], [x(at), base + TICK_PX], { class: "axis-line" }),
     text([x(at), foot], whole(at), { class: "tick", "text-anchor": "middle" }),
   ]);
-  const name = text([right, foot + below + above], AXIS_NAME, { class: "tick", "text-anchor": "end" });
-  return [...across, line([left, base], [right, base], { class: "axis-line" }), ...numbers, name];
+  const said = text([right, foot + below + above], name, { class: "tick", "text-anchor": "end" });
+  return [...across, line([left, base], [right, base], { class: "axis-line" }), ...numbers, said];
 }
 
 /** The path through points; empty if there are none. */

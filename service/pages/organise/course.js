@@ -1,14 +1,14 @@
-// The confidence as judgments came in: a line, the goal, when it was met, and when the model expects it to be met.
+// The confidence as answers came in: a line, the goal, when it was met, and when the model expects it to be met.
 
 import { byId, element } from "../page.js";
 import { count, percent, target, when, whole } from "../text.js";
-import { axes, frameOf, labelled, leading, path, roomFor, rulerOf } from "./chart.js";
+import { answersOf, axes, frameOf, labelled, leading, path, roomFor, rulerOf, unitOf } from "./chart.js";
 import { dot, line, svg } from "./svg.js";
 import { rowOf } from "./tables.js";
 
 const RIGHT_PX = 14;
 const AHEAD = 2; // room for the future, as a multiple of the past's
-const LEAST = 25; // judged pairs that the past counts for, if there are fewer
+const LEAST = 25; // answers that the past counts for, if there are fewer
 const RIGHT_FIRST = ["above right", "below right", "above left", "below left"];
 const LEFT_FIRST = ["above left", "below left", "above right", "below right"];
 
@@ -32,34 +32,34 @@ export function courseChart() {
  * Moments without anything to order have no confidence, and are left out.
  */
 export function courseOf(history, campaign, remaining) {
-  const now = { judged: campaign.judged, confidence: campaign.confidence, time: null };
-  const told = remaining && remaining.median !== null ? { ...remaining, from: campaign.pool - remaining.unjudged } : null;
+  const now = { judged: campaign.judged, comparisons: campaign.comparisons, confidence: campaign.confidence, time: null };
+  const told = remaining && remaining.median !== null ? { ...remaining, from: campaign.pool - remaining.unjudged + campaign.comparisons } : null;
   const before = history.complete && history.state === campaign.state ? history.moments.slice(0, -1) : history.moments;
   const known = ({ confidence }) => confidence !== null;
   const moments = leading([...before, now]).filter(known);
-  const met = history.met && known(history.met) && history.met.judged <= now.judged ? history.met : null; // otherwise it was withdrawn
+  const met = history.met && known(history.met) && answersOf(history.met) <= answersOf(now) ? history.met : null; // otherwise it was withdrawn
   return { moments, met, target: target(history.goal), remaining: told, reached: campaign.goal.reached, pool: campaign.pool };
 }
 
 function describe(course) {
   const { moments, met, target: goal, remaining } = course;
   const last = moments.at(-1);
-  const from = `${percent(moments[0].confidence)} at ${count(moments[0].judged, "judged pair")}`;
-  const parts = [moments.length > 1 ? `From ${from} to ${percent(last.confidence)} at ${whole(last.judged)}.` : `${from}.`];
-  if (goal !== null) parts.push(`The goal is ${percent(goal, 0)}${met ? `, first met at ${whole(met.judged)}` : ""}.`);
+  const from = `${percent(moments[0].confidence)} at ${count(answersOf(moments[0]), ...unitOf(last))}`;
+  const parts = [moments.length > 1 ? `From ${from} to ${percent(last.confidence)} at ${whole(answersOf(last))}.` : `${from}.`];
+  if (goal !== null) parts.push(`The goal is ${percent(goal, 0)}${met ? `, first met at ${whole(answersOf(met))}` : ""}.`);
   byId("course-about").textContent = parts.join(" ");
   byId("course-expected").textContent = goal !== null && remaining?.high ? expected(course) : "";
 }
 
 function expected(course) {
   const [low, middle, high] = expectedAt(course.remaining);
-  return `Expected at ${whole(middle)} judged pairs (80 % interval: ${whole(low)}–${whole(high)}), as marked on the goal line${high > ending(course) ? "; the arrow leads beyond the chart" : ""}.`;
+  return `Expected at ${whole(middle)} ${namesOf(course)} (80 % interval: ${whole(low)}–${whole(high)}), as marked on the goal line${high > ending(course) ? "; the arrow leads beyond the chart" : ""}.`;
 }
 
 function momentRow(moment) {
   return rowOf(
-    { judged: moment.judged, confidence: moment.confidence, time: moment.time },
-    element("td", { class: "number" }, whole(moment.judged)),
+    { judged: moment.judged, comparisons: moment.comparisons, confidence: moment.confidence, time: moment.time },
+    ...[moment.judged, moment.comparisons].map((many) => element("td", { class: "number" }, whole(many))),
     element("td", { class: "number" }, percent(moment.confidence)),
     element("td", {}, moment.time ? when(moment.time) : moment.number === 0 ? "at the start" : "now"),
   );
@@ -70,33 +70,36 @@ function drawing(course, chart) {
   const bottom = Math.min(0.95, Math.floor(Math.min(...moments.map((m) => m.confidence), goal ?? 1) * 20) / 20);
   const measure = rulerOf(chart);
   const edges = { right: RIGHT_PX, ...roomFor(measure, [inPercent(1)]) };
-  const frame = frameOf(chart.clientWidth, chart.clientHeight, [moments[0].judged, ending(course)], [bottom, 1], edges);
-  const points = moments.map((moment) => [frame.x(moment.judged), frame.y(moment.confidence)]);
+  const frame = frameOf(chart.clientWidth, chart.clientHeight, [answersOf(moments[0]), ending(course)], [bottom, 1], edges);
+  const points = moments.map((moment) => [frame.x(answersOf(moment)), frame.y(moment.confidence)]);
   const now = points.at(-1);
   const marks = goal === null ? { drawn: [], labels: [] } : goalMarks(course, frame);
   const sides = now[0] > (frame.left + frame.right) / 2 ? LEFT_FIRST : RIGHT_FIRST;
   const nowLabel = { said: percent(moments.at(-1).confidence), kind: "now", spots: around(now, sides) };
-  return [...axes(frame, inPercent, measure), ...marks.drawn, path(points, { class: "line" }), dot(now, 4.5, { class: "dot" }), ...labelled([nowLabel, ...marks.labels], frame, measure)];
+  return [...axes(frame, inPercent, measure, namesOf(course)), ...marks.drawn, path(points, { class: "line" }), dot(now, 4.5, { class: "dot" }), ...labelled([nowLabel, ...marks.labels], frame, measure)];
 }
 
 /** A head of an arrow that leads to the right. */
 const arrow = ([x, y]) => svg("path", { d: `M${x} ${y}l-7 -4.5v9z`, class: "expected-arrow" });
 
+/** What the horizontal axis counts. */
+const namesOf = ({ moments }) => unitOf(moments.at(-1))[1];
+
 const inPercent = (at) => `${Math.round(at * 100)} %`;
 
 const around = (at, sides) => sides.map((side) => [at, side]);
 
-/** Judged pairs when the goal is expected to be met: ends of the interval, with the median between them. */
+/** Answers when the goal is expected to be met: ends of the interval, with the median between them. */
 const expectedAt = ({ from, low, median, high }) => [low, median, high].map((more) => from + more);
 
-/** The end of the axis: a round number of judged pairs from its start, so that it stays for many judgments, and does not
+/** The end of the axis: a round number of answers from its start, so that it stays for many judgments, and does not
 depend on the forecast. */
 function ending({ moments, target: goal, reached, pool }) {
-  const first = moments[0].judged;
-  const past = moments.at(-1).judged - first;
+  const first = answersOf(moments[0]);
+  const past = answersOf(moments.at(-1)) - first;
   const wanted = goal === null || reached ? Math.max(past, 10) : past + Math.max(past, LEAST) * AHEAD;
   const power = 10 ** Math.floor(Math.log10(wanted));
-  return Math.max(first + Math.max(past, 10), Math.min(pool, first + [1, 2, 5, 10].map((factor) => factor * power).find((round) => round >= wanted)));
+  return Math.max(first + Math.max(past, 10), Math.min(pool + moments.at(-1).comparisons, first + [1, 2, 5, 10].map((factor) => factor * power).find((round) => round >= wanted)));
 }
 
 function goalMarks({ target: goal, met, remaining }, frame) {
@@ -106,9 +109,9 @@ function goalMarks({ target: goal, met, remaining }, frame) {
   const [start, end] = [[left - 3, height], [right + 6, height]];
   const labels = [{ said: `goal ${percent(goal, 0)}`, kind: "target-label", spots: [[start, "above right"], [end, "above left"], [start, "below right"], [end, "below left"]] }];
   if (met) {
-    const at = [x(met.judged), y(met.confidence)];
+    const at = [x(answersOf(met)), y(met.confidence)];
     drawn.push(line(at, [at[0], base], { class: "met" }), dot(at, 4, { class: "met-dot" }));
-    labels.push({ said: `met at ${whole(met.judged)}`, kind: "met-label", spots: around([at[0], base - 2], ["above right", "above left"]) });
+    labels.push({ said: `met at ${whole(answersOf(met))}`, kind: "met-label", spots: around([at[0], base - 2], ["above right", "above left"]) });
   }
   if (remaining?.high) {
     const [from, middle, to] = expectedAt(remaining);

@@ -8,6 +8,7 @@ import { addingFiles } from "./add_files.js";
 import { asideDialog } from "./aside.js";
 import { choice, choosing, linkTo, showAspects, showChosen } from "./chosen.js";
 import { controls, showStatus } from "./control.js";
+import { answered, answersOf } from "./chart.js";
 import { courseChart, courseOf } from "./course.js";
 import { fileImports } from "./imports.js";
 import { adjudicating } from "./disputed.js";
@@ -236,7 +237,7 @@ function showMet() {
     byId("met-when").textContent = `${asked}, which judging everything does not reach`;
     return;
   }
-  const first = met && (met.judged || met.time ? `first met after ${count(met.judged, "judged pair")}${met.time ? `, ${when(met.time)}` : ""}` : "met before the first judgment");
+  const first = met && (answersOf(met) || met.time ? `first met after ${answered(met)}${met.time ? `, ${when(met.time)}` : ""}` : "met before the first judgment");
   if (met && !known.reached) byId("met").textContent = "No longer met";
   byId("met-when").textContent = met ? `${asked}: ${first}` : `${asked}${counting(known.campaign)}`;
 }
@@ -260,7 +261,7 @@ function forecastOf(left, campaign) {
   if (campaign.judged >= campaign.pool) return ["0", "nothing is left to judge"];
   if (left.median === null) return [`more than ${whole(left.more_than)}`, "the simulation ran out of time"];
   if (left.high === 0) return ["0", "the goal is met"];
-  const before = left.state < campaign.state ? `; as of ${count(campaign.pool - left.unjudged, "judged pair")}` : "";
+  const before = left.state < campaign.state ? `; the latest answers are not in it yet` : "";
   const hours = campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / campaign.pace.per_hour) * 3600)} of listening` : "";
   return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${before}`];
 }

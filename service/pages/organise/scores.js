@@ -1,8 +1,8 @@
-// The scores of the systems as judgments came in: a line for each, the best ones in colour and by name.
+// The scores of the systems as answers came in: a line for each, the best ones in colour and by name.
 
 import { byId } from "../page.js";
 import { apart, named, score, short, ticks } from "../text.js";
-import { axes, frameOf, leading, path, roomFor, rulerOf } from "./chart.js";
+import { answersOf, axes, frameOf, leading, path, roomFor, rulerOf, unitOf } from "./chart.js";
 import { dot, text } from "./svg.js";
 
 const NAMED = 6;
@@ -29,7 +29,7 @@ function describe(shown) {
   const order = ranked(shown), leaders = order.filter(({ now }) => now === order[0].now);
   const first = leaders.length > 1 ? ` and ${leaders.length - 1} more lead with equal scores of ` : " leads with ";
   const others = shown.systems.length > NAMED ? ` The best ${NAMED} are in colour, the other ${shown.systems.length - NAMED} in grey.` : "";
-  byId("scores-about").replaceChildren("Expected score of each system as pairs were judged. ", named(order[0].name, 38), `${first}${score(order[0].now)}.${others}`);
+  byId("scores-about").replaceChildren("Expected score of each system as answers came in. ", named(order[0].name, 38), `${first}${score(order[0].now)}.${others}`);
 }
 
 function drawing(shown, chart) {
@@ -42,9 +42,9 @@ function drawing(shown, chart) {
   const best = order.slice(0, NAMED).map((one, rank) => ({ ...one, said: fitting(one.name, rank, chart.clientWidth * NAMES_SHARE, measure) }));
   const right = Math.max(...best.map(({ said }, rank) => measure(said, kindOfName(rank)).width)) + NAME_PX;
   const edges = { ...roomFor(measure, ticks(low, high, 4).map(String)), right: Math.ceil(right) };
-  const frame = frameOf(chart.clientWidth, chart.clientHeight, [moments[0].judged, Math.max(moments.at(-1).judged, moments[0].judged + 1)], [low, high], edges);
-  const lines = order.map(({ place }, rank) => path(moments.map((moment) => [frame.x(moment.judged), frame.y(moment.scores[place])]), { class: `line ${kind(rank)}` }));
-  return [...axes(frame, String, measure), ...lines.reverse(), ...names(best, frame, measure)];
+  const frame = frameOf(chart.clientWidth, chart.clientHeight, [answersOf(moments[0]), Math.max(answersOf(moments.at(-1)), answersOf(moments[0]) + 1)], [low, high], edges);
+  const lines = order.map(({ place }, rank) => path(moments.map((moment) => [frame.x(answersOf(moment)), frame.y(moment.scores[place])]), { class: `line ${kind(rank)}` }));
+  return [...axes(frame, String, measure, unitOf(moments.at(-1))[1]), ...lines.reverse(), ...names(best, frame, measure)];
 }
 
 const kind = (rank) => (rank < NAMED ? `system-${rank}` : "rest");

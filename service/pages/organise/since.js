@@ -46,7 +46,7 @@ function lines(found) {
   const joined = found.joined.length ? [" New: ", ...some(found.joined, (name) => [named(name || "unnamed", 24)]), "."] : [];
   return [
     people.length ? [`${count(answers, "answer")} by ${count(people.length, "person", "people")}: `, ...who, ".", ...joined] : ["Nobody judged."],
-    [`Judged pairs: ${whole(found.judged_before)} then, ${whole(found.judged)} now. Confidence: ${percent(found.confidence_before)} then, ${percent(found.confidence)} now.`],
+    [`${found.judged ? `Judged pairs: ${whole(found.judged_before)} then, ${whole(found.judged)} now. ` : ""}Confidence: ${percent(found.confidence_before)} then, ${percent(found.confidence)} now.`],
     found.moved.length ? ["Ranks that moved: ", ...some(found.moved, (one) => [named(one.system, 24), ` ${one.rank_before} → ${one.rank}`]), "."] : ["No rank moved."],
     ...verdicts("Now told apart: ", found.settled),
     ...verdicts("No longer told apart: ", found.unsettled),
