@@ -52,6 +52,12 @@ export const givenOf = ({ judgments, comparisons }) => `${count(judgments, "judg
 /** True if anybody has judged a pair or compared two candidates. */
 export const begun = ({ judged, comparisons }) => judged + comparisons > 0;
 
+/** True if people have compared candidates, and graded no pair. */
+export const comparesOnly = ({ judged, comparisons }) => comparisons > 0 && judged === 0;
+
+/** A goal in words where they are short: confidence=0.95, every=0.95. */
+export const goalInWords = (goal) => goal.replace(/^confidence=([\d.]+)$/, (_, share) => `mean confidence of ${percent(Number(share), 0)}`).replace(/^every=([\d.]+)$/, (_, share) => `confidence of ${percent(Number(share), 0)} in every pair of systems`);
+
 /** A sentence on links that no other computer can open, because this page's address is this computer's own; else empty. */
 export const onlyHere = () => (["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) ? " It works on this computer only: whoever runs the service can give it an address for other people." : "");
 

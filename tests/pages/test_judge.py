@@ -156,6 +156,18 @@ def open_answers(page):
     page.locator("#answers[open]").wait_for()
 
 
+def test_a_person_who_got_part_of_a_batch_is_offered_the_rest(browse, http):
+    for place, count in enumerate([60, 60, 60, 60, 57]):  # at most 300 of the 600 pairs for an address
+        body = {"assessor": f"bob{place}", "count": count}
+        assert len(http.post("/v1/collections/demo/next", json=body).json()["pairs"]) == count
+    page = browse(f"/judge/demo?{QUICK}&batch=5")
+    enter(page, "Ann")
+    expect(page.locator("#where")).to_have_text("Pair 1 of 3")
+    for _ in range(3):
+        judge(page, 1)
+    expect(page.locator("#where")).to_have_text("Pair 4 of 5")
+
+
 def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, http):
     page = browse(f"/judge/demo?{QUICK}&batch=20")
     begun = time.monotonic()

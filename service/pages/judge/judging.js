@@ -47,13 +47,16 @@ export class Judging {
   /** Show the next pair, or the next step if there is none. */
   async showNext() {
     if (this.closed) return;
-    if (!this.work.pairs.length && !this.work.comparisons.length) return this.finish();
+    const { work } = this;
+    const out = () => !work.pairs.length && !work.comparisons.length;
+    if (out() && work.done && !work.none) await this.untilDone(() => work.lease()); // a lease may be less than a batch
+    if (out()) return this.finish();
     if (this.pace.breakDue) await this.#rest();
     if (this.closed) return;
-    if (this.work.comparisons.length) return this.#showComparison();
-    if (this.work.candidates > 1) return this.#showPage();
-    const [pair] = this.work.pairs;
-    const { done, settings, pairs } = this.work;
+    if (work.comparisons.length) return this.#showComparison();
+    if (work.candidates > 1) return this.#showPage();
+    const { done, settings, pairs } = work;
+    const [pair] = pairs;
     this.place(t("Pair {place} of {all}", { place: done + 1, all: done + pairs.length }), this.#left(pairs.length), done / settings.batch);
     return this.#present("pair", pair, { draft: this.drafts[nameOf(pair)] });
   }
@@ -105,7 +108,6 @@ export class Judging {
     await this.keepingAnswer;
     this.pace.note();
     announce(t("Saved."));
-    if (!work.comparisons.length && work.done) await this.untilDone(() => work.lease());
     await this.showNext();
   }
 
@@ -137,7 +139,6 @@ export class Judging {
     work.store.keep("drafts", this.drafts);
     this.pace.note(pairs.length);
     announce(t("Saved."));
-    if (!work.pairs.length && work.done) await this.untilDone(() => work.lease());
     await this.showNext();
   }
 

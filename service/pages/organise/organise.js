@@ -33,7 +33,7 @@ import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { equipAll } from "./tables.js";
 import { goToPart, makeTabs, shownTab } from "./tabs.js";
-import { apart, count, duration, exhausted, givenOf, named, percent, target, when, whole } from "../text.js";
+import { apart, comparesOnly, count, duration, exhausted, givenOf, goalInWords, named, percent, target, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
@@ -207,9 +207,9 @@ function statedOf({ about, of_this_kind: others }) {
 /** Functions that show the content of each event. */
 function showChange(change) {
   byId("confidence").textContent = percent(change.confidence);
-  const compares = change.comparisons > 0 && change.judged === 0; // the share of graded pairs would stay 0
+  const compares = comparesOnly(change); // the share of graded pairs would stay 0
   byId("judged").textContent = compares ? count(change.comparisons, "comparison") : percent(change.judged / change.pool);
-  byId("pool").textContent = `${whole(change.judged)} of ${count(change.pool, "pair")}, ${givenOf(change)}`;
+  byId("pool").textContent = compares ? "no pair is graded yet" : `${whole(change.judged)} of ${count(change.pool, "pair")}, ${givenOf(change)}`;
   byId("publish-goal").hidden = change.reached || change.status === "closed";
   byId("met").textContent = change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : "Not met yet";
   badge("status", STATUS[change.status]);
@@ -232,7 +232,7 @@ function showMeter(confidence, goal) {
 
 function showMet() {
   const { met, goal } = known.history;
-  const asked = target(goal) === null ? goal : `mean confidence of ${percent(target(goal), 0)}`;
+  const asked = goalInWords(goal);
   if (exhausted(known.campaign, goal)) {
     byId("met-when").textContent = `${asked}, which judging everything does not reach`;
     return;
@@ -262,6 +262,7 @@ function forecastOf(left, campaign) {
   if (left.median === null) return [`more than ${whole(left.more_than)}`, "the simulation ran out of time"];
   if (left.high === 0) return ["0", "the goal is met"];
   const before = left.state < campaign.state ? `; the latest answers are not in it yet` : "";
+  if (comparesOnly(campaign)) return [`about ${count(left.median, "grade")}`, "if pairs are graded; how many comparisons is not forecast"];
   const hours = campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / campaign.pace.per_hour) * 3600)} of listening` : "";
   return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${before}`];
 }

@@ -16,7 +16,7 @@ export function showAssessors({ campaign, leanings, judges, orderEffects }, turn
   const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
   byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
   const judged = new Map((judges ?? []).map((one) => [one.judge, one]));
-  names.sort((one, other) => (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
+  names.sort((one, other) => campaign.assessors[other].answers - campaign.assessors[one].answers);
   byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), judges && (judged.get(name) ?? {}), leanings.aside.includes(name), turn)));
   byId("doubts").replaceChildren(...Object.entries(leanings.doubts).map(([name, why]) => element("li", {}, named(name || "unnamed"), `: ${why}.`)));
   byId("order-effects").textContent = orderEffects.map((one) => one.sentence).join(" ");
@@ -37,9 +37,10 @@ function agreement({ agreement: { pairs, scales }, twice }) {
 function assessorRow(name, pace, lying, judge, aside, turn) {
   const { drift: rise = null, drift_low = null, drift_high = null } = judge ?? {};
   return rowOf(
-    { name, judgments: lying?.judgments ?? 0, per_hour: pace.per_hour, median_s: pace.median_s, to_others: lying?.to_others ?? null, shared: lying?.shared ?? 0, to_model: lying?.to_model ?? null, drift: rise, drift_low, drift_high, set_aside: aside },
+    { name, judgments: lying?.judgments ?? 0, answers: pace.answers, per_hour: pace.per_hour, median_s: pace.median_s, to_others: lying?.to_others ?? null, shared: lying?.shared ?? 0, to_model: lying?.to_model ?? null, drift: rise, drift_low, drift_high, set_aside: aside },
     element("th", { scope: "row", title: apart(name) }, element("bdi", {}, name || "unnamed"), ...(aside ? [element("span", { class: "muted" }, " (set aside)")] : [])),
     number(whole(lying?.judgments ?? 0)),
+    number(whole(pace.answers)),
     number(pace.per_hour === null ? "–" : whole(Math.round(pace.per_hour))),
     number(pace.median_s === null ? "–" : duration(pace.median_s)),
     number(lying?.shared ? `${signed(lying.to_others)} (${whole(lying.shared)})` : "–"),

@@ -4,7 +4,7 @@ import { get, session, takeInvitation } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, element, switchThemes } from "../page.js";
-import { apart, begun, count, exhausted, named, percent, target, whole } from "../text.js";
+import { apart, begun, comparesOnly, count, exhausted, named, percent, target, whole } from "../text.js";
 
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const WHO = {
@@ -87,7 +87,8 @@ function summary(campaign) {
   const verdict = goal.reached && exhausted({ judged, pool, confidence }, goal.goal) ? "Everything is judged" : goal.reached ? `Goal met${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}` : begun(campaign) ? "Not settled yet" : "Predictions only, nothing judged yet";
   const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
   const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
-  return [element("div", { class: "bar-track" }, progress), element("p", {}, `${whole(judged)} of ${count(pool, "pair")} judged${comparisons ? `, ${count(comparisons, "comparison")}` : ""}. ${verdict}: ${sure}.`)];
+  const given = [...(comparesOnly(campaign) ? [] : [`${whole(judged)} of ${count(pool, "pair")} judged`]), ...(comparisons ? [count(comparisons, "comparison")] : [])].join(", ");
+  return [...(comparesOnly(campaign) ? [] : [element("div", { class: "bar-track" }, progress)]), element("p", {}, `${given}. ${verdict}: ${sure}.`)];
 }
 
 function showTrouble(error) {
