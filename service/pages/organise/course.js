@@ -82,7 +82,7 @@ function drawing(course, chart) {
 /** A head of an arrow that leads to the right. */
 const arrow = ([x, y]) => svg("path", { d: `M${x} ${y}l-7 -4.5v9z`, class: "expected-arrow" });
 
-/** What the horizontal axis counts. */
+/** Name of what the horizontal axis counts. */
 const namesOf = ({ moments }) => unitOf(moments.at(-1))[1];
 
 const inPercent = (at) => `${Math.round(at * 100)} %`;
