@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from inspect import iscoroutinefunction
+from types import MappingProxyType
 from typing import Annotated, Any, Protocol, get_type_hints
 
 import msgspec
@@ -80,12 +81,36 @@ def failing(name: str, media_type: str) -> dict[int | str, dict[str, Any]]:
     return {"default": {"description": "What went wrong", "content": {media_type: {"schema": reference(name)}}}}
 
 
-def bodies(*media_types: str) -> dict[str, Any]:
-    """Texts, or files of other media types, for the OpenAPI document; every generator of clients knows BYTES."""
+def bodies(*media_types: str, json: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Texts, or files of other media types, for the OpenAPI document; every generator of clients knows BYTES.
+
+    json  schema of a body that may also be JSON
+    """
     texts = [kind for kind in media_types if kind.startswith(("text/", "application/jsonl", "application/x-ndjson"))]
     files = [kind for kind in (*media_types, BYTES) if kind not in texts and set(texts) < set(media_types)]
     text, file = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
-    return dict.fromkeys(texts, text) | dict.fromkeys(files, file)
+    return ({JSON: {"schema": json}} if json else {}) | dict.fromkeys(texts, text) | dict.fromkeys(files, file)
+
+
+def takes(*media_types: str, json: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Arguments of a route that reads a text or a file; see `bodies`."""
+    return {"openapi_extra": {"requestBody": {"required": True, "content": bodies(*media_types, json=json)}}}
+
+
+def sends(
+    said: str,
+    *media_types: str,
+    json: Mapping[str, str] | None = None,
+    refused: Mapping[int, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Arguments of a route that sends a text or a file; see `bodies`.
+
+    said     description of what is sent
+    refused  reasons for refusals that no other route has, by status
+    """
+    answers = {status: FAILING["default"] | {"description": reason} for status, reason in refused.items()}
+    answers[200] = {"description": said, "content": bodies(*media_types, json=json)}
+    return {"response_class": Response, "responses": answers}
 
 
 COMPONENTS = "#/components/schemas/{name}"

@@ -25,7 +25,7 @@ from audiosim.service.collections.additions import (
 )
 from audiosim.service.collections.drafts import HEAD, Kind, place_of
 from audiosim.service.collections.imports import Delivery
-from audiosim.service.http.exchange import BYTES, JSON, bodies, chapter, reference
+from audiosim.service.http.exchange import BYTES, JSON, chapter, reference, takes
 from audiosim.service.http.limits import Entrance
 from audiosim.service.operations.drafts import FileQuery, KindQuery
 from audiosim.service.operations.imports import SentDep
@@ -52,16 +52,12 @@ SUFFIXES = {
     "audio/x-wav": ".wav",
     BYTES: "",
 }
-DOCUMENT: dict[str, Any] = {
-    JSON: {"schema": reference("DocumentIn")},
-    **bodies(*SUFFIXES),
-}
-RUN = bodies("text/plain", BYTES)
+RUN = takes("text/plain", BYTES)
 
 
-def known(kind: type[Wire]) -> dict[int | str, dict[str, Any]]:
-    """The answer to an addition that has nothing new, for the OpenAPI document."""
-    return {200: {"description": "Nothing in it is new", "model": kind}}
+def adds(kind: type[Wire]) -> dict[str, Any]:
+    """Arguments of a route that adds something, unless nothing in it is new."""
+    return {"status_code": 201, "responses": {200: {"description": "Nothing in it is new", "model": kind}}}
 
 
 NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
@@ -130,9 +126,8 @@ IncomingDep = Annotated[Incoming, Depends()]
 @router.post(
     "/collections/{collection}/documents",
     dependencies=[CLIENT],
-    status_code=201,
-    responses=known(DocumentOut),
-    openapi_extra={"requestBody": {"required": True, "content": DOCUMENT}},
+    **adds(DocumentOut),
+    **takes(*SUFFIXES, json=reference("DocumentIn")),
 )
 async def take_document(
     incoming: IncomingDep, document: NameQuery = None, artist: NameQuery = None, genre: NameQuery = None
@@ -160,12 +155,7 @@ async def take_document(
     )
 
 
-@router.post(
-    "/collections/{collection}/runs",
-    status_code=201,
-    responses=known(RunsOut),
-    openapi_extra={"requestBody": {"required": True, "content": RUN}},
-)
+@router.post("/collections/{collection}/runs", **adds(RunsOut), **RUN)
 async def take_runs(
     incoming: IncomingDep,
     system: NameQuery = None,
@@ -185,12 +175,7 @@ async def take_runs(
     )
 
 
-@router.post(
-    "/collections/{collection}/judges/{judge}",
-    status_code=201,
-    responses=known(JudgeOut),
-    openapi_extra={"requestBody": {"required": True, "content": RUN}},
-)
+@router.post("/collections/{collection}/judges/{judge}", **adds(JudgeOut), **RUN)
 async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
     """Add the grades of a machine that judges, or replace its earlier ones; judgments stay.
 
@@ -256,11 +241,7 @@ WAYS: dict[Kind, Callable[[Dropped, PurePosixPath], str]] = {
 }
 
 
-@router.post(
-    "/collections/{collection}/files",
-    status_code=201,
-    openapi_extra={"requestBody": {"required": True, "content": RUN}},
-)
+@router.post("/collections/{collection}/files", status_code=201, **RUN)
 async def add_file(dropped: Annotated[Dropped, Depends()], name: FileQuery, kind: KindQuery = None) -> FileOut:
     """Add a file to a served collection: runs, metadata, a machine's grades, a recording, judgments or comparisons."""
     found, place = place_of(name, kind, dropped.sent.body[:HEAD])

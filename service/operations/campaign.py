@@ -10,7 +10,7 @@ from audiosim.collection.aspects import MEAN
 from audiosim.ranking.about import About
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.access.callers import CLIENT, CallerDep
-from audiosim.service.http.exchange import CollectionDep, FreshDep, ServedDep, answer, bodies, chapter
+from audiosim.service.http.exchange import CollectionDep, FreshDep, ServedDep, answer, chapter, sends
 from audiosim.service.http.limits import Shared
 from audiosim.service.operations.judging import WRITES, CountQuery, written
 from audiosim.service.process.loops import kept_beside
@@ -96,13 +96,7 @@ def close(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnB
     return written(one.campaign.close(caller.name, turn.reason), response)
 
 
-@router.get(
-    "/collections/{collection}/events",
-    response_class=Response,
-    responses={
-        200: {"description": "Events named change, each a ChangeOut", "content": bodies("text/event-stream")},
-    },
-)
+@router.get("/collections/{collection}/events", **sends("Events named change, each a ChangeOut", "text/event-stream"))
 async def follow_changes(
     request: Request,
     served: ServedDep,

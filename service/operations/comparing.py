@@ -1,13 +1,12 @@
 """Comparisons of two documents by their closeness to a query: handed out, answered and exported."""
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import Body, Request, Response
-from fastapi.responses import PlainTextResponse
 
 from audiosim.collection.written import comparison_lines
 from audiosim.service.access.callers import ASSESSOR, CallerDep
-from audiosim.service.http.exchange import CollectionDep, FreshDep, attachment, bodies, chapter
+from audiosim.service.http.exchange import CollectionDep, FreshDep, attachment, chapter, sends
 from audiosim.service.operations.exports import STATE
 from audiosim.service.operations.judging import (
     WRITES,
@@ -28,6 +27,7 @@ from audiosim.service.types.judging import (
 )
 
 router = chapter("judging")
+TABLE = "text/tab-separated-values"
 
 
 @router.post("/collections/{collection}/comparisons/next", dependencies=[ASSESSOR])
@@ -70,17 +70,11 @@ def add_comparison(writing: WritingDep, said: Annotated[ComparisonIn, Body()]) -
 
 @router.get(
     "/collections/{collection}/comparisons",
-    response_class=PlainTextResponse,
-    responses={
-        200: {
-            "description": "The comparisons that hold; the header Audiosim-State says in which state",
-            "content": bodies("text/tab-separated-values"),
-        },
-    },
+    **sends("The comparisons that hold; the header Audiosim-State says in which state", TABLE),
 )
 def export_comparisons(one: FreshDep) -> Response:
     """The comparisons in force, including the collection's own, as a comparisons.tsv."""
     number, found = one.campaign.comparisons.in_force()
     headers = {STATE: str(number), **attachment(f"{one.collection.identifier}-{number}-comparisons.tsv")}
     text = "".join(f"{line}\n" for line in comparison_lines(found))
-    return cast("Response", PlainTextResponse(text, headers=headers, media_type="text/tab-separated-values"))
+    return Response(text, headers=headers, media_type=TABLE)

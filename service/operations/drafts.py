@@ -21,7 +21,7 @@ from audiosim.service.collections.campaigns import WAIT_S
 from audiosim.service.collections.drafts import Draft, Home, Kind
 from audiosim.service.collections.open import CollectionSource
 from audiosim.service.collections.shelf import Served
-from audiosim.service.http.exchange import BYTES, FAILING, BodyDep, ServedDep, bodies, chapter
+from audiosim.service.http.exchange import BYTES, FAILING, BodyDep, ServedDep, chapter, sends, takes
 from audiosim.service.operations.sounds import media_type
 from audiosim.service.tasks.state import part
 from audiosim.service.types.drafts import (
@@ -49,7 +49,6 @@ TURNS = CapacityLimiter(1)
 PLAN_S = 20.0
 NO_HOME = "this service has no folder for new collections: start it with --home DIR"
 NOT_OPENED = "not opened yet"
-TEXT = "text/plain"
 ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may get this name
 
 HomeDep = Annotated[Home | None, part(lambda state: state.home)]
@@ -130,11 +129,7 @@ async def set_draft(home: HomeDep, draft: str, said: Annotated[DraftSettingsIn, 
     return await _work(home, draft, replaced)
 
 
-@router.post(
-    "/drafts/{draft}/files",
-    status_code=201,
-    openapi_extra={"requestBody": {"required": True, "content": bodies(TEXT, BYTES)}},
-)
+@router.post("/drafts/{draft}/files", status_code=201, **takes("text/plain", BYTES))
 async def take_file(
     home: HomeDep,
     draft: str,
@@ -152,11 +147,7 @@ async def take_file(
     return DraftFileOut.from_domain(found)
 
 
-@router.get(
-    "/drafts/{draft}/files",
-    response_class=FileResponse,
-    responses={200: {"description": "The file", "content": bodies(BYTES)}},
-)
+@router.get("/drafts/{draft}/files", **sends("The file", BYTES))
 def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileResponse:
     """Send a file of the draft back, such as a recording to listen to."""
     with _there(draft):

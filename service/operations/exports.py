@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import HTTPException, Query, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import StreamingResponse
 
 from audiosim.campaign import Campaign, Event, Record
 from audiosim.campaign.event import ANSWERS, ASIDE, QUESTIONNAIRE, Plain
@@ -20,7 +20,7 @@ from audiosim.collection.written import judgments_csv_lines, qrels_lines
 from audiosim.errors import InputError
 from audiosim.service.collections.questions import STANDARD
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.http.exchange import FAILING, FreshDep, attachment, bodies, chapter
+from audiosim.service.http.exchange import FreshDep, attachment, chapter, sends
 from audiosim.service.http.languages import preferred
 from audiosim.tables.text import csv_line, shortest
 
@@ -198,14 +198,11 @@ FormatQuery = Annotated[
 
 @router.get(
     "/collections/{collection}/judgments",
-    response_class=Response,
-    responses={
-        200: {
-            "description": "The judgments that hold; the header Audiosim-State says in which state",
-            "content": bodies(*FORMATS.values()),
-        },
-        406: FAILING["default"] | {"description": "The header Accept names no form that there is."},
-    },
+    **sends(
+        "The judgments that hold; the header Audiosim-State says in which state",
+        *FORMATS.values(),
+        refused={406: "The header Accept names no form that there is."},
+    ),
 )
 def export_judgments(request: Request, one: FreshDep, form: FormatQuery = None) -> StreamingResponse:
     """The judgments in force, including the collection's own, as a file."""
@@ -216,11 +213,7 @@ def export_judgments(request: Request, one: FreshDep, form: FormatQuery = None) 
     return StreamingResponse(_chunks(lines), headers=headers, media_type=FORMATS[form])
 
 
-@router.get(
-    "/collections/{collection}/questionnaires",
-    response_class=Response,
-    responses={200: {"description": "A line for each person and moment", "content": bodies("text/csv")}},
-)
+@router.get("/collections/{collection}/questionnaires", **sends("A line for each person and moment", "text/csv"))
 def export_questionnaires(one: FreshDep) -> StreamingResponse:
     """The answers of people about themselves, before and after judging, as CSV: one column per question.
 

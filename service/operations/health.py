@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from audiosim.service.access.callers import CLIENT, OPEN, PUBLIC, CallerDep
 from audiosim.service.collections.additions import Receiver
-from audiosim.service.http.exchange import bodies, chapter
+from audiosim.service.http.exchange import chapter, sends
 from audiosim.service.http.observation import MEDIA_TYPE, Metrics
 from audiosim.service.tasks.keeper import Keeper
 from audiosim.service.tasks.state import part
@@ -40,12 +40,7 @@ async def ready(
     return HealthOut("not ready", reasons) if reasons else HealthOut("ready")
 
 
-@router.get(
-    "/metrics",
-    dependencies=[CLIENT],
-    response_class=Response,
-    responses={200: {"description": "Figures in Prometheus' text format", "content": bodies("text/plain")}},
-)
+@router.get("/metrics", dependencies=[CLIENT], **sends("Figures in Prometheus' text format", "text/plain"))
 async def metrics(found: Annotated[Metrics, part(lambda state: state.metrics)]) -> Response:
     """Requests, predictions, judgments and the process itself, in figures for Prometheus."""
     return Response(found.text(), media_type=MEDIA_TYPE)

@@ -9,14 +9,13 @@ from audiosim.collection.kinds import REQUIRED, kind_of
 from audiosim.errors import InputError
 from audiosim.service.access.callers import CallerDep
 from audiosim.service.collections.imports import FAILED, Delivery, Import, ImportStore
-from audiosim.service.http.exchange import BYTES, BodyDep, CollectionDep, NumberPath, bodies, chapter
+from audiosim.service.http.exchange import BYTES, BodyDep, CollectionDep, NumberPath, chapter, takes
 from audiosim.service.operations.judging import KeyHeader
 from audiosim.service.tasks.state import part
 from audiosim.service.types.campaign import ImportOut
 
 WAIT_S = 0.5  # for a short file
 TABLES = "text/tab-separated-values", BYTES
-FILES = bodies("text/csv", "text/plain", "application/jsonl", *TABLES)
 TAKEN: dict[str, Any] = {
     "response_description": "The log has the whole file",
     "responses": {
@@ -69,7 +68,7 @@ SentDep = Annotated[Sent, Depends()]
 
 @router.post(
     "/collections/{collection}/judgments/import",
-    openapi_extra={"requestBody": {"required": True, "content": FILES}},
+    **takes("text/csv", "text/plain", "application/jsonl", *TABLES),
     **TAKEN,
 )
 def import_judgments(sent: SentDep) -> ImportOut:
@@ -81,11 +80,7 @@ def import_judgments(sent: SentDep) -> ImportOut:
     return sent.imported()
 
 
-@router.post(
-    "/collections/{collection}/comparisons/import",
-    openapi_extra={"requestBody": {"required": True, "content": bodies(*TABLES)}},
-    **TAKEN,
-)
+@router.post("/collections/{collection}/comparisons/import", **takes(*TABLES), **TAKEN)
 def import_comparisons(sent: SentDep) -> ImportOut:
     """Import a comparisons.tsv, as `audiosim import` does: all of it or nothing; the import survives restarts."""
     sent.one.campaign.comparisons.check_taken()

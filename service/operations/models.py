@@ -22,6 +22,8 @@ from audiosim.service.http.exchange import (
     answer,
     attachment,
     chapter,
+    sends,
+    takes,
 )
 from audiosim.service.operations.campaign import RankingsDep
 from audiosim.service.operations.catalogue import CardsDep
@@ -41,6 +43,7 @@ from audiosim.service.types.models import (
 from audiosim.training.plan import LISTS, Plan, is_joint, parse_terms
 
 router = chapter("campaign")
+OBJECT = {"type": "object"}
 
 TrainingsDep = Annotated[Trainings, part(lambda state: state.trainings)]
 OtherQuery = Annotated[
@@ -81,11 +84,7 @@ def choose_model(writing: WritingDep, served: ServedDep, said: Annotated[ModelIn
     return writing.written(served.choose_model(name, said.model, by, said.reason, writing.key))
 
 
-@router.post(
-    "/collections/{collection}/models",
-    status_code=201,
-    openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": {"type": "object"}}}}},
-)
+@router.post("/collections/{collection}/models", status_code=201, **takes(json=OBJECT))
 def keep_model(caller: CallerDep, served: ServedDep, one: CollectionDep, body: BodyDep) -> KeptModelOut:
     """Keep the file of a model that `audiosim train` wrote; any collection of its scale may then choose it.
 
@@ -94,15 +93,11 @@ def keep_model(caller: CallerDep, served: ServedDep, one: CollectionDep, body: B
     return KeptModelOut.of(served.keep_model(body, caller.name, "sent as a file"))
 
 
-@router.get(
-    "/collections/{collection}/models",
-    response_class=Response,
-    responses={200: {"description": "A model file", "content": {"application/json": {"schema": {"type": "object"}}}}},
-)
+@router.get("/collections/{collection}/models", **sends("A model file", json=OBJECT))
 def send_kept_model(served: ServedDep, one: CollectionDep, name: KeptNameQuery) -> Response:
     """Send the file of a kept model, with the report of its training; it works wherever a model is named."""
     text = served.kept_models.content(name)
-    return Response(text, headers=attachment(f"{name}.json"), media_type="application/json")
+    return Response(text, headers=attachment(f"{name}.json"), media_type=JSON)
 
 
 @router.delete("/collections/{collection}/models", status_code=204)

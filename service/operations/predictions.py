@@ -17,14 +17,15 @@ from audiosim.ordinal.model import Model
 from audiosim.service.access.callers import CLIENT, CLIENT_OF_ANY
 from audiosim.service.collections.predictions import STATUSES, UNKNOWN, Predicted, predict_features
 from audiosim.service.http.exchange import (
+    BYTES,
     JSON,
     CollectionDep,
     CutoffQuery,
     ModelDep,
     ModelQuery,
     ModelRoute,
-    bodies,
     chapter,
+    sends,
 )
 from audiosim.service.http.limits import IN_TURN
 from audiosim.service.types.predictions import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
@@ -78,7 +79,6 @@ def _block(rows: Array) -> Any:
 
 
 FEW_ROWS = 500
-NPZ = "application/octet-stream"
 
 router = chapter("predictions")
 quick = chapter("predictions", kind=ModelRoute)
@@ -108,12 +108,7 @@ def predict_pairs_of_collection(
     return _answer(request, predicted, asked.include)
 
 
-@router.post(
-    "/collections/{collection}/prior",
-    dependencies=[IN_TURN],
-    response_class=Response,
-    responses={200: {"content": bodies(NPZ)}},
-)
+@router.post("/collections/{collection}/prior", dependencies=[IN_TURN], **sends("A compressed npz file", BYTES))
 def send_prior(
     one: CollectionDep, asked: Annotated[PriorIn, Body()], model: ModelQuery = None, cutoff: CutoffQuery = None
 ) -> Response:
@@ -126,7 +121,7 @@ def send_prior(
     """
     learned = {} if asked.learned is None else asked.learned.to_domain(one.collection.scale)
     predictor = one.predictor(model, cutoff)
-    return Response(encode_prior(predictor.prior(learned), predictor.pool.pairs), media_type=NPZ)
+    return Response(encode_prior(predictor.prior(learned), predictor.pool.pairs), media_type=BYTES)
 
 
 @quick.post("/models/{model}/predictions", dependencies=[CLIENT_OF_ANY], response_model=PredictionsOut)

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 
 from audiosim.service.access.callers import PUBLIC, CallerDep
 from audiosim.service.collections.publications import PublicationStore, bundle_of, file_in
-from audiosim.service.http.exchange import CollectionDep, NumberPath, attachment, bodies, chapter
+from audiosim.service.http.exchange import CollectionDep, NumberPath, attachment, chapter, sends
 from audiosim.service.operations.campaign import MeasureQuery, RankingsDep
 from audiosim.service.tasks.state import part
 from audiosim.service.types.collections import PublicationIn, PublicationsOut, PublicationWithdrawalIn, PublishedOut
@@ -21,11 +21,7 @@ SuccessQuery = Annotated[float, Query(ge=0, le=1, description="share of users ab
 PublicationsDep = Annotated[PublicationStore, part(lambda state: state.publications)]
 
 
-@router.get(
-    "/collections/{collection}/report",
-    response_class=Response,
-    responses={200: {"description": "A zip file", "content": bodies(ZIP)}},
-)
+@router.get("/collections/{collection}/report", **sends("A zip file", ZIP))
 async def publish_record(
     one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None, success: SuccessQuery = 0.5
 ) -> Response:
@@ -38,7 +34,7 @@ async def publish_record(
     wanted = one.measure(measure)
     _, content = await rankings.do((one, "record", wanted, success), lambda: bundle_of(one, wanted, success))
     headers = attachment(f"{one.collection.identifier}-record.zip")
-    return Response(content, headers=headers, media_type="application/zip")
+    return Response(content, headers=headers, media_type=ZIP)
 
 
 @router.get("/collections/{collection}/publications")
@@ -113,8 +109,7 @@ def latest_publication(collection: str, store: PublicationsDep) -> Response:
 
 @published_pages_router.get(
     "/published/{collection}/{number}/{name:path}",
-    response_class=Response,
-    responses={200: {"description": "The file", "content": bodies(*TYPES.values(), OTHER, ZIP)}},
+    **sends("The file", *TYPES.values(), OTHER, ZIP),
 )
 def published_file(collection: str, number: NumberPath, store: PublicationsDep, name: str) -> Response:
     """Send a file of a publication: its page index.html, the whole record.json, or all of them as a zip file."""

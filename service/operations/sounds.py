@@ -24,7 +24,7 @@ from audiosim.service.collections.sounds import (
     peaks,
     untagged_sounds,
 )
-from audiosim.service.http.exchange import FAILING, CollectionDep, ServedDep, bodies, chapter
+from audiosim.service.http.exchange import FAILING, CollectionDep, ServedDep, bodies, chapter, sends
 from audiosim.service.types.judging import PeaksOut
 from audiosim.sound.clips import NEEDED, picture_of_signal
 from audiosim.sound.decode import read
@@ -188,11 +188,7 @@ DocumentQuery = Annotated[str | None, Query(max_length=1000, description="whose 
 OfQuery = Annotated[str | None, Query(max_length=1000, description="a query, instead of a document")]
 
 
-@pictures_router.get(
-    "/collections/{collection}/picture",
-    response_class=Response,
-    responses={200: {"content": bodies(JPEG)}},
-)
+@pictures_router.get("/collections/{collection}/picture", **sends("A picture", JPEG))
 async def show_picture(one: CollectionDep, document: DocumentQuery = None, query: OfQuery = None) -> Response:
     """The mel spectrogram of a document's or a query's recording, drawn by librosa."""
     if (document is None) == (query is None):
