@@ -20,6 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from msgspec import structs
+
 from audiosim.campaign.database import DatabaseStore
 from audiosim.campaign.engine import make_private, open_engine, reporting
 from audiosim.campaign.event import ASIDE, MODEL, QUESTIONNAIRE, WORDS, Event, Plain
@@ -303,7 +305,7 @@ def _read_model(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Ar
 
 
 def _digest(kept: ArchivedModel) -> str:
-    return sha256(json.dumps([asdict(kept.model), kept.content], sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps([structs.asdict(kept.model), kept.content], sort_keys=True).encode()).hexdigest()
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -348,5 +350,5 @@ def _lines(found: Archive) -> Iterator[Mapping[str, Any]]:
             digest = link(digest, number, event)
             yield {"number": number, **asdict(event), "digest": digest}
     for one in models:
-        yield {"model": asdict(one.model), "content": one.content, "digest": _digest(one)}
+        yield {"model": structs.asdict(one.model), "content": one.content, "digest": _digest(one)}
     yield {"end": sum(log.archived.events for log in logs)}

@@ -5,10 +5,10 @@ and locks the row until everything is written, so that events become readable in
 """
 
 import json
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import sqlalchemy as sql
+from msgspec import Struct, structs
 
 from audiosim.campaign.event import MODEL, Event
 
@@ -222,8 +222,7 @@ def row_of(event: Event) -> dict[str, Any]:
 ALL_BUT_CONTENT = [column for column in KEPT_MODELS.c if column.name != "content"]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptModel:
+class KeptModel(Struct, frozen=True):
     """A model kept by a service.
 
     origin  origin of the model, in words
@@ -259,7 +258,7 @@ def kept_content(connection: sql.Connection, name: str) -> str:
 def keep_model_row(connection: sql.Connection, model: KeptModel, content: str) -> None:
     """Keep a model; an IntegrityError if its name is taken."""
     KEPT_MODELS.create(connection, checkfirst=True)
-    connection.execute(sql.insert(KEPT_MODELS), [{**asdict(model), "content": content}])
+    connection.execute(sql.insert(KEPT_MODELS), [{**structs.asdict(model), "content": content}])
 
 
 def delete_kept(connection: sql.Connection, name: str) -> None:

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from audiosim.campaign import CampaignState, Change
 from audiosim.campaign.event import ANSWERS, parse_time
@@ -58,17 +59,16 @@ class Moment:
     scores: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """Course of a campaign, as far as it has been computed.
 
-    number    of the last event included
+    state     number of the last event included
     complete  True if all moments were computed
     moments   in chronological order, starting before any judgment
     met       first moment that met the stopping rule, exact to one judgment, or None
     """
 
-    number: int
+    state: int
     complete: bool
     moments: tuple[Moment, ...]
     met: Moment | None
@@ -269,11 +269,10 @@ class Settled:
     worse: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecentChanges:
+class RecentChanges(Struct, frozen=True):
     """Changes of a campaign since a moment.
 
-    before, number  last lines of the log, then and now
+    before, state   last lines of the log, then and now
     answers         number of answers of each person since then; a revised answer counts once
     joined          people among them who gave their first answer
     judged_before, judged          judged pairs of the pool
@@ -284,7 +283,7 @@ class RecentChanges:
     """
 
     before: int
-    number: int
+    state: int
     answers: dict[str, int]
     joined: tuple[str, ...]
     judged_before: int

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct
 
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, mean_grades
@@ -60,8 +61,7 @@ class QueryDifference:
     equal: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class Clip(Struct, frozen=True):
     """A result of a system: its grade, or its expected grade with a central 95 % interval for a single grade."""
 
     rank: int
@@ -73,8 +73,7 @@ class Clip:
     gain: float
 
 
-@dataclass(frozen=True, slots=True)
-class TellingPair:
+class TellingPair(Struct, frozen=True):
     """A pair whose judgment gives information about the difference of two systems.
 
     `rank_a` or `rank_b` is None if that system did not retrieve it. `share` is the share of the difference's variance

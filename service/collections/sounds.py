@@ -6,13 +6,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
+from msgspec import Struct
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import prompt_of
@@ -36,8 +36,7 @@ _sound: dict[Path, tuple[int, int]] = {}  # files that were found to be sounds, 
 ALLOW = "allow its folder by the setting sounds, or `sounds` in collection.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Peaks:
+class Peaks(Struct, frozen=True):
     """Waveform peaks of a recording, and its loudness.
 
     low, high   lowest and highest sample of each of up to 800 stretches of equal length; full scale is 127

@@ -4,12 +4,13 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock, Thread
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import sqlalchemy as sql
+from msgspec.structs import replace
 
 from audiosim.campaign.engine import DatabaseClock
 from audiosim.campaign.event import utc_now, write_time
@@ -25,12 +26,16 @@ from audiosim.training.train import train
 # Trainings recorded in the database, so that one interrupted by a restart is shown as such and can be restarted.
 
 
-RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
+Status = Literal["running", "done", "failed", "cancelled", "interrupted"]
+RUNNING: Status = "running"
+DONE: Status = "done"
+FAILED: Status = "failed"
+CANCELLED: Status = "cancelled"
+INTERRUPTED: Status = "interrupted"
 SILENT_S = 10.0  # without a sign of life; the training then counts as interrupted
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingState:
+class TrainingState(msgspec.Struct, frozen=True):
     """State of a training.
 
     name         of the model
@@ -52,7 +57,7 @@ class TrainingState:
     collections: tuple[str, ...]
     by: str
     began: str
-    status: str = RUNNING
+    status: Status = RUNNING
     done: int = 0
     total: int = 0
     problem: str = ""

@@ -14,7 +14,7 @@ from audiosim.service.access.callers import GENERAL, NOBODY, scopes_of
 from audiosim.service.collections.shelf import Served
 from audiosim.service.http.examples import RequestExample, examples_of, simplest_first
 from audiosim.service.http.exchange import COMPONENTS
-from audiosim.service.types.base import Wire
+from audiosim.service.types.base import OnWire
 from audiosim.text import field_list, sentence
 
 TAGS = [
@@ -93,7 +93,7 @@ def describe(app: FastAPI, served: Served, access: Access) -> None:
         if app.openapi_schema is None:
             document = plain()
             components = document.setdefault("components", {})
-            kinds = {kind.__name__: kind for kind in _kinds(Wire)}
+            kinds = {kind.__name__: kind for kind in _kinds(OnWire)}
             schemas = msgspec.json.schema_components(kinds.values(), ref_template=COMPONENTS)[1]
             described = {name: _described(one, kinds.get(name)) for name, one in schemas.items()}
             components.setdefault("schemas", {}).update(described)
@@ -114,17 +114,17 @@ def describe(app: FastAPI, served: Served, access: Access) -> None:
     app.openapi = whole  # type: ignore[method-assign]
 
 
-def _kinds(kind: type[Wire]) -> list[type[Wire]]:
+def _kinds(kind: type[OnWire]) -> list[type[OnWire]]:
     below = [one for other in kind.__subclasses__() for one in _kinds(other)]
-    return [*below, kind] if kind.__struct_fields__ else below
+    return [*below, kind] if getattr(kind, "__struct_fields__", ()) else below
 
 
-def _described(schema: dict[str, Any], kind: type[Wire] | None) -> dict[str, Any]:
+def _described(schema: dict[str, Any], kind: type[OnWire] | None) -> dict[str, Any]:
     """A schema whose properties have the words of its docstring's list of fields, or of that of its bases."""
     if "properties" not in schema:
         return schema
     text, fields = field_list(schema.get("description", ""))
-    bases = [one for one in (kind.__mro__[1:] if kind else ()) if issubclass(one, Wire)]
+    bases = [one for one in (kind.__mro__[1:] if kind else ()) if issubclass(one, OnWire)]
     said = _meanings_of_all()
     for one in reversed(bases):
         said |= field_list(one.__doc__ or "")[1]
@@ -144,7 +144,7 @@ def _described(schema: dict[str, Any], kind: type[Wire] | None) -> dict[str, Any
 
 def _meanings_of_all() -> dict[str, str]:
     """Words on the fields that mean the same in every value."""
-    return field_list(Wire.__doc__ or "")[1]
+    return field_list(OnWire.__doc__ or "")[1]
 
 
 def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:

@@ -144,7 +144,7 @@ async def take_file(
     found = await _work(home, draft, lambda _, one: one.put_part(name, body, offset, whole, kind))
     if found is None:
         return DraftFileOut(name, kind or "", offset + len(body), partial=True)
-    return DraftFileOut.from_domain(found)
+    return DraftFileOut.of(found, partial=False)
 
 
 @router.get("/drafts/{draft}/files", **sends("The file", BYTES))

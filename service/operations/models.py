@@ -119,7 +119,7 @@ def show_trainings(
 ) -> ModelTrainingsOut:
     """Show the training under way, or the last one, and what a model may be trained on."""
     name = one.collection.identifier
-    shown = None if (last := trainings.last(name)) is None else ModelTrainingOut.from_domain(last)
+    shown = None if (last := trainings.last(name)) is None else ModelTrainingOut.of(last)
     others = [] if caller.collection else _others(cards, name)
     named = {JOINT: list(parse_terms(JOINT))} | {word: list(terms) for word, terms in LISTS.items()}
     return ModelTrainingsOut(name, shown, trainings.busy, others, named)
@@ -145,13 +145,13 @@ def train_model(
         others = [stack.enter_context(served.collections.held(name)) for name in dict.fromkeys(asked.others)]
         learned_from = [one, *(other for other in others if other is not one)]
         judged = tuple(judged_collection(some, some.campaign.judgments()) for some in learned_from)
-    return ModelTrainingOut.from_domain(trainings.start(TrainingJob(judged, plan), asked.features, caller.name))
+    return ModelTrainingOut.of(trainings.start(TrainingJob(judged, plan), asked.features, caller.name))
 
 
 @router.post("/collections/{collection}/trainings/cancel")
 def cancel_training(trainings: TrainingsDep, one: CollectionDep) -> ModelTrainingOut:
     """Cancel the training under way; its model is dropped."""
-    return ModelTrainingOut.from_domain(trainings.cancel(one.collection.identifier))
+    return ModelTrainingOut.of(trainings.cancel(one.collection.identifier))
 
 
 def _others(cards: Cards, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Body, Query, Request
 from starlette.requests import ClientDisconnect
 
-from audiosim.campaign.event import parse_time, utc_now
+from audiosim.campaign.event import parse_time, utc_now, write_time
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from audiosim.service.access.links import NAME
@@ -66,7 +66,7 @@ async def show_changes(
     """
     moment = utc_now() - timedelta(days=1) if since is None else parse_time(since)
     found = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).since(moment))
-    return ChangesOut.from_domain(one.collection.identifier, moment, found)
+    return ChangesOut.of(found, collection=one.collection.identifier, since=write_time(moment))
 
 
 @router.get("/collections/{collection}/remaining")

@@ -120,7 +120,7 @@ async def show_peaks(
     path = _path(caller, served, document, collection)
     response.headers.update(CACHED)
     with unplaced(_of(document), path, "drawn", "the file" if caller.role == "assessor" else path.name):
-        return PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS))
+        return PeaksOut.of(await to_thread.run_sync(peaks, path, limiter=DECODERS))
 
 
 def _of(document: str) -> str:

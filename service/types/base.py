@@ -2,12 +2,13 @@
 
 import json
 import re
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 from fastapi import HTTPException
 from msgspec import Struct
 from msgspec.inspect import StructType, Type, UnionType, type_info
+from msgspec.structs import StructConfig
 from pydantic_core import CoreSchema, core_schema
 
 from audiosim.text import did_you_mean, repeated
@@ -48,7 +49,7 @@ BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 Value = TypeVar("Value")
 
 
-class Wire(Struct):
+class OnWire:
     """A value in a body; routes use it like any model that FastAPI knows.
 
     Its docstring lists its fields. These mean the same in every value that does not say otherwise:
@@ -105,6 +106,10 @@ class Wire(Struct):
     widened         factor by which deviations are widened after the check FAIL; else 1
     """
 
+    __slots__ = ()
+    __struct_fields__: ClassVar[tuple[str, ...]]
+    __struct_config__: ClassVar[StructConfig]
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
         encoded = core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins)
@@ -123,6 +128,10 @@ class Wire(Struct):
     def of(cls, value: object, **more: object) -> Self:
         """A value from the fields of the same names of another one, and from further fields."""
         return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
+
+
+class Wire(OnWire, Struct):
+    """A value in a body with fields of its own; `OnWire` alone sends a value of another room, with its fields."""
 
 
 class OfState(Wire):

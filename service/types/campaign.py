@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -23,10 +22,10 @@ from audiosim.ranking.verdicts import Separation
 from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from audiosim.service.collections.aliases import by_name
 from audiosim.service.collections.imports import Import
-from audiosim.service.collections.outlook import Course, Looked, Moment, Moved, RecentChanges, Settled
+from audiosim.service.collections.outlook import Course, Looked, RecentChanges
 from audiosim.service.collections.ranking import Clip, QueryDifference, QueryScore, TellingPair
 from audiosim.service.collections.served import ServedCollection
-from audiosim.service.types.base import OfState, Strict, Wire
+from audiosim.service.types.base import OfState, OnWire, Strict, Wire
 from audiosim.service.types.judging import RecordOut, addresses_of
 from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.plan import Effort, FurtherJudging, usual_seconds
@@ -370,7 +369,7 @@ class SystemQueriesOut(OfState):
         )
 
 
-class ClipOut(Wire):
+class ClipOut(Clip, OnWire, frozen=True):
     """A result of a system.
 
     rank         place among the system's results, from 1
@@ -383,13 +382,6 @@ class ClipOut(Wire):
     sound        address of the recording; null if there is none
     """
 
-    rank: int
-    document: str
-    judged: bool
-    expectation: float
-    low: float
-    high: float
-    gain: float
     grades: dict[str, float]
     sound: str | None
 
@@ -426,7 +418,7 @@ class ResultListOut(OfState):
         return cls(one.collection.identifier, query=query, score=score, query_sound=asked, clips=shown, **said)
 
 
-class TellingOut(Wire):
+class TellingOut(TellingPair, OnWire, frozen=True):
     """An unjudged pair whose judgment would say much about the difference between two systems.
 
     rank_a       its rank in the results of the first; null if it is not among them
@@ -438,14 +430,6 @@ class TellingOut(Wire):
     sound        address of the document's recording; null if there is none
     """
 
-    query: str
-    document: str
-    rank_a: int | None
-    rank_b: int | None
-    expectation: float
-    low: float
-    high: float
-    share: float | None
     query_sound: str | None
     sound: str | None
 
@@ -556,7 +540,7 @@ class ChangedRankingOut(OfState):
     sentence: str
 
 
-class CourseOut(OfState):
+class CourseOut(Course, OnWire, frozen=True):
     """Growth of the confidence in the ranking, and of the scores of the systems.
 
     complete  false while moments are missing: ask again
@@ -565,20 +549,17 @@ class CourseOut(OfState):
     met       first moment at which the stopping rule was met; null if it never was
     """
 
-    complete: bool
+    collection: str
     goal: str
-    systems: list[str]
-    moments: list[Moment]
-    met: Moment | None
+    systems: tuple[str, ...]
 
     @classmethod
     def from_domain(cls, one: ServedCollection, course: Course) -> "CourseOut":
-        goal, systems = str(one.judging.stopping_rule), list(one.campaign.selection.pool.systems)
-        moments = list(course.moments)
-        return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, course.met)
+        goal, systems = str(one.judging.stopping_rule), one.campaign.selection.pool.systems
+        return cls.of(course, collection=one.collection.identifier, goal=goal, systems=systems)
 
 
-class ChangesOut(OfState):
+class ChangesOut(RecentChanges, OnWire, frozen=True):
     """Changes of a campaign since a moment.
 
     since              that moment, ISO 8601, UTC
@@ -592,22 +573,8 @@ class ChangesOut(OfState):
     unsettled          pairs that could be told apart then but not now
     """
 
+    collection: str
     since: str
-    before: int
-    answers: dict[str, int]
-    joined: list[str]
-    judged_before: int
-    judged: int
-    confidence_before: float | None
-    confidence: float | None
-    moved: list[Moved]
-    settled: list[Settled]
-    unsettled: list[Settled]
-
-    @classmethod
-    def from_domain(cls, collection: str, since: datetime, found: RecentChanges) -> "ChangesOut":
-        lists = {name: list(getattr(found, name)) for name in ("joined", "moved", "settled", "unsettled")}
-        return cls.of(found, collection=collection, state=found.number, since=write_time(since), **lists)
 
 
 class RemainingOut(OfState):

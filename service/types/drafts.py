@@ -15,10 +15,10 @@ from audiosim.errors import InputError
 from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts, MachineFacts, lacking
 from audiosim.ranking.rules import SELECTION_RULE_POINT
 from audiosim.service.collections.campaigns import CampaignFile, published_models
-from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftFile, DraftSettings, Home
+from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftSettings, Home
 from audiosim.service.collections.questions import Questions
 from audiosim.service.types.base import Strict, Wire
-from audiosim.service.types.campaign import EffortOut
+from audiosim.service.types.campaign import EffortOut, PairOut
 from audiosim.service.types.predictions import ScaleOut
 
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
@@ -59,10 +59,6 @@ class DraftFileOut(Wire):
     said: str = ""
     partial: bool = False
     sent: str = ""
-
-    @classmethod
-    def from_domain(cls, one: DraftFile) -> "DraftFileOut":
-        return cls(one.name, one.kind, one.size, one.said, sent=one.sent)
 
 
 class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
@@ -185,7 +181,7 @@ class DraftOut(Wire):
 
     @classmethod
     def from_domain(cls, draft: Draft) -> "DraftOut":
-        files = list(map(DraftFileOut.from_domain, draft.files()))
+        files = [DraftFileOut.of(one, partial=False) for one in draft.files()]
         return cls(draft.name, files, DraftSettingsIn.from_domain(draft.settings))
 
 
@@ -227,20 +223,18 @@ class DraftsOut(Wire):
         return cls(home is not None, drafts, ChoicesOut.known())
 
 
-class DraftPairOut(Wire):
+class DraftPairOut(PairOut):
     """A pair as assessors would see it.
 
     query_file     sound file of the query; null if there is none
     document_file  sound file of the document; null if there is none
     """
 
-    query: str
-    document: str
     query_file: str | None
     document_file: str | None
 
 
-class DraftLessonOut(Wire):
+class DraftLessonOut(DraftPairOut):
     """A training pair with its known grade.
 
     query_file     sound file of the query; null if there is none
@@ -249,10 +243,6 @@ class DraftLessonOut(Wire):
     text           text to show after the answer
     """
 
-    query: str
-    document: str
-    query_file: str | None
-    document_file: str | None
     grade: float
     text: str
 

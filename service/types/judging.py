@@ -27,7 +27,7 @@ from audiosim.service.collections.aliases import Called, by_name
 from audiosim.service.collections.questions import REASONS, TRIALS, Questions, Screening
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.sounds import Peaks
-from audiosim.service.types.base import Strict, Wire
+from audiosim.service.types.base import OnWire, Strict, Wire
 
 MOST_ASKED = 100
 LATE_DAYS = 60  # an older answer must be a mistake of the client
@@ -39,16 +39,24 @@ Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
 Number = Annotated[int, Meta(ge=1, le=2**53)]
 
 
-class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Request for pairs to judge.
+class NextComparisonsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Request for comparisons to answer.
 
     assessor  name of the person; a token names its holder
-    count     number of pairs
-    by_query  true for pairs that share as few queries as possible
+    count     number of comparisons
     """
 
     assessor: Name | None = None
     count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
+
+
+class NextIn(NextComparisonsIn, forbid_unknown_fields=True, omit_defaults=True):
+    """Request for pairs to judge.
+
+    count     number of pairs
+    by_query  true for pairs that share as few queries as possible
+    """
+
     by_query: bool = False
 
 
@@ -443,7 +451,7 @@ def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
     )
 
 
-class PeaksOut(Wire):
+class PeaksOut(Peaks, OnWire, frozen=True):
     """A waveform.
 
     low          lowest sample of each stretch, full scale 127
@@ -452,31 +460,11 @@ class PeaksOut(Wire):
     loudness_db  loudness in LUFS (BS.1770); null for silence
     """
 
-    low: list[int]
-    high: list[int]
-    duration_s: float
-    loudness_db: float | None
-
-    @classmethod
-    def from_domain(cls, peaks: Peaks) -> "PeaksOut":
-        return cls.of(peaks, low=list(peaks.low), high=list(peaks.high))
-
 
 # The wire types of comparisons of two documents by their closeness to a query.
 
 
 HEARD = ("query_played_s", "a_played_s", "b_played_s")
-
-
-class NextComparisonsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Request for comparisons to answer.
-
-    assessor  name of the person; a token names its holder
-    count     number of comparisons
-    """
-
-    assessor: Name | None = None
-    count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
 
 
 class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

@@ -1,7 +1,7 @@
 """Wire types of a campaign's model: the choice, its effect on the ranking, and the training of a model."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, field
@@ -15,7 +15,7 @@ from audiosim.service.collections.campaigns import published_models
 from audiosim.service.collections.models import LONGEST_NAME
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.trainings import TrainingState
-from audiosim.service.types.base import OfState, Strict, Wire
+from audiosim.service.types.base import OfState, OnWire, Strict, Wire
 from audiosim.service.types.campaign import ChangedRankingOut, RankedOut
 from audiosim.service.types.judging import RecordOut, Text
 
@@ -23,20 +23,13 @@ ChosenModel = Annotated[str, Meta(max_length=1000)]
 MOST_COLLECTIONS = 100
 
 
-class KeptModelOut(Wire):
+class KeptModelOut(KeptModel, OnWire, frozen=True):
     """A model that this service keeps.
 
     name    name of the model
     by      name of the person who brought it
     origin  "sent as a file", or the collections that it was trained on
     """
-
-    name: str
-    version: str
-    scale: str
-    time: str
-    by: str
-    origin: str
 
 
 class ModelChoiceOut(OfState):
@@ -161,7 +154,7 @@ class TrainingIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     others: Annotated[list[str], Meta(max_length=MOST_COLLECTIONS)] = field(default_factory=list)
 
 
-class ModelTrainingOut(Wire):
+class ModelTrainingOut(TrainingState, OnWire, frozen=True):
     """State of a training. Once it is done, the service keeps the model under its name.
 
     name         name of the model
@@ -178,23 +171,6 @@ class ModelTrainingOut(Wire):
     problem      reason of a failure, else empty
     notes        omissions and their reasons
     """
-
-    name: str
-    features: str
-    folds: int
-    eliminate: float | None
-    collections: list[str]
-    by: str
-    began: str
-    status: Literal["running", "done", "failed", "cancelled", "interrupted"]
-    done: int
-    total: int
-    problem: str
-    notes: list[str]
-
-    @classmethod
-    def from_domain(cls, state: TrainingState) -> "ModelTrainingOut":
-        return cls.of(state, collections=list(state.collections), notes=list(state.notes))
 
 
 class ModelTrainingsOut(Wire):

@@ -90,7 +90,7 @@ class AdjudicationIn(Strict, forbid_unknown_fields=True):
     assessor: Annotated[Name, Meta(min_length=1)]
 
 
-class AdjudicationOut(Wire):
+class AdjudicationOut(PairOut):
     """Pair that an organiser gave to a person.
 
     number  number of the line of the log that did so
@@ -100,8 +100,6 @@ class AdjudicationOut(Wire):
 
     number: int
     time: str
-    query: str
-    document: str
     assessor: str
     status: Literal["waiting", "judged", "cannot", "set aside"]
     grade: float | None
@@ -118,7 +116,7 @@ class AdjudicationsOut(Wire):
 
     @classmethod
     def from_domain(cls, collection: str, found: Iterable[Adjudication]) -> "AdjudicationsOut":
-        rows = [AdjudicationOut(one.number, one.time, *one.pair, one.assessor, one.status, one.grade) for one in found]
+        rows = [AdjudicationOut(*one.pair, one.number, one.time, one.assessor, one.status, one.grade) for one in found]
         return cls(collection, rows)
 
 
@@ -171,15 +169,14 @@ LinkName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 Short = Annotated[str, Meta(max_length=200)]
 
 
-class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Open link to make, and its conditions for the people who use it.
+class OpenLinkConditions(Wire, kw_only=True):
+    """An open link, and its conditions for the people who use it.
 
     name                name of the link, for organisers
     people              number of people who may join
-    days                days within which they may join; no limit if not given
     parameter           part of the address with a person's identifier on another platform, such as PROLIFIC_PID; if
                         given, the link requires it
-    judgments           most answers of each person; no limit if not given
+    judgments           most answers of each person; null for no limit
     completion          text that a person sees when they are done
     return_to           address of the button that they see then
     screened_out        text after a failed headphone check instead
@@ -188,13 +185,22 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     name: LinkName
     people: Annotated[int, Meta(ge=1, le=MOST_PEOPLE)] = 100
-    days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
     parameter: Annotated[str, Meta(max_length=64)] = ""
     judgments: Annotated[int, Meta(ge=1, le=MOST_JUDGMENTS)] | None = None
     completion: Annotated[str, Meta(max_length=COMPLETION_LIMIT)] = ""
     return_to: Annotated[str, Meta(max_length=ADDRESS_LIMIT)] = ""
     screened_out: Annotated[str, Meta(max_length=COMPLETION_LIMIT)] = ""
     screened_return_to: Annotated[str, Meta(max_length=ADDRESS_LIMIT)] = ""
+
+
+class OpenLinkIn(OpenLinkConditions, Strict, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Open link to make, and its conditions for the people who use it.
+
+    days       days within which they may join; no limit if not given
+    judgments  most answers of each person; no limit if not given
+    """
+
+    days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
     def to_domain(self, collection: str) -> OpenLink:
         """The link, without its code."""
@@ -203,34 +209,19 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         return OpenLink(code="", created="", **said)
 
 
-class OpenLinkOut(Wire):
+class OpenLinkOut(OpenLinkConditions, kw_only=True):
     """An open link.
 
-    name                name of the link, for organisers
-    link                path of the link
-    people              number of people who may join
-    joined              number of people who have joined
-    parameter           part of the address with a person's identifier on another platform; empty for none
-    judgments           most answers of each person; null for no limit
-    completion          text that a person sees when they are done
-    return_to           address of the button that they see then
-    screened_out        text after a failed headphone check instead
-    screened_return_to  address of the button after a failed headphone check
-    ended               reason why it admits nobody new; null while it is open
+    link       path of the link
+    joined     number of people who have joined
+    parameter  part of the address with a person's identifier on another platform; empty for none
+    ended      reason why it admits nobody new; null while it is open
     """
 
-    name: str
     link: str
     created: str
     expires: str | None
-    people: int
     joined: int
-    parameter: str
-    judgments: int | None
-    completion: str
-    return_to: str
-    screened_out: str
-    screened_return_to: str
     ended: str | None
 
     @classmethod

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, cast
 
-import msgspec
 import numpy as np
 from msgspec import Meta, field
 
@@ -261,8 +260,7 @@ class ModelOut(Wire):
 
     @classmethod
     def from_domain(cls, model: Model) -> "ModelOut":
-        fields = {name: getattr(model, name) for name in cls.__struct_fields__}
-        return msgspec.convert(fields | {"fallback": model.fallback_name}, cls)
+        return cls.of(model, fallback=model.fallback_name)
 
 
 class HealthOut(Wire, omit_defaults=True):

@@ -43,7 +43,7 @@ def test_changes_are_what_lies_between_the_estimates_then_and_now(coarse):
         audiosim.estimate(replace(coarse, judgments=tuple(some)), "uniform", measure="CG@4")
         for some in (said[:20], said)
     )
-    assert (found.before, found.number) == (20, one.campaign.number)
+    assert (found.before, found.state) == (20, one.campaign.number)
     later = [one.assessor for one in said[20:]]
     assert found.answers == {name: later.count(name) for name in sorted(set(later), key=later.count, reverse=True)}
     assert found.joined == ("bob",)
