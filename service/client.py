@@ -197,7 +197,7 @@ class Client:
 
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
         """One collection, for a model and a cutoff; by default its own."""
-        return self._there.get(path_of(name), CollectionOut, query_of(model, cutoff))
+        return self._there.get(path_of(name), CollectionOut, query_of(model=model, cutoff=cutoff))
 
     def scales(self) -> list[ScaleOut]:
         """The scales of the collections, each with its levels, listed once."""
@@ -223,7 +223,9 @@ class Client:
         model, cutoff  default: the collection's
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities, covariance)
-        return self._there.post(path_of(collection, "predictions"), PredictionsOut, asked, query_of(model, cutoff))
+        return self._there.post(
+            path_of(collection, "predictions"), PredictionsOut, asked, query_of(model=model, cutoff=cutoff)
+        )
 
     def prior(
         self,
@@ -239,7 +241,11 @@ class Client:
         model, cutoff  default: the collection's
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
-        what = {"params": query_of(model, cutoff), "content": msgspec.json.encode(asked), "headers": AS_JSON}
+        what = {
+            "params": query_of(model=model, cutoff=cutoff),
+            "content": msgspec.json.encode(asked),
+            "headers": AS_JSON,
+        }
         status, body = self._there.send("POST", path_of(collection, "prior"), **what)
         if status != 200:
             raise refused_body(self.url, status, body)
@@ -342,9 +348,7 @@ class Client:
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
         """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; None: the campaign's."""
-        return self._there.get(
-            path_of(collection, "ranking"), RankingOut, {} if measure is None else {"measure": measure}
-        )
+        return self._there.get(path_of(collection, "ranking"), RankingOut, query_of(measure=measure))
 
     def results(self, collection: str) -> ResultsOut:
         """The ranking and the progress of judging: everything that a link to the results shows."""
@@ -422,7 +426,7 @@ class Client:
         key      key of this file, so that sending it again changes nothing; None: a new one
         """
         flags = {"replace": "true" if replace else None, "partial": "true" if partial else None}
-        query = {name: value for name, value in {"system": system, "team": team, **flags}.items() if value is not None}
+        query = query_of(system=system, team=team, **flags)
         path, key = path_of(collection, "runs"), key or new_key()
         return self._there.ask("POST", path, RunsOut, query, text.encode(), key, "text/plain")
 
@@ -442,11 +446,9 @@ class Client:
         sound, media_type  the bytes of its file, and their kind, such as audio/mpeg
         more               further columns; only without sound
         """
-        known = {"document": document, "artist": artist, "genre": genre}
-        path = path_of(collection, "documents")
+        known, path = query_of(document=document, artist=artist, genre=genre), path_of(collection, "documents")
         if sound is None:
             return self._there.post(path, DocumentOut, checked_body(DocumentIn, {**known, "more": more}))
         if more:
             raise InputError(f"further columns are sent without sound, got {', '.join(more)}")
-        query = {name: value for name, value in known.items() if value is not None}
-        return self._there.ask("POST", path, DocumentOut, query, sound, None, media_type)
+        return self._there.ask("POST", path, DocumentOut, known, sound, None, media_type)

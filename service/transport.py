@@ -51,10 +51,9 @@ def path_of(collection: str, *more: str) -> str:
     return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
 
 
-def query_of(model: str | None, cutoff: int | None) -> dict[str, str]:
-    """Query that names a model and a cutoff, if given."""
-    query = {"model": model, "cutoff": None if cutoff is None else str(cutoff)}
-    return {name: value for name, value in query.items() if value is not None}
+def query_of(**said: str | int | None) -> dict[str, str]:
+    """Query with the values that are given."""
+    return {name: str(value) for name, value in said.items() if value is not None}
 
 
 def _not_an_address(text: str) -> InputError:

@@ -8,7 +8,7 @@ import logging
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -221,6 +221,16 @@ class TablesBeside:
         """A transaction that changes or removes rows."""
         with reporting(self._engine), self._present().begin() as connection:
             yield connection
+
+    def read(self, wanted: sql.Select[Any]) -> Sequence[sql.Row[Any]]:
+        """The rows of a query."""
+        with self.connected() as connection:
+            return connection.execute(wanted).all()
+
+    def change(self, wanted: sql.Update | sql.Delete) -> int:
+        """Change or remove rows; return their number."""
+        with self.changing() as connection:
+            return connection.execute(wanted).rowcount
 
     @contextmanager
     def adding(self) -> Iterator[sql.Connection]:

@@ -165,19 +165,13 @@ class OpenLinkStore:
 
     def links(self, collection: str) -> list[OpenLink]:
         """The open links of a collection, including ended ones, latest first."""
-        wanted = (
-            sql.select(OPEN_LINKS).where(OPEN_LINKS.c.collection == collection).order_by(OPEN_LINKS.c.created.desc())
-        )
-        with self._tables.connected() as connection:
-            return [OpenLink(**row._mapping) for row in connection.execute(wanted)]
+        wanted = sql.select(OPEN_LINKS).where(OPEN_LINKS.c.collection == collection)
+        return [OpenLink(**row._mapping) for row in self._tables.read(wanted.order_by(OPEN_LINKS.c.created.desc()))]
 
     def close_link(self, name: str, collection: str) -> None:
         """Close a link to new people; people who have joined continue."""
         named = (OPEN_LINKS.c.name == name) & (OPEN_LINKS.c.collection == collection) & (OPEN_LINKS.c.closed == "")
-        with self._tables.changing() as connection:
-            ended = sql.update(OPEN_LINKS).where(named).values(closed=write_time(self._clock()))
-            closed = connection.execute(ended).rowcount
-        if not closed:
+        if not self._tables.change(sql.update(OPEN_LINKS).where(named).values(closed=write_time(self._clock()))):
             raise InputError(f"there is no open link {name!r:.80} to {collection}")
 
     def reason_closed(self, link: OpenLink) -> str:
@@ -199,9 +193,7 @@ class OpenLinkStore:
                 if link.parameter
                 else "this link takes no identifier"
             )
-        with self._tables.connected() as connection:
-            row = connection.execute(sql.select(PARTICIPANTS).where(_same(code, reference, device))).first()
-        return link, None if row is None else _participant(row)
+        return link, next(iter(self._people(_same(code, reference, device))), None)
 
     def join(self, link: OpenLink, reference: str, device: str) -> Participant:
         """Admit a new person by a link.
@@ -236,30 +228,26 @@ class OpenLinkStore:
 
     def participants(self, collection: str) -> list[Participant]:
         """The people who joined a collection by open links, in that order."""
-        wanted = sql.select(PARTICIPANTS).where(PARTICIPANTS.c.collection == collection)
-        with self._tables.connected() as connection:
-            rows = connection.execute(wanted.order_by(PARTICIPANTS.c.created, PARTICIPANTS.c.name)).all()
-        return [_participant(row) for row in rows]
+        return self._people(PARTICIPANTS.c.collection == collection)
+
+    def _people(self, wanted: sql.ColumnElement[bool]) -> list[Participant]:
+        in_order = sql.select(PARTICIPANTS).where(wanted).order_by(PARTICIPANTS.c.created, PARTICIPANTS.c.name)
+        return [
+            Participant(row.name, row.collection, row.code, row.reference or "", row.created)
+            for row in self._tables.read(in_order)
+        ]
 
     def link_of(self, collection: str, assessor: str) -> OpenLink | None:
         """The link by which an assessor joined; None if they were invited."""
-        if not NAME.fullmatch(assessor):
-            return None
-        of = sql.select(OPEN_LINKS).join(PARTICIPANTS, PARTICIPANTS.c.code == OPEN_LINKS.c.code)
-        with self._tables.connected() as connection:
-            row = connection.execute(
-                of.where(PARTICIPANTS.c.name == assessor, PARTICIPANTS.c.collection == collection)
-            ).first()
-        return None if row is None else OpenLink(**row._mapping)
+        person = self.participant(collection, assessor)
+        return None if person is None else self.link(collection, person.code)
 
     def participant(self, collection: str, assessor: str) -> Participant | None:
         """The person with a drawn name; None if nobody joined by an open link under that name."""
         if not NAME.fullmatch(assessor):
             return None
-        wanted = (PARTICIPANTS.c.name == assessor) & (PARTICIPANTS.c.collection == collection)
-        with self._tables.connected() as connection:
-            row = connection.execute(sql.select(PARTICIPANTS).where(wanted)).first()
-        return None if row is None else _participant(row)
+        named = (PARTICIPANTS.c.name == assessor) & (PARTICIPANTS.c.collection == collection)
+        return next(iter(self._people(named)), None)
 
     def forget(self, collection: str, assessor: str | None = None) -> int:
         """Delete everything that identifies somebody or recognises their browser; return the number of people.
@@ -270,26 +258,19 @@ class OpenLinkStore:
         """
         chosen = PARTICIPANTS.c.collection == collection
         chosen = chosen if assessor is None else chosen & (PARTICIPANTS.c.name == assessor)
-        with self._tables.changing() as connection:
-            return connection.execute(sql.delete(PARTICIPANTS).where(chosen)).rowcount
+        return self._tables.change(sql.delete(PARTICIPANTS).where(chosen))
 
     def link(self, collection: str, code: str) -> OpenLink:
         """The link with a code; an error if there is none."""
         wanted = sql.select(OPEN_LINKS).where(OPEN_LINKS.c.code == code, OPEN_LINKS.c.collection == collection)
-        with self._tables.connected() as connection:
-            if (row := connection.execute(wanted).first()) is not None:
-                return OpenLink(**row._mapping)
+        for row in self._tables.read(wanted):
+            return OpenLink(**row._mapping)
         raise NotServedError("there is no such link: it may have been cut off when it was copied")
 
 
 def _same(code: str, reference: str, device: str) -> sql.ColumnElement[bool]:
     one = PARTICIPANTS.c.reference == reference if reference else PARTICIPANTS.c.device == digest_of(device)
     return (PARTICIPANTS.c.code == code) & one
-
-
-def _participant(row: sql.Row[tuple[object, ...]]) -> Participant:
-    found = row._mapping
-    return Participant(found["name"], found["collection"], found["code"], found["reference"] or "", found["created"])
 
 
 def _check_address(field: str, said: str) -> None:

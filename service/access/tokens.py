@@ -148,16 +148,13 @@ class TokenStore:
     def unshare(self, name: str, collection: str) -> None:
         """Expire a link now."""
         held = (RESULT_LINKS.c.name == name) & (RESULT_LINKS.c.collection == collection)
-        with self._links.changing() as connection:
-            gone = connection.execute(sql.delete(RESULT_LINKS).where(held))
-        if not gone.rowcount:
+        if not self._links.change(sql.delete(RESULT_LINKS).where(held)):
             raise InputError(f"there is no link for {name!r} to the results of {collection}")
 
     def links(self) -> list[Token]:
         """All links to results, by name, including expired ones."""
-        with self._links.connected() as connection:
-            rows = connection.execute(sql.select(*RESULT_LINKS.c).order_by(RESULT_LINKS.c.name)).all()
-        return [Token(role=READER, **row._mapping) for row in rows]
+        found = self._links.read(sql.select(RESULT_LINKS).order_by(RESULT_LINKS.c.name))
+        return [Token(role=READER, **row._mapping) for row in found]
 
     def _made(self, name: str, role: str, collection: str, days: float | None) -> tuple[Token, str]:
         check_new_name(name, "a token")

@@ -181,8 +181,7 @@ class ImportStore:
     def kept_bytes(self, sender: str) -> int:
         """Bytes stored from a sender."""
         total = sql.select(sql.func.sum(DELIVERIES.c.bytes)).where(DELIVERIES.c.sender == sender)
-        with self._tables.connected() as connection:
-            return int(connection.execute(total).scalar() or 0)
+        return int(self._tables.read(total)[0][0] or 0)
 
     def get(self, collection: str, number: int) -> Import:
         """The file with a number."""
@@ -198,14 +197,11 @@ class ImportStore:
     def recent(self, collection: str) -> list[Import]:
         """The last files, the latest first."""
         chosen = sql.select(*SAID).where(IMPORTS.c.collection == collection).order_by(IMPORTS.c.number.desc())
-        with self._tables.connected() as connection:
-            return [Import(**row._mapping) for row in connection.execute(chosen.limit(SHOWN))]
+        return [Import(**row._mapping) for row in self._tables.read(chosen.limit(SHOWN))]
 
     def waiting(self) -> list[str]:
         """Collections with files waiting or being written."""
-        chosen = sql.select(IMPORTS.c.collection).where(_open).distinct()
-        with self._tables.connected() as connection:
-            return [str(name) for (name,) in connection.execute(chosen)]
+        return [str(name) for (name,) in self._tables.read(sql.select(IMPORTS.c.collection).where(_open).distinct())]
 
     def take(self, collection: str) -> tuple[Import, bytes] | None:
         """Take over the first file that nobody works on, with its content; None if there is none."""
@@ -253,8 +249,7 @@ class ImportStore:
         return self._clock().timestamp()
 
     def _change(self, number: int, values: Mapping[str, Any]) -> None:
-        with self._tables.changing() as connection:
-            connection.execute(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))
+        self._tables.change(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))
 
 
 def _found(connection: sql.Connection, collection: str, number: int) -> Import:

@@ -140,29 +140,24 @@ class PublicationStore:
     def published(self, collection: str) -> list[PublishedRecord]:
         """The publications of a collection, the latest first, including withdrawn ones."""
         wanted = sql.select(*OF_ALL_BUT_CONTENT).where(PUBLICATIONS.c.collection == collection)
-        with self._tables.connected() as connection:
-            rows = connection.execute(wanted.order_by(PUBLICATIONS.c.number.desc())).all()
-        return [PublishedRecord(**row._mapping) for row in rows]
+        found = self._tables.read(wanted.order_by(PUBLICATIONS.c.number.desc()))
+        return [PublishedRecord(**row._mapping) for row in found]
 
     def withdraw(self, collection: str, number: int) -> None:
         """Withdraw a publication: its bundle is deleted, and its number is not used again."""
         chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
         gone = sql.update(PUBLICATIONS).where(chosen & (PUBLICATIONS.c.withdrawn == ""))
-        with self._tables.changing() as connection:
-            done = connection.execute(gone.values(withdrawn=write_time(self._clock()), content=b""))
-        if not done.rowcount:
+        if not self._tables.change(gone.values(withdrawn=write_time(self._clock()), content=b"")):
             raise InputError(f"{collection} has no publication {number} that could be withdrawn")
 
     def content(self, collection: str, number: int) -> bytes:
         """The bundle of a publication; an error if there is none."""
         chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
-        with self._tables.connected() as connection:
-            row = connection.execute(sql.select(PUBLICATIONS.c.content, PUBLICATIONS.c.withdrawn).where(chosen)).first()
-        if row is None:
-            raise NotServedError("there is no such publication")
-        if row.withdrawn:
-            raise NotServedError("this publication was withdrawn by its organiser")
-        return bytes(row.content)
+        for row in self._tables.read(sql.select(PUBLICATIONS.c.content, PUBLICATIONS.c.withdrawn).where(chosen)):
+            if row.withdrawn:
+                raise NotServedError("this publication was withdrawn by its organiser")
+            return bytes(row.content)
+        raise NotServedError("there is no such publication")
 
 
 def file_in(content: bytes, name: str) -> bytes | None:

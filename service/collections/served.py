@@ -69,8 +69,8 @@ class ServedCollection:
         self.chosen = last_choice(known)[0]  # line of the log that chose this model; 0: none
         self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # stamp of the folder at the last check
         self.basis = ""  # digest of everything it was opened from; empty if that has changed since
-        self.sounds = Sounds(collection, folder, judging.sounds, judging.database_file)
         self.folder = folder
+        self.sounds = self._sounds_of(collection)
         self.questions = Questions.of(collection, judging.questions)
         self.store = judging.store(collection) if store is None else store
         self.model, self.lost_model = JOINT if model is None else model, lost_model
@@ -89,10 +89,6 @@ class ServedCollection:
         self._grounded_by_aspect = lru_cache(maxsize=FEW)(self._rank_by_aspect)
         self._cutoff = cutoff
         self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
-
-    def reloaded(self) -> "ServedCollection":
-        """The same collection and log, with the current contents of its model file."""
-        return self.by_model(self.model, self.lost_model)
 
     def joined_by(self, collection: Collection) -> "ServedCollection":
         """The same campaign with changed runs; its judgments stay in the log."""
@@ -127,8 +123,7 @@ class ServedCollection:
         """The collection with the texts in its log; a new object if a prompt decides which pairs can be judged."""
         records = [record for record in self.campaign.log() if record.number > self.worded]
         collection, line = reworded_by(self.collection, records)
-        sounds = Sounds(collection, self.folder, self.judging.sounds, self.judging.database_file)
-        if sounds.mute(self.campaign.selection.pool.pairs) != self.mute:
+        if self._sounds_of(collection).mute(self.campaign.selection.pool.pairs) != self.mute:
             return self.joined_by(collection)
         self.take_in(collection)
         self.questions, self.worded = Questions.of(collection, self.judging.questions), line or self.worded
@@ -163,12 +158,12 @@ class ServedCollection:
     def take_in(self, collection: Collection) -> None:
         """Take over new metadata of unretrieved documents, or new texts; neither changes anything for pairs."""
         with self._making:
-            self.collection, self.sounds = (
-                collection,
-                Sounds(collection, self.folder, self.judging.sounds, self.judging.database_file),
-            )
+            self.collection, self.sounds = collection, self._sounds_of(collection)
             self._beyond.cache_clear()
             self._known = Known(collection)
+
+    def _sounds_of(self, collection: Collection) -> Sounds:
+        return Sounds(collection, self.folder, self.judging.sounds, self.judging.database_file)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
         """The predictor for a model and a cutoff; by default those of the campaign.

@@ -219,17 +219,13 @@ class Served:
 
     def reload(self, name: str) -> ServedCollection:
         """Serve a collection by the current contents of its model file; an invalid file changes nothing."""
-        with self.collections.held(name):
-            self._serve_anew([name])
-            return self.collection(name)
-
-    def _serve_anew(self, names: Sequence[str]) -> None:
-        own = {name: load_model(self._files[name]) for name in names if name in self._files}
-        fresh = {name: one.reloaded() for name, one in self.collections.open.items() if name in names}
-        self._own |= own
-        self.models = self._models_by_name()
-        for name, one in fresh.items():
-            self.collections.put(name, one)
+        with self.collections.held(name) as one:
+            own = {name: load_model(self._files[name])} if name in self._files else {}
+            fresh = one.by_model(one.model, one.lost_model)
+            self._own |= own
+            self.models = self._models_by_name()
+            self.collections.put(name, fresh)
+            return fresh
 
     def collection(self, name: str) -> ServedCollection:
         """The collection with a name, opened if need be."""

@@ -120,10 +120,7 @@ FAILING = failing("ProblemOut", "application/problem+json")
 class Serving(Doors, Protocol):
     """The parts of a service's state that requests about collections and models need."""
 
-    @property
-    def served(self) -> Served:
-        """Collections and models."""
-        ...
+    served: Served
 
 
 # Coroutines, because FastAPI would run plain functions in a thread.

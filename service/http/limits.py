@@ -215,17 +215,14 @@ class Lingering(Response):
 
 
 class Doors(Protocol):
-    """The parts of a service's state that every request passes."""
+    """The parts of a service's state that every request passes.
 
-    @property
-    def entrance(self) -> Entrance:
-        """Admission of requests."""
-        ...
+    entrance  admission of requests
+    gate      limit on concurrent predictions
+    """
 
-    @property
-    def gate(self) -> Gate:
-        """Limit on concurrent predictions."""
-        ...
+    entrance: Entrance
+    gate: Gate
 
 
 def doors_of(request: Request) -> Doors:

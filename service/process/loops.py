@@ -26,6 +26,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # as glibc's mallo
 KEPT_BYTES = 32 * 2**20
 LARGE_BYTES = 32 * 2**20
 SPARE_BYTES = 16 * 2**20
+SIZE = ctypes.c_size_t
 
 
 def keep_freed_memory() -> None:
@@ -70,23 +71,9 @@ class SpareMemory:
 
 
 class _MallocInfo(ctypes.Structure):
-    """Figures of glibc's malloc, as its `mallinfo2` returns them."""
+    """Figures of glibc's malloc, as its `mallinfo2` returns them: ten, of which two are read here."""
 
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        )
-    ]
+    _fields_ = [("before", SIZE * 4), ("hblkhd", SIZE), ("between", SIZE * 2), ("uordblks", SIZE), ("after", SIZE * 2)]
 
 
 def _unused() -> int:
