@@ -16,6 +16,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.task import ON_ONE_PAGE, PLACE
 from audiosim.collection.values import Judgment, Scale
 from audiosim.people.effects import PlacedGrade
+from audiosim.results.value import listed
+from audiosim.text import NOTES
 
 
 def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[Judgment, ...]:
@@ -96,7 +98,10 @@ def _logged(url: str, collection: Collection) -> tuple[list[Record], str]:
     from audiosim.campaign.database import DatabaseStore
 
     with closing(DatabaseStore(url, collection.identifier, reading=True)) as store:
-        return [Record(number, event) for number, event in store.read()], store.described()[0]
+        records = [Record(number, event) for number, event in store.read()]
+        if not records and (others := sorted(name for name, last in store.lines().items() if last)):
+            NOTES.info("the database has no judgments of %s, only of %s", collection.identifier, listed(others))
+        return records, store.described()[0]
 
 
 def published(records: Iterable[Record]) -> Iterator[Record]:

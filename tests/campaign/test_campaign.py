@@ -588,7 +588,7 @@ def test_pace_is_measured_between_an_assessor_s_answers_breaks_left_out(opened, 
     assert campaign.pace("cid").to_dict() == {"answers": 0, "per_hour": None, "median_s": None}
 
 
-def test_the_judgments_in_a_database_are_those_that_hold(opened, tiny, database, said):
+def test_the_judgments_in_a_database_are_those_that_hold(opened, tiny, database, said, caplog):
     collection = replace(tiny, identifier="read back", judgments=(Judgment("q2", "b", 5.0, "ann"),))
     store = DatabaseStore(database, "read back")
     campaign = opened(store, collection)
@@ -597,4 +597,8 @@ def test_the_judgments_in_a_database_are_those_that_hold(opened, tiny, database,
     store.close()
     assert judgments_in(database, collection) == campaign.judgments()
     assert [(judgment.pair, judgment.grade) for judgment in campaign.judgments()] == [(("q1", "a"), 20.0)]
+    caplog.set_level("INFO", "audiosim.notes")
     assert judgments_in(database, replace(collection, identifier="never begun")) == collection.judgments
+    (note,) = caplog.messages
+    assert note.startswith("the database has no judgments of never begun, only of ")
+    assert "read back" in note
