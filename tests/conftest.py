@@ -113,8 +113,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"skipped: {', '.join(parts)}", yellow=True)
 
 
-LONG = 300_000  # characters: work by the square of it takes hours
-MOST_S = 4.0  # of processor time; most of what is read takes a hundredth of it
+LONG = 150_000  # characters: work by the square of it takes minutes
+MOST_S = 1.0  # of processor time; most of what is read takes a hundredth of it
 LETTERS = "ab" * (LONG // 2)
 SHAPES = {
     "one name": LETTERS,
