@@ -21,6 +21,7 @@ PACKAGES = ("", "benchmarks/", "models/", "validation/")
 NAMED = re.compile(r"\b(?:from|import) (audiosim(?:\.\w+)*)")
 COMMAND = ("audiosim.__main__", "audiosim.service.app")
 HARNESS = {"figures.py", "measured_code.py"}
+BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")  # of a statement: lists of others
 
 
 def code_of(script: Path) -> str:
@@ -52,6 +53,7 @@ def modules_of(script: Path) -> set[Path]:
     return found
 
 
+@cache
 def _place(module: str) -> list[Path]:
     """The file of a module or package of the checkout; nothing of an installed one."""
     for package in PACKAGES:
@@ -74,7 +76,7 @@ def _named(script: Path) -> list[Path]:
 def _imported(path: Path) -> list[Path]:
     """Modules of the checkout that a module imports anywhere in it."""
     names: set[str] = set()
-    for node in ast.walk(_tree(path)):
+    for node in _within(_tree(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -86,10 +88,16 @@ def _imported(path: Path) -> list[Path]:
 def _statements(path: Path) -> list[str]:
     """Everything at a module's top level but imports and texts, as text without comments and docstrings."""
     tree = _tree(path)
-    for node in ast.walk(tree):
+    for node in (tree, *_within(tree)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [part for part in node.body if not _without_effect(part)] or [ast.Pass()]
     return [ast.dump(part) for part in tree.body]
+
+
+def _within(node: ast.AST) -> list[ast.AST]:
+    """All statements within a module or statement, whose expressions hold none."""
+    parts = [part for block in BLOCKS for part in getattr(node, block, ())]
+    return [one for part in parts for one in (part, *_within(part))]
 
 
 def _without_effect(part: ast.stmt) -> bool:

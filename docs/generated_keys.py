@@ -295,16 +295,19 @@ def _returned(verb: Verb) -> Any:
 
 def _hints(of: Any) -> dict[str, Any]:
     """Type hints, also of names that their module imports for type checkers alone."""
-    module = importlib.import_module(of.__module__)
-    nodes = ast.walk(ast.parse(inspect.getsource(module)))
+    return typing.get_type_hints(of, localns=_names_for_checkers(of.__module__))
+
+
+@cache
+def _names_for_checkers(module: str) -> dict[str, Any]:
+    nodes = ast.walk(ast.parse(inspect.getsource(importlib.import_module(module))))
     lazy = (node for block in nodes if isinstance(block, ast.If) for node in block.body)
-    names = {
+    return {
         alias.name: getattr(importlib.import_module(node.module), alias.name)
         for node in lazy
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
-    return typing.get_type_hints(of, localns=names)
 
 
 def _classes(of: Any, seen: set[Any]) -> Iterator[Any]:
