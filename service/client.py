@@ -300,8 +300,7 @@ class Client:
         key: str | None = None,
     ) -> RecordOut:
         """Record that a pair cannot be judged, and why."""
-        said = {"query": query, "document": document, "cannot": reason, "assessor": assessor}
-        return self._there.tell(path_of(collection, "judgments"), checked_body(JudgmentIn, said), key)
+        return self.judge(collection, query, document, cannot=reason, assessor=assessor, key=key)
 
     def next_comparisons(self, collection: str, count: int = 1, *, assessor: str | None = None) -> NextComparisonsOut:
         """The comparisons to answer next, if they give more information per minute than grades."""

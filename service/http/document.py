@@ -60,13 +60,8 @@ REFUSALS = {
     429: "Too many requests: the header Retry-After says when to ask again.",
     503: "The service cannot do this now: the header Retry-After says when to ask again.",
 }
-OF_ALL, OF_NAMES, OF_VALUES, OF_BODIES, OF_CHANGES = (
-    {401, 403, 429},
-    {404, 503},
-    {414, 422},
-    {400, 413, 415, 422, 503},
-    {409},
-)
+OF_ALL, OF_NAMES, OF_VALUES, OF_CHANGES = {401, 403, 429}, {404, 503}, {414, 422}, {409}
+OF_BODIES = {400, 413, 415, 422, 503}
 MEANINGS = {  # of parameters; others mean what the field of the same name does in bodies
     "draft": "identifier of the collection that is being made",
     "artist": "artist of the recording, if known",

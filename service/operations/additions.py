@@ -87,17 +87,14 @@ class Incoming:
         kind   type of the answer
         spell  makes the answer from the collection and the addition
         """
-
-        def done(receiver: Receiver) -> tuple[bool, Answer]:
-            came = work(receiver)
-            return came.fresh, spell(self.sent.collection, came)
-
         async with TURNS:
-            fresh, answer = await to_thread.run_sync(self._take, kind, done)
+            fresh, answer = await to_thread.run_sync(self._take, kind, spell, work)
         self.sent.response.status_code = 201 if fresh else 200
         return answer
 
-    def _take(self, kind: type[Answer], work: Callable[[Receiver], tuple[bool, Answer]]) -> tuple[bool, Answer]:
+    def _take(
+        self, kind: type[Answer], spell: Callable[[str, Arrived], Answer], work: Callable[[Receiver], Arrived]
+    ) -> tuple[bool, Answer]:
         sent, url = self.sent, self.sent.request.url
         said = sent.request.headers.get("content-type"), url.path, url.query
         delivery = Delivery.of(sent.collection, sent.caller.name, sent.key, sent.body, *said)
@@ -105,7 +102,8 @@ class Incoming:
         if before is not None:
             return False, msgspec.json.decode(before, type=kind)
         self._check_quota()
-        fresh, answer = work(self.receiver)
+        came = work(self.receiver)
+        fresh, answer = came.fresh, spell(sent.collection, came)
         if fresh:
             give_back_freed_memory()  # that of the collection as it was before
         if sent.key or (fresh and sent.caller.role != "organiser"):

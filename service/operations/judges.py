@@ -22,12 +22,10 @@ from audiosim.ranking.about import About
 from audiosim.service.access.tokens import TokenStore
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.http.exchange import CollectionDep, FreshDep, answer, chapter
-from audiosim.service.http.limits import Shared
-from audiosim.service.operations.campaign import AboutQuery
+from audiosim.service.operations.campaign import AboutQuery, RankingsDep
 from audiosim.service.operations.judging import MOST_SHOWN, WRITES, CountQuery, WritingDep, written
 from audiosim.service.operations.sessions import AccessDep
 from audiosim.service.process.loops import kept_beside
-from audiosim.service.tasks.state import part
 from audiosim.service.types.judging import RecordOut
 from audiosim.service.types.people import (
     AdjudicationIn,
@@ -45,11 +43,10 @@ SHOWN = 20
 Result = TypeVar("Result")
 
 JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of a person who judged")]
-EffectsDep = Annotated[Shared, part(lambda state: state.rankings)]
 
 
 @router.get("/collections/{collection}/judges", response_model=JudgesOut)
-async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = True) -> Response:
+async def show_judges(one: CollectionDep, effects: RankingsDep, machines: bool = True) -> Response:
     """Show how people and machines judge, as `audiosim judges` does, with effects of order, and the people set aside.
 
     Without `machines`, the list has only people, which is faster; it is then empty until the first judgment.
@@ -94,7 +91,7 @@ def _people(selection: Selection, one: ServedCollection) -> tuple[JudgeReport, .
 
 
 @router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)
-async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: CountQuery = SHOWN) -> Response:
+async def show_disagreements(one: CollectionDep, effects: RankingsDep, count: CountQuery = SHOWN) -> Response:
     """Show the pairs to discuss: those on which people differ most, considering how each of them judges other pairs.
 
     The answer is that of `audiosim disagreements`.
@@ -147,7 +144,7 @@ def _check_invited(tokens: TokenStore | None, collection: str, name: str) -> Non
 
 @router.get("/collections/{collection}/judge-effect", response_model=JudgeEffectOut)
 async def show_judge_effect(
-    one: CollectionDep, effects: EffectsDep, judge: JudgeQuery, about: AboutQuery = None
+    one: CollectionDep, effects: RankingsDep, judge: JudgeQuery, about: AboutQuery = None
 ) -> Response:
     """Show the ranking with and without one person's judgments, as `audiosim judge-effect` does.
 

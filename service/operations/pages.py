@@ -72,27 +72,22 @@ class Release:
     @classmethod
     def read(cls, folder: Path) -> "Release":
         """The files of a folder."""
-        found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-        contents = {name: path.read_bytes() for name, path in found.items()}
-        ranking = contents.get(RANKING, b"").decode()
-        listed = "".join(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items())
-        return cls(
-            hashlib.sha256(listed.encode()).hexdigest()[:HASH_DIGITS],
-            MappingProxyType(
-                {
-                    name: Page(TYPES[path.suffix], contents[name], gzip.compress(contents[name], LEVEL, mtime=0))
-                    for name, path in found.items()
-                    if path.suffix in TYPES
-                }
-            ),
-            MappingProxyType(
-                {
-                    path.stem: contents[name].decode().replace("{{ranking}}\n", ranking)
-                    for name, path in found.items()
-                    if path.suffix == ".html"
-                }
-            ),
-        )
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        found = {path.relative_to(folder): path.read_bytes() for path in paths}
+        ranking = found.get(Path(RANKING), b"").decode()
+        listed = "".join(f"{path.as_posix()} {hashlib.sha256(found[path]).hexdigest()}\n" for path in found)
+        files = {
+            path.as_posix(): Page(TYPES[path.suffix], content, gzip.compress(content, LEVEL, mtime=0))
+            for path, content in found.items()
+            if path.suffix in TYPES
+        }
+        templates = {
+            path.stem: content.decode().replace("{{ranking}}\n", ranking)
+            for path, content in found.items()
+            if path.suffix == ".html"
+        }
+        version = hashlib.sha256(listed.encode()).hexdigest()[:HASH_DIGITS]
+        return cls(version, MappingProxyType(files), MappingProxyType(templates))
 
     def fill(self, name: str, collection: str = "", language: str = ENGLISH, task: TaskTable = ANY_TASK) -> str:
         """A page in a language, for a collection if one is named, with the people wanted by its task."""

@@ -1,15 +1,14 @@
 """The basis of a row of the ranking: a system's queries, its results for one of them, and two systems compared."""
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Query
 
 from audiosim.ranking.about import About
 from audiosim.service.collections.ranking import GroundedRanking
-from audiosim.service.collections.served import ServedCollection
 from audiosim.service.http.exchange import CollectionDep, chapter
-from audiosim.service.http.limits import Shared
 from audiosim.service.operations.campaign import AboutQuery, AspectQuery, MeasureQuery, RankingsDep
 from audiosim.service.types.base import Wire
 from audiosim.service.types.campaign import ResultListOut, SystemQueriesOut, TwoSystemsOut
@@ -24,36 +23,35 @@ OtherSystemQuery = Annotated[str, Query(max_length=1000, description="name of th
 MostQuery = Annotated[int, Query(ge=1, le=1000, description="how many queries and pairs of each kind")]
 
 
+@dataclass
 class Seen:
-    """The ranking of a request: by a measure, about queries and people, and of one aspect."""
+    """The ranking of a request: by a measure, about queries and people, and of one aspect.
 
-    def __init__(
-        self, one: ServedCollection, rankings: Shared, measure: str | None, about: list[str] | None, aspect: str
-    ) -> None:
-        self.one, self.aspect, self._rankings, self._measure = one, aspect, rankings, measure
-        self.about = one.campaign.selection.about if about is None else About.parse(about)
-        self._key = (one.measure(measure), self.about, aspect)
+    FastAPI builds it from the arguments of its route.
+    """
+
+    one: CollectionDep
+    rankings: RankingsDep
+    measure: MeasureQuery = None
+    about: AboutQuery = None
+    aspect: AspectQuery = ""
+
+    @property
+    def subject(self) -> About:
+        """The queries and people."""
+        return self.one.campaign.selection.about if self.about is None else About.parse(self.about)
 
     async def through(self, find: Callable[[int, GroundedRanking], Made], *what: Hashable) -> Made:
         """Find something in the ranking, once for all requests that ask for the same at one time."""
 
         def work() -> Made:
-            return find(*self.one.grounded(self._measure, self.aspect))
+            return find(*self.one.grounded(self.measure, self.aspect))
 
-        return await self._rankings.do((self.one, *what, *self._key), work)
-
-
-async def _seen(
-    one: CollectionDep,
-    rankings: RankingsDep,
-    measure: MeasureQuery = None,
-    about: AboutQuery = None,
-    aspect: AspectQuery = "",
-) -> Seen:
-    return Seen(one, rankings, measure, about, aspect)
+        what = self.one, *what, self.one.measure(self.measure), self.subject, self.aspect
+        return await self.rankings.do(what, work)
 
 
-SeenDep = Annotated[Seen, Depends(_seen)]
+SeenDep = Annotated[Seen, Depends()]
 
 
 @router.get("/collections/{collection}/system-queries")
@@ -61,7 +59,7 @@ async def show_system_queries(seen: SeenDep, system: SystemQuery) -> SystemQueri
     """Show a system's expected score for each query, with its 95 % interval, and how many of its results are judged."""
 
     def find(number: int, grounded: GroundedRanking) -> SystemQueriesOut:
-        found, ranking = grounded.of_queries(system, seen.about), grounded.stated(seen.about)
+        found, ranking = grounded.of_queries(system, seen.subject), grounded.stated(seen.subject)
         return SystemQueriesOut.from_domain(seen.one, number, seen.aspect, ranking, system, found)
 
     return await seen.through(find, "queries", system)
@@ -72,8 +70,8 @@ async def show_result_list(seen: SeenDep, system: SystemQuery, query: QueryNameQ
     """Show a system's results for a query in the order of their ranks: grades, expected grades, and who judged."""
 
     def find(number: int, grounded: GroundedRanking) -> ResultListOut:
-        clips = grounded.clips(system, query, seen.about)
-        score = next((row for row in grounded.of_queries(system, seen.about) if row.query == query), None)
+        clips = grounded.clips(system, query, seen.subject)
+        score = next((row for row in grounded.of_queries(system, seen.subject) if row.query == query), None)
         said: dict[str, Any] = {"state": number, "measure": str(grounded.expected.measure), "aspect": seen.aspect}
         highest = grounded.pool.scale.maximum
         return ResultListOut.from_domain(seen.one, query, score, clips, system=system, highest=highest, **said)
@@ -93,8 +91,8 @@ async def compare_systems(
     """
 
     def find(number: int, grounded: GroundedRanking) -> TwoSystemsOut:
-        found = grounded.of_two(a, b, seen.about)
-        queries, telling = grounded.differences(a, b, seen.about), grounded.telling(a, b, count)
+        found = grounded.of_two(a, b, seen.subject)
+        queries, telling = grounded.differences(a, b, seen.subject), grounded.telling(a, b, count)
         return TwoSystemsOut.from_domain(seen.one, found, queries, telling, count, state=number, aspect=seen.aspect)
 
     return await seen.through(find, "two", a, b, count)

@@ -603,21 +603,21 @@ class RemainingOut(OfState):
 
     @classmethod
     def from_domain(cls, one: ServedCollection, at_hand: tuple[Looked, Forecast] | None) -> "RemainingOut":
-        looked, found = at_hand or (Looked.of(one.campaign.current_state), None)
-        reliable = found is not None and found.reliable
-        low, high = (None, None) if found is None else found.interval
+        goal, state = str(one.judging.stopping_rule), one.campaign.current_state
+        looked, found = at_hand or (Looked.of(state), Forecast(stopping_rule=goal, judged=state.selection.judged))
+        low, high = found.interval
         return cls(
             collection=one.collection.identifier,
             state=looked.number,
-            goal=str(one.judging.stopping_rule),
+            goal=goal,
             model=looked.model,
-            draws=0 if found is None else len(found.counts),
-            median=found.judgments if found is not None and reliable else None,
-            low=low if reliable else None,
+            draws=len(found.counts),
+            median=found.judgments if found.reliable else None,
+            low=low if found.reliable else None,
             high=high,
-            more_than=None if reliable else low,
+            more_than=None if found.reliable else low,
             unjudged=looked.unjudged,
-            preliminary=found is None,
+            preliminary=at_hand is None,
         )
 
 

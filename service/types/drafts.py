@@ -9,7 +9,7 @@ from msgspec import Meta, field
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.facts import RunFacts
-from audiosim.collection.task import Question, TaskAspect, TaskTable
+from audiosim.collection.task import TaskAspect, TaskTable
 from audiosim.collection.values import retrieved_by
 from audiosim.errors import InputError
 from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts, MachineFacts, lacking
@@ -19,6 +19,7 @@ from audiosim.service.collections.drafts import LONGEST_TEXT, Draft, DraftSettin
 from audiosim.service.collections.questions import Questions
 from audiosim.service.types.base import Strict, Wire
 from audiosim.service.types.campaign import EffortOut, PairOut
+from audiosim.service.types.judging import AskedOut
 from audiosim.service.types.predictions import ScaleOut
 
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
@@ -279,38 +280,22 @@ class CheckOut(Wire):
     notes: list[str]
 
 
-class DraftCheckOut(Wire):
+class DraftCheckOut(AskedOut, kw_only=True):
     """A draft as every command would read it, and what assessors would be shown.
 
     error         reason why it cannot be read; else empty
     check         how it was read, and likely mistakes; null if it cannot be read
     readings      a line for each file
-    task          meaning of the grades in words
-    heading       text above the clips: the question of task.toml, or else the task
-    questions     questions about each pair
     example       a pair that would be asked; null if there is none
-    instructions  text before the start
-    consent       text to agree to before the start
-    before        questions about the person before judging
-    after         questions about the person after judging
     training      pairs with known answers, to begin with
-    comparisons   part of the questions that are comparisons: some, only or none
     lacks         a sentence on each thing that a listening test needs and that is missing
     """
 
     error: str = ""
     check: CheckOut | None = None
     readings: list[str] = field(default_factory=list)
-    task: str = ""
-    heading: str = ""
-    questions: list[Question] = field(default_factory=list)
     example: DraftPairOut | None = None
-    instructions: str = ""
-    consent: str = ""
-    before: list[Question] = field(default_factory=list)
-    after: list[Question] = field(default_factory=list)
     training: list[DraftLessonOut] = field(default_factory=list)
-    comparisons: str = "none"
     lacks: list[str] = field(default_factory=list)
 
     @classmethod
@@ -318,17 +303,15 @@ class DraftCheckOut(Wire):
         cls, found: Collection, said: CollectionCheck, readings: Sequence[str], comparisons: str
     ) -> "DraftCheckOut":
         table = TaskTable() if found.assessor_task is None else found.assessor_task.table
-        return cls(
+        return cls.of(
+            table,
+            error="",
             check=msgspec.convert(said.to_dict(), CheckOut),
             readings=list(readings),
             task=found.task,
             heading=table.question or found.task,
-            questions=list(Questions.of(found).asked()),
+            questions=Questions.of(found).asked(),
             example=_example(found),
-            instructions=table.instructions,
-            consent=table.consent,
-            before=list(table.before),
-            after=list(table.after),
             training=[
                 DraftLessonOut(*_recorded(found, one.query, one.document), one.grade, one.text)
                 for one in table.training

@@ -302,20 +302,35 @@ class TrainingOut(Addresses):
     text: str
 
 
-class QuestionsOut(Wire):
+class AskedOut(Wire, kw_only=True):
     """Questions about each pair, and the texts around them.
 
-    questions     the questions, in order
-    reasons       reasons to choose from if a pair cannot be judged
-    listen_s      least listening time for each clip, in seconds; an answer after less is marked
     task          meaning of the grades in words; may be empty
-    comparisons   part of the questions that are comparisons: some, only or none
     heading       text above the clips: the question of task.toml, or else the task
+    questions     the questions, in order
     instructions  text before the start
     consent       text to agree to before the start
-    language      code of the language of these texts
     before        questions about the person before judging
     after         questions about the person after judging
+    comparisons   part of the questions that are comparisons: some, only or none
+    """
+
+    task: str = ""
+    heading: str = ""
+    questions: Sequence[Question] = ()
+    instructions: str = ""
+    consent: str = ""
+    before: Sequence[Question] = ()
+    after: Sequence[Question] = ()
+    comparisons: str = "none"
+
+
+class QuestionsOut(AskedOut, kw_only=True):
+    """Questions about each pair of a collection, and the texts around them.
+
+    reasons       reasons to choose from if a pair cannot be judged
+    listen_s      least listening time for each clip, in seconds; an answer after less is marked
+    language      code of the language of these texts
     training      pairs with known answers, to begin with
     candidates    most candidates side by side on a page
     kept_until    day, ISO 8601, after which nobody can be identified any more; null if not given
@@ -324,17 +339,9 @@ class QuestionsOut(Wire):
     """
 
     collection: str
-    questions: list[Question]
     reasons: list[str]
     listen_s: float
-    task: str
-    comparisons: str
-    heading: str = ""
-    instructions: str = ""
-    consent: str = ""
     language: str = ""
-    before: list[Question] = field(default_factory=list)
-    after: list[Question] = field(default_factory=list)
     training: list[TrainingOut] = field(default_factory=list)
     candidates: int = 1
     kept_until: str | None = None
