@@ -50,7 +50,7 @@ HOME_MADE = {
 }
 # Standard deviations describe effects; elsewhere sizes are numbers of things or bytes.
 OF_EFFECTS = ("audiosim.joint", "audiosim.stats.normal.variance_components", "audiosim.stats.normal.layout")
-WIRE = ("service.types.campaign", "service.types.campaign")  # their fields are JSON keys: `goal` is public
+WIRE = ("service.types.campaign",)  # their fields are JSON keys: `goal` is public
 
 
 def names_in(tree):

@@ -105,8 +105,8 @@ from audiosim.tables.arrays import read_npy
 from audiosim.collection.kinds import read_pairs
 from audiosim.errors import AudiosimError
 from audiosim.collection.grading import find_grading
-from service.collections.campaigns import CampaignFile
-from service.collections.questions import read_questions
+from audiosim.service.collections.campaigns import CampaignFile
+from audiosim.service.collections.questions import read_questions
 
 ROOM = 2**28  # bytes for all files together
 place, given = Path(sys.argv[1]), json.loads(sys.stdin.read())

@@ -10,7 +10,7 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
@@ -41,11 +41,11 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
 
 
 def test_the_service_has_one_name_and_the_files_of_its_folder():
-    import service.operations.judging
     from audiosim.service.operations import judging
 
     assert (ROOT / "audiosim" / "service").readlink() == Path("../service")
-    assert service.operations.judging is judging
+    with pytest.raises(ImportError, match=r"the service is imported as audiosim\.service"):
+        import_module("service")
     assert judging.__spec__.name == judging.__name__ == "audiosim.service.operations.judging"
     assert judging.__file__ == str(ROOT / "service" / "operations" / "judging.py")
 

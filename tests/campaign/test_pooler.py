@@ -11,7 +11,7 @@ from audiosim.campaign import DatabaseStore
 from audiosim.campaign.engine import open_engine
 from audiosim.campaign.schema import TIMEOUT_S
 from audiosim.errors import StoreError
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 SETTINGS = "synchronous_commit", "lock_timeout", "default_transaction_read_only", "transaction_read_only"
 

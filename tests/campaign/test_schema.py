@@ -23,8 +23,8 @@ from audiosim.campaign.schema import LATEST, MIGRATIONS, TablesBeside, layout_in
 from audiosim.campaign.store import link
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, PUBLICATIONS, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
-from service.access.tokens import TokenStore
-from service.collections.imports import Delivery, ImportStore
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.collections.imports import Delivery, ImportStore
 
 OLDER = Path(__file__).with_name("older")
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from audiosim import package_files
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.operations.pages import Release
+from audiosim.service.operations.pages import Release
 
 ROOT = Path(__file__).resolve().parents[2]
 

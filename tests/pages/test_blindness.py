@@ -11,10 +11,10 @@ import soundfile
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import FINE, Document, Run
-from service.access.access import Access
-from service.access.callers import scopes_of
-from service.access.tokens import TokenStore
-from service.app import create_app
+from audiosim.service.access.access import Access
+from audiosim.service.access.callers import scopes_of
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.app import create_app
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

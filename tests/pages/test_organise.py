@@ -19,7 +19,7 @@ import pytest
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Run
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 from .conftest import LOOKS
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

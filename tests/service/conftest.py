@@ -59,7 +59,7 @@ import time
 from pathlib import Path
 
 from audiosim.collection.collection import Collection
-from service.app import create_app, run_server
+from audiosim.service.app import create_app, run_server
 
 _, model, port, *folders = sys.argv
 app = create_app([Collection.load(folder) for folder in folders], model or None)

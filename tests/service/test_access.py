@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 SMALL = "/v1/collections/small"
 JUDGMENT = {"query": "q0", "document": "d00", "fine": 1}

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 METHODS = ("get", "post", "put", "patch", "delete")
 EACH = 8  # of the forms of an address; each operation is asked for others

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from audiosim.errors import InputError
-from service.access.tokens import TokenStore
-from service.client import Client
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.client import Client
 
 COARSE = "/v1/collections/coarse"
 QUEUE = f"{COARSE}/adjudications"

@@ -18,9 +18,9 @@ from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.ordinal.model import load_model, save_model
 from audiosim.ranking import parse_stopping_rule
-from service import app as app_module
-from service.app import address, create_app, listen
-from service.collections.campaigns import Judging
+from audiosim.service import app as app_module
+from audiosim.service.app import address, create_app, listen
+from audiosim.service.collections.campaigns import Judging
 
 
 @pytest.mark.slow

@@ -15,13 +15,13 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Judgment, Pair, Run
 from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
+from audiosim.service.client import Client
+from audiosim.service.collections.additions import Receiver
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.predictions import STATUSES
+from audiosim.service.collections.shelf import Served
 from audiosim.sound.index import AudioIndex, extract, load_all
 from audiosim.sound.parameters import PLAIN
-from service.client import Client
-from service.collections.additions import Receiver
-from service.collections.campaigns import Judging
-from service.collections.predictions import STATUSES
-from service.collections.shelf import Served
 
 NAMES = [f"d{number}" for number in range(9)]
 QUERIES = ("d0", "d1")

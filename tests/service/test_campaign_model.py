@@ -12,13 +12,13 @@ from audiosim.campaign.engine import open_engine
 from audiosim.campaign.schema import prepare_tables
 from audiosim.errors import InputError
 from audiosim.ordinal.model import load_model
+from audiosim.service.access.callers import scopes_of
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.client import Client
+from audiosim.service.collections.models import MOST_BYTES, KeptModels, check_model_name
+from audiosim.service.collections.trainings import TrainingJob, Trainings, TrainingStore
+from audiosim.service.operations import models as campaign_model
 from audiosim.training.plan import Plan
-from service.access.callers import scopes_of
-from service.access.tokens import TokenStore
-from service.client import Client
-from service.collections.models import MOST_BYTES, KeptModels, check_model_name
-from service.collections.trainings import TrainingJob, Trainings, TrainingStore
-from service.operations import models as campaign_model
 
 SMALL = "/v1/collections/small"
 MODEL, EFFECT, MODELS, TRAININGS = (f"{SMALL}/{what}" for what in ("model", "model-effect", "models", "trainings"))

@@ -6,7 +6,7 @@ import pytest
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE
 from audiosim.ordinal.model import load_model, model_names
-from service.types import predictions as wire
+from audiosim.service.types import predictions as wire
 
 
 def test_the_service_says_that_it_lives_and_is_ready(http):

@@ -13,7 +13,7 @@ from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.joint.estimators import make_estimator
 from audiosim.ordinal.model import load_model, model_names
-from service.client import Client
+from audiosim.service.client import Client
 
 PROBLEM = b'{"type":"about:blank","title":"t","status":%d,"detail":"no more coal","request_id":"r"}'
 

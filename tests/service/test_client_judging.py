@@ -10,10 +10,10 @@ import pytest
 from audiosim.collection.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.joint.estimators import make_estimator
-from service.access.tokens import TokenStore
-from service.client import Client
-from service.estimator import remote
-from service.types.judging import RecordOut
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.client import Client
+from audiosim.service.estimator import remote
+from audiosim.service.types.judging import RecordOut
 
 PROBLEM = b'{"type":"about:blank","title":"t","status":%d,"detail":"no more coal","request_id":"r"}'
 RECORD = msgspec.json.encode(RecordOut(7, "judgment", "2013-05-01T12:00:00Z", "ann", "q", "d", grade=1))

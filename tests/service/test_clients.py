@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 CLIENTS = Path(__file__).resolve().parents[1] / "clients"
 OWN = Path(sys.prefix)  # `make test` puts the generators there

@@ -14,13 +14,13 @@ from audiosim.collection.kinds import read_judgments
 from audiosim.collection.values import FINE, Run
 from audiosim.errors import InputError
 from audiosim.evaluation.check import check
-from service.access.access import Access
-from service.access.tokens import TokenStore
-from service.app import create_app
-from service.collections import drafts as drafts
-from service.collections.campaigns import CampaignFile, Judging
-from service.collections.drafts import SETTINGS, Draft, Home
-from service.operations.drafts import TURNS
+from audiosim.service.access.access import Access
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.app import create_app
+from audiosim.service.collections import drafts as drafts
+from audiosim.service.collections.campaigns import CampaignFile, Judging
+from audiosim.service.collections.drafts import SETTINGS, Draft, Home
+from audiosim.service.operations.drafts import TURNS
 
 
 async def after(end, sent):

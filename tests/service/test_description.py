@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from audiosim import Collection
-from service.access.access import Access
-from service.app import create_app
+from audiosim.service.access.access import Access
+from audiosim.service.app import create_app
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "fixtures" / "demo"

@@ -14,8 +14,8 @@ import audiosim
 from audiosim import package_files
 from audiosim.cli import app as command
 from audiosim.collection.collection import Collection
-from service.app import create_app
-from service.collections.campaigns import Judging
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
 
 SMALL = "/v1/collections/small"
 

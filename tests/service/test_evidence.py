@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from audiosim.collection.pool import build_pool
+from audiosim.service.collections.shelf import Served
+from audiosim.service.operations.predictions import encode
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
 from audiosim.sound.spectrum import Parameters
-from service.collections.shelf import Served
-from service.operations.predictions import encode
 
 
 def answer(collection):

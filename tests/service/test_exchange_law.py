@@ -20,10 +20,10 @@ from audiosim.collection.kinds import read_judgments
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, contradiction, mean_grades
 from audiosim.collection.written import qrels_lines
 from audiosim.errors import AudiosimError, InputError
-from service.collections.campaigns import Judging
-from service.collections.imports import WAITING, Import, events_of
-from service.collections.served import ServedCollection
-from service.operations.exports import csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.imports import WAITING, Import, events_of
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.operations.exports import csv_lines, json_lines, judgment_rows, spreadsheet_lines
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FORMS = {"csv": csv_lines, "jsonl": json_lines, "spreadsheet": lambda rows: spreadsheet_lines(rows)[1]}

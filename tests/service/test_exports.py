@@ -9,7 +9,7 @@ import pytest
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
-from service.operations.exports import negotiated
+from audiosim.service.operations.exports import negotiated
 
 JUDGMENTS = "/v1/collections/small/judgments"
 

@@ -21,8 +21,8 @@ from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Run
+from audiosim.service.access.tokens import TokenStore
 from benchmarks.synthetic import Design, synthetic_collection
-from service.access.tokens import TokenStore
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from audiosim import package_files
 from audiosim.campaign import CampaignSettings
 from audiosim.cli import app
 from audiosim.collection.collection import Collection
-from service.app import create_app
-from service.collections.campaigns import WAIT_S, Judging
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import WAIT_S, Judging
 
 
 @pytest.fixture

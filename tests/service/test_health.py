@@ -14,8 +14,8 @@ from fastapi import FastAPI
 
 from audiosim.errors import InputError
 from audiosim.ordinal.model import load_model, save_model
-from service.app import create_app
-from service.startup import LOADING, Starting
+from audiosim.service.app import create_app
+from audiosim.service.startup import LOADING, Starting
 
 
 class Slow:
@@ -119,7 +119,7 @@ FAILS = """
 begin()
 from audiosim.errors import InputError
 from audiosim.ordinal.model import load_model, save_model
-from service.app import run_server
+from audiosim.service.app import run_server
 
 def make():
     raise InputError("nothing to serve")

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from audiosim.collection.pool import build_pool
-from service.http.limits import Limits
-from service.types.base import MOST_VALUES
-from service.types.predictions import MOST_ROWS
+from audiosim.service.http.limits import Limits
+from audiosim.service.types.base import MOST_VALUES
+from audiosim.service.types.predictions import MOST_ROWS
 
 PAIRS = "/v1/collections/small/predictions"
 ROWS = "/v1/models/mjud-fine/predictions"

@@ -18,7 +18,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Run
 from audiosim.errors import BusyError, InputError
-from service.collections.imports import SILENT_S, Delivery, ImportStore
+from audiosim.service.collections.imports import SILENT_S, Delivery, ImportStore
 
 COARSE = "/v1/collections/coarse"
 LARGE = "/v1/collections/large"

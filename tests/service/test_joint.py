@@ -17,11 +17,11 @@ from audiosim.ranking import Selection
 from audiosim.ranking.separation import with_next
 from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.ranking.verdicts import Verdicts
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.outlook import History, Outlook
+from audiosim.service.collections.predictions import Remembering
+from audiosim.service.collections.served import ServedCollection
 from benchmarks.synthetic import Design, synthetic_collection
-from service.collections.campaigns import Judging
-from service.collections.outlook import History, Outlook
-from service.collections.predictions import Remembering
-from service.collections.served import ServedCollection
 
 COARSE = "/v1/collections/coarse"
 EIGHT = [2, 0, 1, 2, 2, 0, 1, 1]

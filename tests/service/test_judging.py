@@ -8,7 +8,7 @@ import pytest
 
 from audiosim.collection.pool import build_pool
 from audiosim.joint.estimators import make_estimator
-from service.collections.aliases import renamed
+from audiosim.service.collections.aliases import renamed
 
 SMALL = "/v1/collections/small"
 

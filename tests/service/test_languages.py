@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from service.http.languages import CATALOGUES, chosen_language, direction, in_language, languages, messages_of
-from service.operations.pages import shipped
+from audiosim.service.http.languages import CATALOGUES, chosen_language, direction, in_language, languages, messages_of
+from audiosim.service.operations.pages import shipped
 
 LANGUAGES = ["de", "es", "ja", "zh"]
 HOLES = re.compile(r"\{\w+\}|</?\w+>")

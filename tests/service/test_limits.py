@@ -14,11 +14,11 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from service.access.access import Access
-from service.http.exchange import WireRoute
-from service.http.limits import AT_ONCE, IN_TURN, Entrance, Gate, Limits, Shared
-from service.http.observation import Observed
-from service.http.problems import answer_problems
+from audiosim.service.access.access import Access
+from audiosim.service.http.exchange import WireRoute
+from audiosim.service.http.limits import AT_ONCE, IN_TURN, Entrance, Gate, Limits, Shared
+from audiosim.service.http.observation import Observed
+from audiosim.service.http.problems import answer_problems
 
 LIMITS = Limits(
     body_bytes=1000,

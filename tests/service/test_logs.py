@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from service.http.observation import Seen, request_log, start_logging
+from audiosim.service.http.observation import Seen, request_log, start_logging
 
 SEEN = Seen("1", "GET", "/", 200, 0.001, 1, 0, "127.0.0.1", None)
 

@@ -11,16 +11,16 @@ from audiosim.campaign.event import Event
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment, Run
 from audiosim.errors import InputError, StoreError
-from service.access.links import OpenLinkStore
-from service.collections.additions import Receiver
-from service.collections.campaigns import Judging
-from service.collections.imports import Delivery, ImportStore
-from service.collections.open import CollectionSource, UnopenedError
-from service.collections.outlook import Outlooks
-from service.collections.shelf import Served
-from service.process.loops import Loop
-from service.tasks.cards import Cards
-from service.tasks.keeper import Keeper
+from audiosim.service.access.links import OpenLinkStore
+from audiosim.service.collections.additions import Receiver
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.imports import Delivery, ImportStore
+from audiosim.service.collections.open import CollectionSource, UnopenedError
+from audiosim.service.collections.outlook import Outlooks
+from audiosim.service.collections.shelf import Served
+from audiosim.service.process.loops import Loop
+from audiosim.service.tasks.cards import Cards
+from audiosim.service.tasks.keeper import Keeper
 
 NAMES = ["one", "two", "three", "four", "five"]
 

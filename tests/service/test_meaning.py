@@ -17,14 +17,14 @@ from audiosim.collection.kinds import nameless
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Run
 from audiosim.errors import InputError
-from service.access.tokens import TokenStore
-from service.collections.additions import Receiver, sent_documents, sent_grades
-from service.collections.campaigns import Judging
-from service.collections.drafts import Home, place_of
-from service.collections.imports import WAITING, Import, events_of
-from service.collections.served import ServedCollection
-from service.collections.shelf import Served
-from service.types.evaluation import TablesIn
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.collections.additions import Receiver, sent_documents, sent_grades
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.drafts import Home, place_of
+from audiosim.service.collections.imports import WAITING, Import, events_of
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.collections.shelf import Served
+from audiosim.service.types.evaluation import TablesIn
 
 TIME = "2026-11-22T12:00:00.000Z"
 RUNS = tuple(Run(name, dict.fromkeys(("q", "r"), ("a", "b", "c", "d"))) for name in ("A", "B"))

@@ -14,18 +14,18 @@ import pytest
 from audiosim import estimate
 from audiosim.collection.values import Judgment
 from audiosim.ranking.verdicts import Verdicts
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.outlook import Outlook
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.operations.campaign import verdict_fields
+from audiosim.service.process.loops import kept_beside
+from audiosim.service.types.campaign import ProgressOut
 from benchmarks.synthetic import Design, synthetic_collection
-from service.collections.campaigns import Judging
-from service.collections.outlook import Outlook
-from service.collections.served import ServedCollection
-from service.operations.campaign import verdict_fields
-from service.process.loops import kept_beside
-from service.types.campaign import ProgressOut
 
 # The operating system counts pages. An array of 8 MiB has 2,048 pages.
 SCRIPT = """
 import resource, sys
-from service.process.loops import keep_freed_memory
+from audiosim.service.process.loops import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -47,7 +47,7 @@ def test_a_large_array_is_not_fetched_page_by_page_each_time():
 
 TRIM = """
 import re
-from service.process.loops import SpareMemory, give_back_freed_memory, keep_freed_memory
+from audiosim.service.process.loops import SpareMemory, give_back_freed_memory, keep_freed_memory
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+) kB", open("/proc/self/status").read())[1])

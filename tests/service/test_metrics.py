@@ -14,8 +14,8 @@ from starlette.requests import ClientDisconnect
 from audiosim.campaign import Campaign
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
-from service.http.limits import Gate
-from service.http.observation import JsonLines, Metrics, Observed, Seen, request_log
+from audiosim.service.http.limits import Gate
+from audiosim.service.http.observation import JsonLines, Metrics, Observed, Seen, request_log
 
 FEATURES = {"features": {"aSYS": [50.0, 60.0], "aART": [70.0, None], "fSYS": [0.5, 0.5]}}
 SEEN = Seen("id-1", "POST", "/v1/models/{model}/predictions", 200, 0.0123, 456, 2, "127.0.0.1", "client")

@@ -6,11 +6,11 @@ import pytest
 
 from audiosim.collection.collection import Collection
 from audiosim.errors import ClosedError, InputError
-from service.access.access import Access
-from service.access.links import NAME, JoiningLimits, OpenLink, OpenLinkStore
-from service.access.tokens import TokenStore
-from service.app import create_app
-from service.collections.campaigns import Judging
+from audiosim.service.access.access import Access
+from audiosim.service.access.links import NAME, JoiningLimits, OpenLink, OpenLinkStore
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
 
 COARSE = "/v1/collections/coarse"
 DEVICE, OTHER = "0123456789abcdef", "fedcba9876543210"

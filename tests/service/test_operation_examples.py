@@ -7,8 +7,8 @@ import pytest
 
 from audiosim import package_files
 from audiosim.collection.collection import Collection
-from service.access.access import Access
-from service.app import create_app
+from audiosim.service.access.access import Access
+from audiosim.service.app import create_app
 
 DEMO = package_files.folder("fixtures") / "demo"
 # Operations that must come before each of these; the rest are requested in the document's order.

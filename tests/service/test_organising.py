@@ -19,12 +19,12 @@ from scipy import stats
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment
 from audiosim.ranking.stopping import parse_stopping_rule
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.outlook import Ahead, History, Leisure, Looked, Outlook, Outlooks
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.types.campaign import PlanOut, RemainingOut
 from audiosim.simulation.plan import plan
-from service.access.tokens import TokenStore
-from service.collections.campaigns import Judging
-from service.collections.outlook import Ahead, History, Leisure, Looked, Outlook, Outlooks
-from service.collections.served import ServedCollection
-from service.types.campaign import PlanOut, RemainingOut
 
 COARSE = "/v1/collections/coarse"
 
@@ -238,7 +238,7 @@ def test_the_last_forecast_is_at_hand_while_the_next_is_worked_out_beside_the_re
 def test_an_old_forecast_is_not_told_to_those_who_come_back_later(coarse, monkeypatch):
     estimate = Outlook(one := open_campaign(coarse, "judgments=20")).remaining
     first = estimate.worked_out()
-    monkeypatch.setattr("service.collections.outlook.LOOKED_AT_S", 0.0)
+    monkeypatch.setattr("audiosim.service.collections.outlook.LOOKED_AT_S", 0.0)
     assert estimate.at_hand() is first  # still of this state
     judge(one, 3, np.random.default_rng(5))
     assert estimate.at_hand() is None

@@ -20,10 +20,10 @@ import msgspec
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import FINE, Document, Run
-from service.app import create_app
-from service.collections.campaigns import Judging
-from service.collections.drafts import Home
-from service.types.drafts import DraftSettingsIn, NewDraftIn, StoppingRuleIn
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.drafts import Home
+from audiosim.service.types.drafts import DraftSettingsIn, NewDraftIn, StoppingRuleIn
 
 ROOM = 2**28  # bytes for all requests together
 HUGE = ("999999", "1000000000", "1000000000000", "9223372036854775808", "1e12", "1e308")

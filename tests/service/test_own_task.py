@@ -16,11 +16,11 @@ from audiosim.collection.aspects import Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.task import TAKEN
 from audiosim.collection.values import FINE
-from service.app import create_app
-from service.collections.campaigns import Judging
-from service.collections.imports import import_next
-from service.collections.open import CollectionSource
-from service.types.judging import JudgmentIn, QuestionnaireIn
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.imports import import_next
+from audiosim.service.collections.open import CollectionSource
+from audiosim.service.types.judging import JudgmentIn, QuestionnaireIn
 
 CLIENT = "/v1/collections/demo"
 TASK = """question = "Which fits the prompt?"

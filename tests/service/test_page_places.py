@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from audiosim.cli import app
-from service.app import create_app
-from service.collections.campaigns import Judging
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
 
 COARSE = "/v1/collections/coarse"
 

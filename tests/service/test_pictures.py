@@ -8,11 +8,11 @@ import soundfile
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import FINE, Document, Run
+from audiosim.service.access.access import check_allowed
+from audiosim.service.access.callers import Caller, DeniedError, scopes_of
+from audiosim.service.app import create_app
 from audiosim.sound.clips import picture_of_signal
 from audiosim.sound.decode import Signal
-from service.access.access import check_allowed
-from service.access.callers import Caller, DeniedError, scopes_of
-from service.app import create_app
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 pytest.importorskip("librosa", reason="librosa is not installed")

@@ -12,7 +12,7 @@ from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.linear import LinearScores
-from service.types.prior_file import encode_prior
+from audiosim.service.types.prior_file import encode_prior
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "prior.md"
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audiosim.collection.pool import build_pool
-from service.http.limits import Limits
-from service.types.predictions import MOST_ROWS
+from audiosim.service.http.limits import Limits
+from audiosim.service.types.predictions import MOST_ROWS
 
 MOST_BYTES = Limits().body_bytes
 

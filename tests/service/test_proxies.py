@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.access.tokens import TokenStore
+from audiosim.service.access.tokens import TokenStore
 
 SMALL = "/v1/collections/small"
 

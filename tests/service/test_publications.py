@@ -7,10 +7,10 @@ import zipfile
 import pytest
 
 from audiosim.errors import InputError
-from service.access.callers import scopes_of
-from service.collections.publications import MOST_BYTES, PublicationStore, file_in
-from service.collections.served import NotServedError
-from service.operations import publication
+from audiosim.service.access.callers import scopes_of
+from audiosim.service.collections.publications import MOST_BYTES, PublicationStore, file_in
+from audiosim.service.collections.served import NotServedError
+from audiosim.service.operations import publication
 
 PLACE = "/v1/collections/small/publications"
 

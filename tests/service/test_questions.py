@@ -7,7 +7,7 @@ import pytest
 from audiosim.collection.task import read_task
 from audiosim.collection.values import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
-from service.collections.questions import REASONS, Questions, read_questions
+from audiosim.service.collections.questions import REASONS, Questions, read_questions
 
 MOOD = (
     '[[question]]\nname = "mood"\nkind = "choice"\ntext = "Which mood?"\nlevels = ["calm", "wild"]\nrequired = true\n'

@@ -11,10 +11,10 @@ import audiosim
 from audiosim.campaign.event import parse_time
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment
-from service.app import create_app
-from service.collections.campaigns import Judging
-from service.collections.outlook import Outlook
-from service.collections.served import ServedCollection
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.outlook import Outlook
+from audiosim.service.collections.served import ServedCollection
 
 NOON = "2026-03-01T12:00:00Z"
 

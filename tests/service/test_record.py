@@ -10,8 +10,8 @@ import pytest
 
 from audiosim import package_files
 from audiosim.report.record import record_of
-from service.access.callers import scopes_of
-from service.operations import publication as publishing
+from audiosim.service.access.callers import scopes_of
+from audiosim.service.operations import publication as publishing
 
 PLACE = "/v1/collections/small/report"
 

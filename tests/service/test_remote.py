@@ -20,15 +20,15 @@ from audiosim.joint.contract import check_estimator
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection, parse_stopping_rule
+from audiosim.service.client import Client
+from audiosim.service.estimator import RemoteEstimator, remote
+from audiosim.service.types.predictions import CollectionOut, ModelName, PredictionsOut, ScaleOut
+from audiosim.service.types.prior_file import decode_prior, encode_prior
 from audiosim.simulation.remaining import drawn_grades
 from audiosim.simulation.replay import replay
 from audiosim.sound.gaussians import Gaussian
 from audiosim.sound.index import AudioIndex
 from audiosim.sound.parameters import Parameters
-from service.client import Client
-from service.estimator import RemoteEstimator, remote
-from service.types.predictions import CollectionOut, ModelName, PredictionsOut, ScaleOut
-from service.types.prior_file import decode_prior, encode_prior
 
 
 def check_same_prediction(there, here):
@@ -290,7 +290,7 @@ def test_a_prior_that_cannot_be_one_is_not_believed(joint_belief, make, message)
 
 
 def test_a_prior_that_unpacks_without_end_is_not_kept(joint_belief, monkeypatch):
-    monkeypatch.setattr("service.types.prior_file.MOST_BYTES", 1000)
+    monkeypatch.setattr("audiosim.service.types.prior_file.MOST_BYTES", 1000)
     nothing = np.full(len(joint_belief.grades), np.nan)
     with pytest.raises(ServiceError, match="it unpacks to [0-9,]+ bytes, more than 1,000$"):
         decode_prior(encode_prior(joint_belief, ()), nothing, joint_belief.maximum, "there")
@@ -592,7 +592,7 @@ def trickling():
 
 
 def test_an_answer_that_trickles_is_given_up_long_before_its_limit(trickling, monkeypatch):
-    monkeypatch.setattr("service.types.answer_checks.PATIENCE_S", 0.2)
+    monkeypatch.setattr("audiosim.service.types.answer_checks.PATIENCE_S", 0.2)
     url = trickling(b" " for _ in range(10_000))
     with (
         Client(url) as client,
@@ -602,7 +602,7 @@ def test_an_answer_that_trickles_is_given_up_long_before_its_limit(trickling, mo
 
 
 def test_a_head_that_trickles_has_a_limit_of_its_own(monkeypatch):
-    monkeypatch.setattr("service.types.answer_checks.BEGINNING_S", 0.2)
+    monkeypatch.setattr("audiosim.service.types.answer_checks.BEGINNING_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def trickle():

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from audiosim.errors import InputError
-from service.access.access import Access
-from service.access.tokens import TokenStore
+from audiosim.service.access.access import Access
+from audiosim.service.access.tokens import TokenStore
 
 COARSE = "/v1/collections/coarse"
 

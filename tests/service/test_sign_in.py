@@ -8,8 +8,8 @@ import pytest
 from starlette.datastructures import Headers
 
 from audiosim.errors import InputError
-from service.access.callers import Caller, DeniedError
-from service.access.sign_in import Grant, Person, SignIn
+from audiosim.service.access.callers import Caller, DeniedError
+from audiosim.service.access.sign_in import Grant, Person, SignIn
 
 SMALL = "/v1/collections/small"
 GRANTS = ["organiser=olga@example.org", "client@small=group:staff", "assessor=*"]

@@ -17,8 +17,8 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Run
 from audiosim.errors import SoundError
+from audiosim.service.collections.sounds import Sounds, UntaggedSounds, extremes, loudness_db
 from audiosim.sound.folder import collect
-from service.collections.sounds import Sounds, UntaggedSounds, extremes, loudness_db
 
 RATE_HZ = 22_050
 SOUND = "/v1/documents/a/sound"

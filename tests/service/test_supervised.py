@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from audiosim.errors import StoreError
-from service.process.loops import Loop
+from audiosim.service.process.loops import Loop
 
 
 class Rounds:

@@ -24,10 +24,10 @@ from audiosim.errors import ServiceError
 from audiosim.joint.estimators import make_estimator
 from audiosim.people.judges import reports_on_people
 from audiosim.results.value import cached_property
-from service.collections.campaigns import Judging
-from service.collections.served import ServedCollection
-from service.operations.judges import _people
-from service.process.learning import Errand, Errands, _environment, receive, wrap
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.operations.judges import _people
+from audiosim.service.process.learning import Errand, Errands, _environment, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 

@@ -8,9 +8,9 @@ from audiosim.campaign.reader import with_log
 from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.written import write_run
 from audiosim.errors import InputError
-from service.access.callers import scopes_of
-from service.client import Client
-from service.operations import texts
+from audiosim.service.access.callers import scopes_of
+from audiosim.service.client import Client
+from audiosim.service.operations import texts
 
 SMALL = "/v1/collections/small"
 TASK = """question = "Which is closer?"

@@ -11,13 +11,13 @@ import pyarrow.csv  # noqa: F401  an import that is interrupted leaves its file 
 import pytest
 
 from audiosim.errors import FormatError, InputError
+from audiosim.service.app import create_app
+from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.drafts import KIND_IN, Home
+from audiosim.service.collections.imports import READINGS, Delivery, ImportStore, import_next
+from audiosim.service.collections.served import ServedCollection
+from audiosim.service.process.time_limit import within
 from audiosim.text import LONGEST_MESSAGE
-from service.app import create_app
-from service.collections.campaigns import Judging
-from service.collections.drafts import KIND_IN, Home
-from service.collections.imports import READINGS, Delivery, ImportStore, import_next
-from service.collections.served import ServedCollection
-from service.process.time_limit import within
 
 
 def test_reading_that_never_ends_is_stopped():
@@ -96,7 +96,7 @@ def test_an_import_that_exceeds_its_time_has_failed_and_is_not_resumed(coarse):
 def test_an_import_during_whose_reading_the_service_stops_each_time_is_not_resumed_for_ever(
     coarse, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("service.collections.imports.SILENT_S", -1.0)  # a process that ended is known at once
+    monkeypatch.setattr("audiosim.service.collections.imports.SILENT_S", -1.0)  # a process that ended is known at once
     url, one = f"sqlite:///{tmp_path}/campaign.db", ServedCollection(coarse, "uniform", Judging())
     query, documents = next(iter(coarse.runs[0].rankings.items()))
     body = f"query,document,broad,assessor\n{query},{documents[0]},2,ann\n".encode()

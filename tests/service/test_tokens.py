@@ -12,7 +12,7 @@ from starlette.routing import Match
 
 from audiosim.campaign.tables import TABLES
 from audiosim.errors import InputError, StoreError
-from service.access.access import (
+from audiosim.service.access.access import (
     Access,
     Caller,
     DeniedError,
@@ -22,10 +22,10 @@ from service.access.access import (
     host_of,
     is_loopback,
 )
-from service.access.callers import scopes_of
-from service.access.tokens import Token, TokenStore
-from service.app import create_app
-from service.settings import Settings
+from audiosim.service.access.callers import scopes_of
+from audiosim.service.access.tokens import Token, TokenStore
+from audiosim.service.app import create_app
+from audiosim.service.settings import Settings
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 

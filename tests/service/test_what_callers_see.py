@@ -21,11 +21,11 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Run
 from audiosim.errors import InputError, SoundError
+from audiosim.service.access.callers import scopes_of
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.app import create_app
+from audiosim.service.startup import WAITING
 from audiosim.sound.decode import read
-from service.access.callers import scopes_of
-from service.access.tokens import TokenStore
-from service.app import create_app
-from service.startup import WAITING
 
 pytestmark = pytest.mark.slow
 

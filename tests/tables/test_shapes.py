@@ -6,9 +6,9 @@ import pytest
 
 from audiosim.collection.collection import Collection
 from audiosim.errors import InputError
-from service.collections.campaigns import CampaignFile
-from service.collections.questions import read_questions
-from service.settings import Settings
+from audiosim.service.collections.campaigns import CampaignFile
+from audiosim.service.collections.questions import read_questions
+from audiosim.service.settings import Settings
 
 RUN = "q Q0 a 1 2 S\nq Q0 b 2 1 S\nq Q0 b 1 2 T\nq Q0 a 2 1 T\n"
 TOML = {

@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from audiosim.campaign import Campaign, DatabaseStore, Event
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
-from service.access.tokens import TokenStore
-from service.collections.imports import Delivery, ImportStore
+from audiosim.service.access.tokens import TokenStore
+from audiosim.service.collections.imports import Delivery, ImportStore
 
 NOW = [datetime(2026, 11, 21, 9, tzinfo=UTC)]
 
