@@ -44,7 +44,6 @@ from audiosim.service.process.time_limit import reading_s, sent_file, within
 from audiosim.sound import decode
 from audiosim.sound.describe import Described, Failure, describer, frames_of_index
 from audiosim.sound.index import append_later, load_all
-from audiosim.sound.parameters import Parameters
 from audiosim.sound.store import Recording
 from audiosim.text import reason
 from audiosim.workers import Crew
@@ -317,7 +316,10 @@ class Receiver:
 
     def _describer(self, index: Path) -> Crew[Recording, Described | Failure]:
         if index not in self._describers:
-            self._describers[index] = describer(_portable(frames_of_index(index)), READ, LIMIT_S)
+            import joblib
+
+            frames = frames_of_index(index).portable(joblib.wrap_non_picklable_objects)
+            self._describers[index] = describer(frames, READ, LIMIT_S)
         return self._describers[index]
 
     def _knowing(self, name: str, one: ServedCollection, documents: Sequence[Document]) -> ServedCollection:
@@ -404,12 +406,6 @@ def _recording(one: ServedCollection, document: str) -> Recording | None:
     index, _ = load_all(one.collection.sounds)
     found = index.ids.index(document) if document in index.ids else None
     return None if found is None else index.recordings[found]
-
-
-def _portable(parameters: Parameters) -> Parameters:
-    import joblib
-
-    return parameters.portable(joblib.wrap_non_picklable_objects)
 
 
 def _check_document(document: Document) -> None:

@@ -39,7 +39,7 @@ from audiosim.collection.kinds import (
 from audiosim.collection.layouts import COMPARISONS, JUDGMENTS, find_file, find_runs
 from audiosim.collection.settings import Settings, settings_lines
 from audiosim.collection.task import TASK_FILE, TaskTable, read_task, task_lines
-from audiosim.collection.values import Run, parse_scale, queries_of, retrieved_by
+from audiosim.collection.values import parse_scale, queries_of, retrieved_by
 from audiosim.errors import InputError
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.collections.campaigns import FILE as CAMPAIGN
@@ -228,16 +228,8 @@ def _recording(path: Path) -> str:
 def _runs(path: Path) -> str:
     said: list[str] = []
     runs = read_runs([path], say=said.append)
-    return "; ".join([f"{_listed(runs)}: {_queries(runs)}", *said])
-
-
-def _listed(runs: tuple[Run, ...]) -> str:
-    names = [run.system for run in runs]
-    return ", ".join(names) if len(names) <= SHOWN else f"{len(names)} systems"
-
-
-def _queries(runs: tuple[Run, ...]) -> str:
-    return counted(len(queries_of(runs)), "query")
+    systems = ", ".join(run.system for run in runs) if len(runs) <= SHOWN else f"{len(runs)} systems"
+    return "; ".join([f"{systems}: {counted(len(queries_of(runs)), 'query')}", *said])
 
 
 def _judgments(path: Path) -> str:
@@ -253,12 +245,9 @@ def _judge(path: Path) -> str:
 
 def _task(path: Path) -> str:
     table = read_task(path).table
-    said = [f"{key} {len(value) if isinstance(value, tuple) else ''}".strip() for key, value in _given(table)]
+    given = {key: value for key in table.__struct_fields__ if (value := getattr(table, key))}
+    said = [f"{key} {len(value) if isinstance(value, tuple) else ''}".strip() for key, value in given.items()]
     return ", ".join(said) or "nothing"
-
-
-def _given(table: TaskTable) -> list[tuple[str, object]]:
-    return [(key, value) for key in table.__struct_fields__ if (value := getattr(table, key))]
 
 
 _READERS: dict[Kind, Callable[[Path], str]] = {
@@ -490,11 +479,7 @@ class Draft:
             yield found, folder
 
     def _loaded(self, folder: Path) -> Collection:
-        self._complete(folder)
-        return Collection.load(folder)
-
-    def _complete(self, folder: Path) -> None:
-        """Write the files derived from the others and from the settings."""
+        """The collection in a folder, once the files derived from the others and from the settings are there."""
         settings, recordings = self.settings, RecordingFolders.of(folder)
         if (folder / "runs").is_dir() or not recordings.folders:
             runs = find_runs(folder)
@@ -513,6 +498,7 @@ class Draft:
             if find_file(folder, TASK_FILE):
                 raise InputError(f"{TASK_FILE} is among the files: empty the fields under Own task, or remove the file")
             write_texts({folder / TASK_FILE: lines})
+        return Collection.load(folder)
 
 
 def _known(value: object, kind: Any) -> object:

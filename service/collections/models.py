@@ -52,7 +52,9 @@ class KeptModels:
         check_model_name(model.name)
         known = {one.name: one for one in self.all()}
         if model.name in known:
-            return self._same(known[model.name], model)
+            if known[model.name].version != model.version:
+                raise InputError(f"there is another model called {model.name} already: choose another name")
+            return known[model.name]
         if len(known) >= MOST_MODELS:
             raise InputError(f"this service keeps {MOST_MODELS} models already, the most that it takes")
         made = KeptModel(model.name, model.version, model.scale, write_time(utc_now()), by, origin)
@@ -110,12 +112,6 @@ class KeptModels:
             raise InputError(f"a model file may have {MOST_BYTES:,} bytes at most, got {len(content):,}")
         with sent_file(content, "model.json") as path:
             return load_model(str(path)), content.decode("utf-8")
-
-    @staticmethod
-    def _same(kept: KeptModel, model: Model) -> KeptModel:
-        if kept.version != model.version:
-            raise InputError(f"there is another model called {kept.name} already: choose another name")
-        return kept
 
 
 def check_model_name(name: str) -> None:

@@ -12,7 +12,7 @@ from audiosim.campaign.reader import judged_aspects, judgments_after
 from audiosim.collection.arrivals import Stamp, arrivals_stamp
 from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
-from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison
 from audiosim.errors import InputError
 from audiosim.joint.estimators import JOINT, after_judgments, hearing, make_estimator
@@ -82,7 +82,7 @@ class ServedCollection:
         self.campaign = judging.open(collection, estimator, self.store, self.mute, known, pool)
         self.listen_s = judging.listen(self.store, bool(self.sounds))
         self._making, self._ranking = Lock(), Lock()
-        self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
+        self._pool = lru_cache(maxsize=KEPT)(lambda cutoff: build_pool(self.collection, cutoff))
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
         self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._grounded = lru_cache(maxsize=FEW)(self._rank)
@@ -280,9 +280,6 @@ class ServedCollection:
         learned = after_judgments(pool, make_estimator(pool, self.model), own.judgments)
         distribution = self.campaign.selection.distribution
         return GroundedRanking.of_pool(expected_scores(measure, pool), learned, own.judgments, distribution)
-
-    def _build_pool(self, cutoff: int) -> Pool:
-        return build_pool(self.collection, cutoff)
 
     def _make_predictor(self, model: str, cutoff: int) -> Predictor:
         pool = self._pool(cutoff)

@@ -68,8 +68,9 @@ def show_participants(links: OpenLinksDep, one: FreshDep) -> ParticipantsOut:
     for person in links.participants(collection):
         link = by_code[person.code]
         answers = answers_given(one.campaign, person.name)
-        done = is_done(one.campaign, answers, link.judgments or None)
-        rows.append(ParticipantOut.from_domain(person, link, answers, done, _screened_out(one, person.name)))
+        done, screened = is_done(one.campaign, answers, link.judgments or None), _screened_out(one, person.name)
+        said = person.name, link.name, person.reference or None, person.created
+        rows.append(ParticipantOut(*said, answers, done, screened))
     return ParticipantsOut(collection, rows)
 
 
@@ -150,4 +151,5 @@ def _all_open_links(links: OpenLinkStore, collection: str) -> OpenLinksOut:
 
 def _shown(links: OpenLinkStore, link: OpenLink) -> OpenLinkOut:
     path = f"/join/{quote(link.collection, safe='')}/{link.code}"
-    return OpenLinkOut.from_domain(link, path, links.reason_closed(link))
+    none = {name: getattr(link, name) or None for name in ("expires", "judgments")}
+    return OpenLinkOut.of(link, link=path, ended=links.reason_closed(link) or None, **none)

@@ -8,10 +8,9 @@ from fastapi import Body, HTTPException, Query, Response
 
 from audiosim.errors import InputError
 from audiosim.joint.estimators import JOINT
-from audiosim.service.access.callers import Caller, CallerDep
+from audiosim.service.access.callers import CallerDep
 from audiosim.service.collections.models import check_model_name
 from audiosim.service.collections.publications import judged_collection
-from audiosim.service.collections.shelf import Served
 from audiosim.service.collections.trainings import TrainingJob, Trainings
 from audiosim.service.http.exchange import (
     JSON,
@@ -137,8 +136,11 @@ def train_model(
 
     One model is trained at a time. Once it is done the service keeps it, and it can be chosen.
     """
-    _check_may(caller, asked.others)
-    _check_new(served, asked.name)
+    if asked.others and caller.collection:
+        raise HTTPException(403, f"this token is for {caller.collection}: a model may learn only from its judgments")
+    check_model_name(asked.name)
+    if asked.name in {kept.name for kept in served.kept_models.all()}:
+        raise InputError(f"there is another model called {asked.name} already: choose another name")
     terms, joint, today = parse_terms(asked.features), is_joint(asked.features), date.today().isoformat()
     plan = Plan(terms, asked.name, asked.folds, asked.eliminate, date=today, joint=joint)
     with ExitStack() as stack:
@@ -158,14 +160,3 @@ def _others(cards: Cards, name: str) -> list[str]:
     """Further collections of the same scale."""
     scales = {card.said.identifier: card.scale for card in cards.all()}
     return [other for other, scale in scales.items() if other != name and scale == scales.get(name)]
-
-
-def _check_may(caller: Caller, others: list[str]) -> None:
-    if others and caller.collection:
-        raise HTTPException(403, f"this token is for {caller.collection}: a model may learn only from its judgments")
-
-
-def _check_new(served: Served, name: str) -> None:
-    check_model_name(name)
-    if name in {one.name for one in served.kept_models.all()}:
-        raise InputError(f"there is another model called {name} already: choose another name")

@@ -35,7 +35,17 @@ def show_personal_data(
         if name in (record.event.assessor, record.event.judge)
     ]
     token, person = _token_of(access.tokens, collection, name), links.participant(collection, name)
-    return PersonalDataOut.from_domain((collection, name), person, links.link_of(collection, name), token, log)
+    link = links.link_of(collection, name)
+    return PersonalDataOut(
+        collection,
+        name,
+        reference=None if person is None else person.reference or None,
+        link=None if link is None else link.name,
+        joined=None if person is None else person.created,
+        invited=None if token is None else token.created,
+        token_ends=None if token is None else token.expires or None,
+        log=log,
+    )
 
 
 @router.post("/collections/{collection}/forget", dependencies=[ASSESSOR])

@@ -75,7 +75,7 @@ def withdraw_publication(
 
 
 def _all_publications(store: PublicationStore, collection: str) -> PublicationsOut:
-    return PublicationsOut.from_domain(collection, store.published(collection))
+    return PublicationsOut(collection, [PublishedOut.from_domain(one) for one in store.published(collection)])
 
 
 # Published pages, for anybody, without a token.

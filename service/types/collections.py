@@ -198,10 +198,6 @@ class PublicationsOut(Wire):
     collection: str
     publications: list[PublishedOut]
 
-    @classmethod
-    def from_domain(cls, collection: str, found: list[PublishedRecord]) -> "PublicationsOut":
-        return cls(collection, [PublishedOut.from_domain(one) for one in found])
-
 
 class PublicationWithdrawalIn(Strict, forbid_unknown_fields=True):
     """Publication to withdraw.

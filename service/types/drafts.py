@@ -195,15 +195,10 @@ class ChoicesOut(Wire):
     models           published models
     """
 
-    measures: list[str]
+    measures: tuple[str, ...]
     stopping_rules: dict[str, str]
     selection_rules: list[str]
     models: list[str]
-
-    @classmethod
-    def known(cls) -> "ChoicesOut":
-        """All accepted names."""
-        return cls(list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULE_POINT.names()), list(published_models()))
 
 
 class DraftsOut(Wire):
@@ -221,7 +216,8 @@ class DraftsOut(Wire):
     @classmethod
     def from_domain(cls, home: Home | None) -> "DraftsOut":
         drafts = [] if home is None else [one.name for one in home.drafts()]
-        return cls(home is not None, drafts, ChoicesOut.known())
+        rules, models = sorted(SELECTION_RULE_POINT.names()), published_models()
+        return cls(home is not None, drafts, ChoicesOut(MEASURES, STOPPING_RULES, rules, models))
 
 
 class DraftPairOut(PairOut):

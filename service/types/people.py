@@ -13,9 +13,8 @@ from audiosim.service.access.links import (
     MOST_JUDGMENTS,
     MOST_PEOPLE,
     OpenLink,
-    Participant,
 )
-from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT, Token
+from audiosim.service.access.tokens import LONGEST_DAYS, NAME_LIMIT
 from audiosim.service.types.base import OfState, Strict, Wire
 from audiosim.service.types.campaign import ChangedRankingOut, PairOut, RankedOut
 from audiosim.service.types.judging import Name, RecordOut, Text
@@ -224,12 +223,6 @@ class OpenLinkOut(OpenLinkConditions, kw_only=True):
     joined: int
     ended: str | None
 
-    @classmethod
-    def from_domain(cls, link: OpenLink, path: str, ended: str) -> "OpenLinkOut":
-        return cls.of(
-            link, link=path, expires=link.expires or None, judgments=link.judgments or None, ended=ended or None
-        )
-
 
 class OpenLinksOut(Wire):
     """The open links of a collection.
@@ -324,12 +317,6 @@ class ParticipantOut(Wire):
     done: bool
     screened: bool
 
-    @classmethod
-    def from_domain(
-        cls, one: Participant, link: OpenLink, answers: int, done: bool, screened: bool
-    ) -> "ParticipantOut":
-        return cls(one.name, link.name, one.reference or None, one.created, answers, done, screened)
-
 
 class ParticipantsOut(Wire):
     """The people who joined by open links; never exported, and shown only to organisers.
@@ -363,29 +350,6 @@ class PersonalDataOut(Wire):
     invited: str | None
     token_ends: str | None
     log: list[RecordOut]
-
-    @classmethod
-    def from_domain(
-        cls,
-        about: tuple[str, str],
-        person: Participant | None,
-        link: OpenLink | None,
-        token: Token | None,
-        log: list[RecordOut],
-    ) -> "PersonalDataOut":
-        """The personal data, for the wire.
-
-        about  the collection, and their name as an assessor
-        """
-        return cls(
-            *about,
-            reference=None if person is None else person.reference or None,
-            link=None if link is None else link.name,
-            joined=None if person is None else person.created,
-            invited=None if token is None else token.created,
-            token_ends=None if token is None else token.expires or None,
-            log=log,
-        )
 
 
 class ForgetIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
