@@ -101,19 +101,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def scale() -> str:
-    """The scale of the live server's collection, for tests to set."""
-    return "fine"
-
-
-@pytest.fixture
-def live(demo: Path, scale: str, tmp_path: Path) -> Iterator[Any]:
+def live(demo: Path, tmp_path: Path) -> Iterator[Any]:
     """A server of the demo collection, open to this machine, with a separate campaign; `.url`, `.stop()`."""
-    if scale != "fine":
-        demo = shutil.copytree(demo, tmp_path / "demo")
-        (demo / "task.toml").unlink()
-        settings = (demo / "collection.toml").read_text()
-        (demo / "collection.toml").write_text(settings.replace('"fine"', scale))
     with commanded(
         [demo], tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'campaign.db'}", AUDIOSIM_LISTEN="0"
     ) as running:

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import re
+import shutil
 import time
-from itertools import pairwise
+from itertools import count, pairwise
 
 import pytest
 
@@ -17,6 +18,38 @@ QUICK = "listen=0.1"  # seconds to listen to each clip
 SHORT = f"{QUICK}&batch=4"  # so that no more than the clips of four pairs are fetched
 MOVING = {"reduced_motion": "no-preference"}
 OFFLINE = "ERR_INTERNET_DISCONNECTED"
+CAMPAIGNS = 40  # at least one for each test
+NUMBERS = count()
+SCALES = {'"broad"': "broad", '"binary"': "binary", "[0, 2, 5, 10]": "own"}  # and the collections that have them
+
+
+@pytest.fixture(scope="module")
+def live(demo, commanded, tmp_path_factory):
+    """One server for all tests, with a copy of the demo collection for each of them, and one for each other scale."""
+    root = tmp_path_factory.mktemp("judge")
+    folders = [root / f"demo-{number}" for number in range(CAMPAIGNS)] + [root / name for name in SCALES.values()]
+    for folder in folders:
+        shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
+        (folder / "sounds").symlink_to(demo / "sounds")
+    settings = (demo / "collection.toml").read_text(encoding="utf-8")
+    for scale, name in SCALES.items():
+        (root / name / "task.toml").unlink()
+        (root / name / "collection.toml").write_text(settings.replace('"fine"', scale), encoding="utf-8")
+    options = ("--db", f"sqlite:///{root / 'campaign.db'}")
+    with commanded(folders, root / "log", *options, AUDIOSIM_LISTEN="0", AUDIOSIM_SOUNDS=str(demo)) as running:
+        yield running
+
+
+@pytest.fixture
+def scale():
+    """The scale of the test's collection, for tests to set."""
+    return "fine"
+
+
+@pytest.fixture
+def collection(scale):
+    """Identifier of a collection that no other test judges."""
+    return SCALES.get(scale) or f"demo-{next(NUMBERS)}"
 
 
 def enter_name(page, name, screen="start"):
@@ -75,7 +108,8 @@ def hear_both(page, seconds=0.1):
 
 # Ann's work as stored by the page in the browser's database.
 KEPT = """(name, ask) => new Promise((done) => {
-  indexedDB.open('audiosim judging ["demo","Ann"]').onsuccess = ({ target: { result: database } }) => {
+  const whose = JSON.stringify([location.pathname.split("/").at(-1), "Ann"]);
+  indexedDB.open(`audiosim judging ${whose}`).onsuccess = ({ target: { result: database } }) => {
     const asked = ask(database.transaction(name).objectStore(name));
     asked.onsuccess = () => { done(asked.result); database.close(); };
   };
@@ -130,8 +164,8 @@ def saved(page):
     expect(page.locator("#state")).to_have_text("Saved")
 
 
-def answers(http, assessor):
-    found = http.get("/v1/collections/demo/answers", params={"assessor": assessor})
+def answers(http, collection, assessor):
+    found = http.get(f"/v1/collections/{collection}/answers", params={"assessor": assessor})
     return found.json()["answers"]
 
 
@@ -156,11 +190,11 @@ def open_answers(page):
     page.locator("#answers[open]").wait_for()
 
 
-def test_a_person_who_got_part_of_a_batch_is_offered_the_rest(browse, http):
-    for place, count in enumerate([60, 60, 60, 60, 57]):  # at most 300 of the 600 pairs for an address
-        body = {"assessor": f"bob{place}", "count": count}
-        assert len(http.post("/v1/collections/demo/next", json=body).json()["pairs"]) == count
-    page = browse(f"/judge/demo?{QUICK}&batch=5")
+def test_a_person_who_got_part_of_a_batch_is_offered_the_rest(browse, collection, http):
+    for place, wanted in enumerate([60, 60, 60, 60, 57]):  # at most 300 of the 600 pairs for an address
+        body = {"assessor": f"bob{place}", "count": wanted}
+        assert len(http.post(f"/v1/collections/{collection}/next", json=body).json()["pairs"]) == wanted
+    page = browse(f"/judge/{collection}?{QUICK}&batch=5")
     enter(page, "Ann")
     expect(page.locator("#where")).to_have_text("Pair 1 of 3")
     for _ in range(3):
@@ -168,8 +202,8 @@ def test_a_person_who_got_part_of_a_batch_is_offered_the_rest(browse, http):
     expect(page.locator("#where")).to_have_text("Pair 4 of 5")
 
 
-def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, http):
-    page = browse(f"/judge/demo?{QUICK}&batch=20")
+def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, collection, http):
+    page = browse(f"/judge/{collection}?{QUICK}&batch=20")
     begun = time.monotonic()
     enter(page, "Ann")
     said = [(place % 3, (7 * place) % 11 - 5) for place in range(20)]
@@ -177,7 +211,7 @@ def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, ht
         judge(page, broad, steps)
     page.locator("#screen-batch:not([hidden])").wait_for()
     saved(page)
-    found = answers(http, "Ann")
+    found = answers(http, collection, "Ann")
     assert [(one["broad"], one["fine"]) for one in found] == [(broad, starts(broad) + steps) for broad, steps in said]
     assert len({(one["query"], one["document"]) for one in found}) == 20
     assert len({one["key"] for one in found}) == 20
@@ -195,9 +229,9 @@ def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, ht
     assert len([1 for one, other in pairwise(queries) if one != other]) == len(set(queries)) - 1
 
 
-def test_answers_given_while_the_network_is_away_arrive_when_it_is_back(browse, http, watch):
+def test_answers_given_while_the_network_is_away_arrive_when_it_is_back(browse, collection, http, watch):
     watch.expected.append(OFFLINE)
-    page = browse(f"/judge/demo?{QUICK}&batch=8")
+    page = browse(f"/judge/{collection}?{QUICK}&batch=8")
     enter(page, "Ann")
     for _ in range(3):
         judge(page, 1)
@@ -206,24 +240,24 @@ def test_answers_given_while_the_network_is_away_arrive_when_it_is_back(browse, 
     for _ in range(3):
         judge(page, 2)
     expect(page.locator("#state")).to_have_text("Offline: 3 waiting")
-    assert len(answers(http, "Ann")) == 3
+    assert len(answers(http, collection, "Ann")) == 3
     page.context.set_offline(False)
     saved(page)
     judge(page, 0)
     saved(page)
-    assert [one["broad"] for one in answers(http, "Ann")] == [1, 1, 1, 2, 2, 2, 0]
+    assert [one["broad"] for one in answers(http, collection, "Ann")] == [1, 1, 1, 2, 2, 2, 0]
 
 
-def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, http, watch):
+def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, collection, http, watch):
     watch.expected.append(OFFLINE)
-    address = f"/judge/demo?{QUICK}&batch=6"
+    address = f"/judge/{collection}?{QUICK}&batch=6"
     page = browse(address)
     enter(page, "Ann")
     judge(page, 1)
     saved(page)
     go_offline(page)
     judge(page, 2)
-    assert len(answers(http, "Ann")) == 1
+    assert len(answers(http, collection, "Ann")) == 1
     context = page.context
     page.close()
     context.set_offline(False)
@@ -231,11 +265,11 @@ def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, http, 
     begin(page)
     assert page.inner_text("#where") == "Pair 3 of 6"
     saved(page)
-    assert [one["broad"] for one in answers(http, "Ann")] == [1, 2]
+    assert [one["broad"] for one in answers(http, collection, "Ann")] == [1, 2]
 
 
-def test_another_device_goes_on_with_the_same_pair(browse):
-    address = f"/judge/demo?{QUICK}&batch=8"
+def test_another_device_goes_on_with_the_same_pair(browse, collection):
+    address = f"/judge/{collection}?{QUICK}&batch=8"
     one = browse(address)
     enter(one, "Ann")
     judge(one, 1)
@@ -247,8 +281,8 @@ def test_another_device_goes_on_with_the_same_pair(browse):
     assert other.inner_text("#where") == "Pair 2 of 8"
 
 
-def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse, collection):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 1, 3)
@@ -262,8 +296,8 @@ def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse):
     page.locator("#save[aria-disabled=false]").wait_for()
 
 
-def test_two_assessors_at_once_never_get_the_same_pair(browse, http):
-    pages = {name: browse(f"/judge/demo?{QUICK}&batch=4") for name in ("Ann", "Bob")}
+def test_two_assessors_at_once_never_get_the_same_pair(browse, collection, http):
+    pages = {name: browse(f"/judge/{collection}?{QUICK}&batch=4") for name in ("Ann", "Bob")}
     for name, page in pages.items():
         enter(page, name)
     for _ in range(4):
@@ -271,13 +305,13 @@ def test_two_assessors_at_once_never_get_the_same_pair(browse, http):
             judge(page, 1)
     for page in pages.values():
         saved(page)
-    pairs = {name: {(one["query"], one["document"]) for one in answers(http, name)} for name in pages}
+    pairs = {name: {(one["query"], one["document"]) for one in answers(http, collection, name)} for name in pages}
     assert [len(own) for own in pairs.values()] == [4, 4]
     assert not pairs["Ann"] & pairs["Bob"]
 
 
-def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, collection, http):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     judge(page, 0)
     shown = waves(page)
@@ -287,18 +321,18 @@ def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, http):
     expect(page.locator("#where")).to_have_text(re.compile("^Changing your last answer"))
     wait_for_pair(page)
     saved(page)
-    assert [one["broad"] for one in answers(http, "Ann")] == [0]
+    assert [one["broad"] for one in answers(http, collection, "Ann")] == [0]
     assert waves(page) == shown
     assert page.inner_text("#answer-fine-value") == "87"
     page.keyboard.press("1")
     save(page)
     saved(page)
-    assert [(one["broad"], one["fine"]) for one in answers(http, "Ann")] == [(0, 17), (1, 87)]
+    assert [(one["broad"], one["fine"]) for one in answers(http, collection, "Ann")] == [(0, 17), (1, 87)]
 
 
-def test_an_answer_taken_back_offline_is_never_counted(browse, http, watch):
+def test_an_answer_taken_back_offline_is_never_counted(browse, collection, http, watch):
     watch.expected.append(OFFLINE)
-    page = browse(f"/judge/demo?{QUICK}&batch=4")
+    page = browse(f"/judge/{collection}?{QUICK}&batch=4")
     enter(page, "Ann")
     go_offline(page)
     judge(page, 0)
@@ -310,11 +344,11 @@ def test_an_answer_taken_back_offline_is_never_counted(browse, http, watch):
     save(page)
     page.context.set_offline(False)
     saved(page)
-    assert [(one["broad"], one["fine"]) for one in answers(http, "Ann")] == [(0, 17), (1, 83)]
+    assert [(one["broad"], one["fine"]) for one in answers(http, collection, "Ann")] == [(0, 17), (1, 83)]
 
 
-def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(browse, http):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(browse, collection, http):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     judge(page, 0)
     judge(page, 1)
@@ -330,12 +364,12 @@ def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(brows
     wait_for_pair(page)
     assert page.inner_text("#where") == "Pair 3 of 4"
     assert waves(page) == shown
-    latest = {(one["query"], one["document"]): one["broad"] for one in answers(http, "Ann")}
+    latest = {(one["query"], one["document"]): one["broad"] for one in answers(http, collection, "Ann")}
     assert sorted(latest.values()) == [1, 2]
 
 
-def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_again(browse, http):
-    page = browse(f"/judge/demo?{QUICK}&batch=3")
+def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_again(browse, collection, http):
+    page = browse(f"/judge/{collection}?{QUICK}&batch=3")
     enter(page, "Ann")
     judge(page, 0)
     judge(page, 1)
@@ -358,23 +392,23 @@ def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_
         saved(page)
         assert page.inner_text("#where") == "Pair 3 of 3"
         assert waves(page) == shown
-        assert [one["broad"] for one in answers(http, "Ann")] == [0, 1]
+        assert [one["broad"] for one in answers(http, collection, "Ann")] == [0, 1]
     judge(page, 1)
     expect(page.locator("#batch-title")).to_have_text("Batch done")
     saved(page)
-    said = [(one["query"], one["document"]) for one in answers(http, "Ann")]
+    said = [(one["query"], one["document"]) for one in answers(http, collection, "Ann")]
     assert len(said) == len(set(said)) == 3
-    handed = http.post("/v1/collections/demo/next", json={"assessor": "Ann", "count": 5}).json()["pairs"]
+    handed = http.post(f"/v1/collections/{collection}/next", json={"assessor": "Ann", "count": 5}).json()["pairs"]
     assert not {(one["query"], one["document"]) for one in handed} & set(said)
 
 
-def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(browse, http):
-    one = browse(f"/judge/demo?{SHORT}")
+def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(browse, collection, http):
+    one = browse(f"/judge/{collection}?{SHORT}")
     enter(one, "Ann")
     shown = waves(one)
     judge(one, 0)
     saved(one)
-    other = browse(f"/judge/demo?{SHORT}")
+    other = browse(f"/judge/{collection}?{SHORT}")
     enter(other, "Ann")
     open_answers(other)
     other.click("[aria-label='Revise the answer to pair 1']")
@@ -384,11 +418,11 @@ def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(brows
     other.keyboard.press("2")
     save(other)
     saved(other)
-    assert [answer["broad"] for answer in answers(http, "Ann")] == [0, 2]
+    assert [answer["broad"] for answer in answers(http, collection, "Ann")] == [0, 2]
 
 
-def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, http):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, collection, http):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     page.click("#open-cannot")
     page.click("#reason-1")
@@ -396,12 +430,12 @@ def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, http):
     page.click("#cannot-form button.primary")
     expect(page.locator("#where")).to_have_text("Pair 2 of 4")
     saved(page)
-    (answer,) = answers(http, "Ann")
+    (answer,) = answers(http, collection, "Ann")
     assert (answer["kind"], answer["details"]["reason"]) == ("cannot", "a clip is broken or silent: only noise")
 
 
-def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered(browse, http):
-    page = browse("/judge/demo?listen=1&batch=4")
+def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered(browse, collection, http):
+    page = browse(f"/judge/{collection}?listen=1&batch=4")
     enter(page, "Ann")
     page.keyboard.press("Enter")
     assert "hear the candidate for 1 s more, choose a button, set the slider" in page.inner_text("#missing")
@@ -414,11 +448,11 @@ def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered
     hear(page, 1, 1)
     save(page)
     saved(page)
-    assert len(answers(http, "Ann")) == 1
+    assert len(answers(http, collection, "Ann")) == 1
 
 
-def test_grades_that_contradict_each_other_are_remarked_and_taken(browse, http):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_grades_that_contradict_each_other_are_remarked_and_taken(browse, collection, http):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 0)
@@ -428,18 +462,18 @@ def test_grades_that_contradict_each_other_are_remarked_and_taken(browse, http):
     assert page.locator("#warning").is_visible()
     save(page)
     saved(page)
-    assert [(one["broad"], one["fine"]) for one in answers(http, "Ann")] == [(0, 77)]
+    assert [(one["broad"], one["fine"]) for one in answers(http, collection, "Ann")] == [(0, 77)]
 
 
 @pytest.mark.parametrize(("ask", "expected"), [("fine", {"fine"}), ("both", {"fine", "broad"})])
-def test_the_organiser_says_whether_one_grade_or_two_are_asked_for(browse, http, ask, expected):
-    page = browse(f"/judge/demo?{SHORT}&ask={ask}")
+def test_the_organiser_says_whether_one_grade_or_two_are_asked_for(browse, collection, http, ask, expected):
+    page = browse(f"/judge/{collection}?{SHORT}&ask={ask}")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 1)
     save(page)
     saved(page)
-    (answer,) = answers(http, "Ann")
+    (answer,) = answers(http, collection, "Ann")
     assert {name for name in ("fine", "broad", "grade") if name in answer} == expected
 
 
@@ -485,7 +519,7 @@ def test_a_question_that_is_one_entry_is_asked_checked_kept_and_exported(asked, 
     open_answers(page)
     assert page.locator("#answers-rows tr").all_inner_texts()[0].split("\t")[1] == "Not similar, 17 of 100, wild"
     with asked.client() as http:
-        (answer,) = answers(http, "Ann")
+        (answer,) = answers(http, "demo", "Ann")
         assert answer["details"]["mood"] == "wild"
         pair = {name: answer[name] for name in ("query", "document")}
         refused = http.post("/v1/collections/demo/judgments", json=pair | {"assessor": "Ann", "fine": 1})
@@ -498,20 +532,20 @@ def test_a_question_that_is_one_entry_is_asked_checked_kept_and_exported(asked, 
     ("scale", "key", "field", "given"),
     [('"broad"', "2", "broad", 2), ('"binary"', "1", "grade", 1), ("[0, 2, 5, 10]", "2", "grade", 5)],
 )
-def test_every_scale_is_asked_in_its_own_way(browse, http, scale, key, field, given):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_every_scale_is_asked_in_its_own_way(browse, collection, http, scale, key, field, given):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     hear_both(page)
     assert page.locator("input[type=range]").count() == 0
     page.keyboard.press(key)
     save(page)
     saved(page)
-    (answer,) = answers(http, "Ann")
+    (answer,) = answers(http, collection, "Ann")
     assert {name: answer[name] for name in ("fine", "broad", "grade") if name in answer} == {field: given}
 
 
-def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, http):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, collection, http):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann", training=True)
     details_of = []
     for place in range(3):
@@ -530,11 +564,11 @@ def test_training_comes_first_tells_what_is_known_and_leaves_no_trace(browse, ht
     assert "one recording again" in details_of[2]
     wait_for_pair(page)
     assert page.inner_text("#where") == "Pair 1 of 4"
-    assert answers(http, "Ann") == []
+    assert answers(http, collection, "Ann") == []
 
 
-def test_a_break_is_suggested_when_its_time_has_come(browse):
-    page = browse(f"/judge/demo?{SHORT}&break=0.01")
+def test_a_break_is_suggested_when_its_time_has_come(browse, collection):
+    page = browse(f"/judge/{collection}?{SHORT}&break=0.01")
     enter(page, "Ann")
     hear_both(page)
     grade(page, 1)
@@ -564,13 +598,13 @@ def test_an_invitation_becomes_a_cookie_and_leaves_the_address(browse, invited):
     assert (found["assessor"], [one["broad"] for one in found["answers"]]) == ("Ann", [1])
 
 
-def test_where_there_are_no_tokens_an_invitation_is_a_name_that_leaves_the_address(browse, live, http):
-    page = browse(f"/judge/demo?{SHORT}#name=Zo%C3%AB%20%26%20co")
+def test_where_there_are_no_tokens_an_invitation_is_a_name_that_leaves_the_address(browse, collection, live, http):
+    page = browse(f"/judge/{collection}?{SHORT}#name=Zo%C3%AB%20%26%20co")
     begin(page)
-    assert page.evaluate("location.href") == f"{live.url}/judge/demo?{SHORT}"
+    assert page.evaluate("location.href") == f"{live.url}/judge/{collection}?{SHORT}"
     judge(page, 1)
     saved(page)
-    assert [answer["broad"] for answer in answers(http, "Zoë & co")] == [1]
+    assert [answer["broad"] for answer in answers(http, collection, "Zoë & co")] == [1]
     page.reload()
     page.locator("#screen-start:not([hidden])").wait_for()
     assert page.inner_text("#leave") == "Not Zoë & co?"
@@ -610,33 +644,33 @@ def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse
     assert [one["broad"] for one in found["answers"]] == [0, 2]
 
 
-def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch, audit):
+def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, collection, http, watch, audit):
     watch.expected.append("409 (Conflict)")
-    page = browse(f"/judge/demo?{SHORT}")
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     judge(page, 0)
     saved(page)
-    assert http.post("/v1/collections/demo/pause", json={"reason": "lunch"}).status_code == 201
+    assert http.post(f"/v1/collections/{collection}/pause", json={"reason": "lunch"}).status_code == 201
     judge(page, 1)
     expect(page.locator("#state")).to_have_text("On hold: 1 waiting")
     expect(page.locator("#hold")).to_contain_text("The organiser paused this listening test at ")
     expect(page.locator("#hold")).to_contain_text(": “lunch”. Your answers are safe")
-    other = browse(f"/judge/demo?{SHORT}")
+    other = browse(f"/judge/{collection}?{SHORT}")
     enter_name(other, "Ann", screen="held")
     assert "The organiser paused this listening test at " in other.inner_text("#held-who")
     assert other.inner_text("#held-safe") == "Your answer is safe."
     assert audit(other) == []
-    assert http.post("/v1/collections/demo/resume", json={}).status_code == 201
+    assert http.post(f"/v1/collections/{collection}/resume", json={}).status_code == 201
     other.locator("#screen-start:not([hidden])").wait_for()  # by itself
     judge(page, 2)
     saved(page)
     expect(page.locator("#hold")).to_be_hidden()
-    assert [one["broad"] for one in answers(http, "Ann")] == [0, 1, 2]
+    assert [one["broad"] for one in answers(http, collection, "Ann")] == [0, 1, 2]
 
 
-def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, http, watch):
+def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, collection, http, watch):
     watch.expected.append("422 (Unprocessable Entity)")
-    page = browse(f"/judge/demo?{SHORT}")
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     # Like a page of another version, it sends a grade off the scale.
     page.route(
@@ -650,7 +684,7 @@ def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, htt
     page.unroute("**/judgments")
     page.click("#refused >> text=Send again")
     saved(page)
-    assert [one["fine"] for one in answers(http, "Ann")] == [17]
+    assert [one["fine"] for one in answers(http, collection, "Ann")] == [17]
 
 
 # An analyser at the page's own output hears the query, the candidate after a switch, and nothing after a pause.
@@ -676,8 +710,8 @@ LISTEN = """async () => {
 }"""
 
 
-def test_sound_really_plays_on_either_side_and_a_pause_is_silent(browse):
-    page = browse(f"/judge/demo?{SHORT}", **MOVING)
+def test_sound_really_plays_on_either_side_and_a_pause_is_silent(browse, collection):
+    page = browse(f"/judge/{collection}?{SHORT}", **MOVING)
     enter(page, "Ann")
     assert page.wait_for_function(LISTEN).json_value() == "running"
 
@@ -704,8 +738,8 @@ RENDER = """async (clips) => {
 }"""
 
 
-def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
-    page = browse("/judge/demo", **MOVING)
+def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse, collection):
+    page = browse(f"/judge/{collection}", **MOVING)
     made = page.evaluate(RENDER, [[0.5, 0], [-0.125, 0]])
     samples, rate = made["samples"], made["rate"]
     target = 10 ** (-20 / 20)  # both clips are constants, so their root mean square is the target
@@ -718,8 +752,8 @@ def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
     assert max(steps[rate // 2 :]) < 2 * target / (0.0095 * rate)
 
 
-def test_a_switch_goes_on_at_the_very_same_position(browse):
-    page = browse("/judge/demo", **MOVING)
+def test_a_switch_goes_on_at_the_very_same_position(browse, collection):
+    page = browse(f"/judge/{collection}", **MOVING)
     made = page.evaluate(RENDER, [[0, 0.25], [0, -0.25]])
     samples, rate = made["samples"], made["rate"]
     heard_at_s = [4 * abs(sample) for sample in samples]  # each sample gives its position in the clip
@@ -732,8 +766,8 @@ def test_a_switch_goes_on_at_the_very_same_position(browse):
     )
 
 
-def test_a_waveform_is_a_place_to_go_to(browse):
-    page = browse(f"/judge/demo?{SHORT}", **MOVING)
+def test_a_waveform_is_a_place_to_go_to(browse, collection):
+    page = browse(f"/judge/{collection}?{SHORT}", **MOVING)
     enter(page, "Ann")
     page.keyboard.press(" ")
     box = page.locator("#clips .wave.candidate").bounding_box()
@@ -745,8 +779,8 @@ def test_a_waveform_is_a_place_to_go_to(browse):
     assert float(page.get_attribute("#position", "aria-valuenow")) == pytest.approx(at + 1, abs=0.1)
 
 
-def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, audit):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, collection, audit):
+    page = browse(f"/judge/{collection}?{SHORT}")
     page.locator("#name:focus").wait_for()
     assert audit(page, LOOKS) == []
     page.keyboard.type("Ann")
@@ -768,8 +802,10 @@ def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, audit):
     assert audit(page, LOOKS) == []
 
 
-def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
-    page = browse(f"/judge/demo?{SHORT}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, collection, http):
+    page = browse(
+        f"/judge/{collection}?{SHORT}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
+    )
     page.fill("#name", "Ann")
     page.tap("#name-form button")
     page.tap("#skip-training")
@@ -788,21 +824,21 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
     page.tap("#save")
     expect(page.locator("#where")).to_have_text("Pair 2 of 4")
     saved(page)
-    (answer,) = answers(http, "Ann")
+    (answer,) = answers(http, collection, "Ann")
     assert answer["broad"] == 2
     assert 70 <= answer["fine"] <= 80
 
 
-def test_at_twice_the_text_size_nothing_is_cut_off(browse):
+def test_at_twice_the_text_size_nothing_is_cut_off(browse, collection):
     # A window 1280 wide at 200 % zoom is like one 640 wide (WCAG 1.4.4, 1.4.10).
-    page = browse(f"/judge/demo?{SHORT}", viewport={"width": 640, "height": 450}, device_scale_factor=2)
+    page = browse(f"/judge/{collection}?{SHORT}", viewport={"width": 640, "height": 450}, device_scale_factor=2)
     enter(page, "Ann")
     assert page.evaluate("document.documentElement.scrollWidth") == 640
     assert page.locator("#save").is_visible()
 
 
-def test_the_question_mark_shows_the_keys_and_letters_can_be_switched_off(browse):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_the_question_mark_shows_the_keys_and_letters_can_be_switched_off(browse, collection):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     page.keyboard.press("?")
     page.locator("#help[open]").wait_for()
@@ -817,23 +853,23 @@ def test_the_question_mark_shows_the_keys_and_letters_can_be_switched_off(browse
     assert page.locator("input:checked[name=broad]").count() == 0
 
 
-def test_nothing_on_the_page_names_systems_scores_or_clips(browse, http):
-    page = browse(f"/judge/demo?{SHORT}")
+def test_nothing_on_the_page_names_systems_scores_or_clips(browse, collection, http):
+    page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")
     judge(page, 1)
     open_answers(page)
-    described = http.get("/v1/collections/demo").json()
+    described = http.get(f"/v1/collections/{collection}").json()
     text = page.evaluate("document.documentElement.outerHTML").lower()
-    (pair,) = [(one["query"], one["document"]) for one in answers(http, "Ann")]
+    (pair,) = [(one["query"], one["document"]) for one in answers(http, collection, "Ann")]
     for secret in [*described["systems"], described["measure"], "ranking", "confidence", *map(json.dumps, pair)]:
         assert secret.lower().strip('"') not in text, secret
 
 
-def test_a_closed_campaign_says_so_before_it_asks_for_a_name(browse, http):
-    http.post("/v1/collections/demo/close", json={"reason": "enough"})
-    page = browse("/judge/demo")
+def test_a_closed_campaign_says_so_before_it_asks_for_a_name(browse, collection, http):
+    http.post(f"/v1/collections/{collection}/close", json={"reason": "enough"})
+    page = browse(f"/judge/{collection}")
     expect(page.locator("#held-title")).to_have_text("Judging has ended")
     expect(page.locator("#held-who")).to_contain_text(": “enough”")
     expect(page.locator("#name")).to_be_hidden()
-    http.post("/v1/collections/demo/resume", json={})
+    http.post(f"/v1/collections/{collection}/resume", json={})
     expect(page.locator("#name")).to_be_visible()
