@@ -66,7 +66,7 @@ from audiosim.service.process.time_limit import GRACE_S, Server
 from audiosim.service.startup import Starting
 from audiosim.service.tasks.state import ServiceState, state_of
 from audiosim.stats.threads import stay_on_one_thread
-from audiosim.text import reason
+from audiosim.text import as_option, reason, spell_advice
 
 LOG = logging.getLogger("service")
 KEEP_ALIVE_S = 60
@@ -235,7 +235,7 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
     for one in there.values():
         for reading in one.collection.readings:
             if not reading.doubtful:  # doubts are among the problems
-                yield logging.INFO, f"read: {reading.line}"
+                yield logging.INFO, f"read: {spell_advice(reading.line, as_option)}"
         for guess in one.collection.guesses:
             yield logging.INFO, f"{one.collection.identifier}: {guess}"
         for problem in inspect(one.collection).problems:

@@ -116,7 +116,7 @@ def unread_files(files: FolderFiles, settings: Settings) -> tuple[Reading, ...]:
     """A line on each file that looks like judgments and is not read, also not as a judge's grades or evidence."""
     named = (*settings.evidence.values(), *(judge.file for judge in settings.judges.values()))
     left = [path for path in files.unread if path not in {files.folder / one for one in named}]
-    said = "looks like judgments and is not read: `judgments=FILE` reads it"
+    said = "looks like judgments and is not read, as it is not called judgments; `judgments=FILE` reads it"
     return tuple(Reading(f"{path.name} {said}", unread=True) for path in left)
 
 

@@ -53,7 +53,7 @@ def test_names_of_ours_come_first_and_other_files_are_left_alone(tmp_path):
     collection = Collection.load(folder)
     assert [run.system for run in collection.runs] == ["A"]
     assert collection.judgments == ()
-    said = "truth looks like judgments and is not read: `judgments=FILE` reads it"
+    said = "truth looks like judgments and is not read, as it is not called judgments; `judgments=FILE` reads it"
     assert [note for note in check(collection).notes if "truth" in note] == [said]
     read = Collection.load(folder, judgments=folder / "truth")
     assert (len(read.judgments), [one for one in read.readings if one.unread]) == (2, [])
