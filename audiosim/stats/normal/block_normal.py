@@ -35,6 +35,7 @@ from audiosim.stats.normal.projection import (
     reduced_by,
 )
 from audiosim.stats.normal.roots import ROUNDING, closer_root, effects_given, factor_of, known_root, symmetric_root
+from audiosim.stats.threads import one_thread
 
 HANDED_ON = 64  # largest number of new values for which cached results are updated; for more they are dropped
 _Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)
@@ -208,6 +209,7 @@ class BlockNormal:
         updated = {key: (weights, reduced(across, column, index)) for key, (weights, across) in acrosses}
         return self._after(mean, shared, {block: (left, rows)}, variance, updated)
 
+    @one_thread()  # on a busy machine, threads that wait for each other at small products took five times as long
     def condition_all(self, places: Integers, values: Array) -> "BlockNormal":
         """Distribution given the values of several unknowns.
 
@@ -336,6 +338,7 @@ class BlockNormal:
         inverse = own - np.vecdot(sides @ shared, sides)
         return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
 
+    @one_thread()
     def one_by_one(self, places: Integers, values: Array) -> tuple[Array, Array]:
         self._last_in_order[0] = factor = self._last_in_order[0].followed(places, self._between)
         return factor.predictions(values, self.mean[places])
