@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 from audiosim.service.collections.imports import ENDED, FAILED
 from audiosim.service.collections.trainings import DONE, RUNNING
 from audiosim.service.transport import AS_JSON, COLLECTIONS, Transport, checked_body, new_key, path_of, query_of
-from audiosim.service.types.answer_checks import LONGEST_S, MOST_BYTES, refused_body
+from audiosim.service.types.answer_checks import LONGEST_S, MOST_BYTES
 from audiosim.service.types.campaign import CampaignOut, ImportOut, RankingOut, ResultsOut
 from audiosim.service.types.collections import DocumentIn, DocumentOut, PromptIn, PromptsOut, RunsOut, TextsIn, TextsOut
 from audiosim.service.types.judging import (
@@ -241,15 +241,8 @@ class Client:
         model, cutoff  default: the collection's
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
-        what = {
-            "params": query_of(model=model, cutoff=cutoff),
-            "content": msgspec.json.encode(asked),
-            "headers": AS_JSON,
-        }
-        status, body = self._there.send("POST", path_of(collection, "prior"), **what)
-        if status != 200:
-            raise refused_body(self.url, status, body)
-        return body
+        query, content = query_of(model=model, cutoff=cutoff), msgspec.json.encode(asked)
+        return self._there.send("POST", path_of(collection, "prior"), params=query, content=content, headers=AS_JSON)
 
     def predict_features(
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False

@@ -122,9 +122,7 @@ class Transport:
         """
         headers = {"content-type": media_type} if content is not None else {}
         headers |= {"idempotency-key": key} if key else {}
-        status, body = self.send(method, path, params=query, content=content, headers=headers)
-        if status not in (200, 201, 202):
-            raise self._refused(status, body)
+        body = self.send(method, path, params=query, content=content, headers=headers)
         try:
             return msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -132,19 +130,19 @@ class Transport:
 
     def delete(self, path: str, query: Mapping[str, str]) -> None:
         """Delete the object at a path."""
-        status, body = self.send("DELETE", path, params=query)
-        if status != 204:
-            raise self._refused(status, body)
+        self.send("DELETE", path, params=query)
 
-    def send(self, method: str, path: str, **what: Any) -> tuple[int, bytes]:
-        """Status and body of the answer."""
+    def send(self, method: str, path: str, **what: Any) -> bytes:
+        """The body of the answer; an error if the request is refused."""
         import httpx
 
         for pause_s in (*PAUSES_S, None):
             try:
                 response, body = self._within.ask(method, path, **what)
+                if response.is_success:
+                    return body
                 if pause_s is None or response.status_code not in BUSY:
-                    return response.status_code, body
+                    raise self._refused(response.status_code, body)
                 time.sleep(pause_of(response, pause_s))
             except (httpx.TimeoutException, httpx.UnsupportedProtocol) as error:
                 raise ServiceError(f"{self.url} cannot be asked: {error}") from None

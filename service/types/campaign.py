@@ -304,13 +304,15 @@ class ChangeOut(Wire):
     @classmethod
     def from_domain(cls, served: ServedCollection) -> "ChangeOut":
         progress, selection = _at_rest(served.campaign)
-        now: dict[str, Any] = {
-            "comparisons": selection.ranking.comparisons,
-            "confidence": selection.confidence,
-            "fit": selection.ranking.check.verdict,
-        }
-        now["reached"] = selection.reached(served.judging.stopping_rule)
-        return cls.of(progress, state=progress.number, status=progress.state, **now)
+        return cls.of(
+            progress,
+            state=progress.number,
+            status=progress.state,
+            comparisons=selection.ranking.comparisons,
+            confidence=selection.confidence,
+            fit=selection.ranking.check.verdict,
+            reached=selection.reached(served.judging.stopping_rule),
+        )
 
 
 def _of_this_kind(selection: Selection) -> float | None:

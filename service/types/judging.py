@@ -273,10 +273,9 @@ class StatusOut(Wire):
         last = next(turns, None)
         if last is None:
             return cls(collection, campaign.state, None, None, None)
-        reason = last.details.get("reason")
-        return cls(
-            collection, STATES[last.kind], last.assessor or None, last.time, None if reason is None else str(reason)
-        )
+        said = last.details.get("reason")
+        reason = None if said is None else str(said)
+        return cls(collection, STATES[last.kind], last.assessor or None, last.time, reason)
 
 
 class Addresses(Wire):
