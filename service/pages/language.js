@@ -37,6 +37,12 @@ function filled(message, values) {
   return message.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }
 
+/** Sentences in a row, the last one without its full stop; empty ones are left out. */
+export const sentences = (parts) => parts.filter(Boolean).join(t(". "));
+
+/** Names or phrases in a row; empty ones are left out. */
+export const listed = (parts) => parts.filter(Boolean).join(t(", "));
+
 /** The parts of a message as nodes; `{name}` becomes the given node or text. */
 export function tnodes(message, nodes) {
   return t(message)

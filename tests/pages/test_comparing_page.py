@@ -161,6 +161,15 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     assert "Vorlage" in said
     assert "Kandidat B" in said
     assert not [word for word in ("Query", "Candidate", "closer", "same", "Choose", "Hear") if word in said]
+    japanese = browse("/judge/demo?lang=ja&listen=60&batch=3")
+    japanese.fill("#name", "Cao")
+    japanese.keyboard.press("Enter")
+    japanese.locator("#start").click()
+    japanese.locator(SCREEN).wait_for()
+    expect(japanese.get_by_role("radio").first).to_be_visible()
+    japanese.keyboard.press("Enter")
+    expect(japanese.locator("#compare-missing")).to_contain_text("。")
+    assert not set(".,") & set(japanese.inner_text("#compare-missing"))
     watch.expected.append("404")
     absent = german.goto("/judge/nowhere?lang=es")
     assert absent.status == 404

@@ -306,6 +306,9 @@ def test_the_keyboard_closes_a_campaign_only_after_it_is_asked_whether_to(browse
     page.get_by_label("Reason (optional; assessors").fill("enough for now")
     page.get_by_role("button", name="Close the campaign").press("Enter")
     page.wait_for_selector("#status:text-is('Closed')")
+    expect(page.locator("#course-expected")).to_be_empty()
+    open_tab(page, "People")
+    expect(page.locator("#invite-closed")).to_be_visible()
     log = campaign.http.get(f"{campaign.path}/judgments?format=log").text.splitlines()
     assert json.loads(log[-1])["details"] == {"reason": "enough for now"}
     assert campaign.next("ann").status_code == 409

@@ -1,6 +1,7 @@
 """The start page in a real browser: the collections, and the possible actions."""
 
 import os
+import shutil
 import stat
 
 import pytest
@@ -25,6 +26,31 @@ def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live
     expect(page.locator("#status-demo")).to_have_text("Paused")
     page.click("#collections a >> text=Organise")
     expect(page).to_have_url(f"{live.url}/organise/demo")
+
+
+@pytest.fixture
+def twins(demo, commanded, tmp_path):
+    """A server of two collections with one name."""
+    twin = shutil.copytree(demo, tmp_path / "twin")
+    with commanded([demo, twin], tmp_path / "log", AUDIOSIM_LISTEN="0") as running:
+        yield running
+
+
+@pytest.fixture
+def asked(twins):
+    return twins
+
+
+def test_collections_of_one_name_are_told_apart_and_a_closed_one_is_said_to_be_closed(browse, asked):
+    with asked.client() as http:
+        http.post("/v1/collections/twin/close", json={})
+    page = browse("/")
+    names = page.locator("#collections h3 bdi").all_inner_texts()
+    assert sorted(names) == [names[0], names[0], "demo", "twin"]
+    expect(page.locator("#state-twin")).to_contain_text("Closed before the goal was met")
+    expect(page.locator("#state-demo")).not_to_contain_text("Closed")
+    labels = [link.get_attribute("aria-label") for link in page.get_by_role("link", name="Organise: ").all()]
+    assert len(set(labels)) == 2
 
 
 @pytest.fixture

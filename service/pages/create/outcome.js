@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { AnswerForm, hasAspects } from "../judge/form.js";
 import { announce, byId, element } from "../page.js";
-import { count, duration, whole } from "../text.js";
+import { count, duration, goalInWords, whole } from "../text.js";
 
 const PATIENCE_MS = 300_000;
 const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
@@ -84,7 +84,7 @@ export function planning(path, choose) {
     try {
       const own = byId("set-goal", HTMLInputElement).value.trim();
       for (const goal of new Set([...USUAL, ...(own ? [own] : [])])) {
-        byId("plan-said").textContent = `Simulating campaigns for ${goal}…`;
+        byId("plan-said").textContent = `Simulating campaigns for a ${goalInWords(goal)}…`;
         body.append(row(await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
       }
       byId("plan-said").textContent = "Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment.";
@@ -97,9 +97,9 @@ export function planning(path, choose) {
   });
 }
 
-function row({ goal, judgments, low, high, hours, pool, unmet, campaigns, unsettled }, choose) {
-  const button = element("button", { type: "button", class: "plain", on: { click: () => choose(goal) } }, "Choose", element("span", { class: "hidden-visually" }, ` ${goal}`));
+function row({ goal, judged, judgments, low, high, hours, pool, unmet, campaigns, unsettled }, choose) {
+  const button = element("button", { type: "button", class: "plain", on: { click: () => choose(goal) } }, "Choose", element("span", { class: "hidden-visually" }, ` ${goalInWords(goal)}`));
   const often = unmet ? `not met in ${unmet} of ${campaigns}, with all ${whole(pool)} judged` : "";
-  const cells = [high === null ? `more than ${whole(low)}` : whole(judgments), high === null ? "" : `${whole(low)}–${whole(high)}`, hours === null ? "" : duration(hours * 3600), `${whole(unsettled.length)}${often && `; ${often}`}`];
-  return element("tr", {}, element("th", { scope: "row" }, goal), ...cells.map((cell) => element("td", { class: "number" }, cell)), element("td", {}, button));
+  const cells = [high === null ? `more than ${whole(low)}` : whole(judgments), high === null ? "" : `${whole(low)}–${whole(Math.min(high, pool - judged))}`, hours === null ? "" : duration(hours * 3600), `${whole(unsettled.length)}${often && `; ${often}`}`];
+  return element("tr", {}, element("th", { scope: "row" }, goalInWords(goal)), ...cells.map((cell) => element("td", { class: "number" }, cell)), element("td", {}, button));
 }

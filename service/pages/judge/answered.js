@@ -1,6 +1,6 @@
 // Meaning of answers: the start of a slider, contradictory grades, answers in words.
 
-import { m, t } from "../language.js";
+import { listed, m, t } from "../language.js";
 
 const STANDARD = ["broad", "fine", "grade", "note"]; // names reserved for the service's own questions
 // Words of the service's own grades, which are translated; an organiser's words are shown unchanged.
@@ -25,7 +25,7 @@ export function inWords(answer, questions) {
   const said = questions.filter(({ name, kind }) => kind !== "text" && answer[name] != null);
   const aspects = questions.filter(({ name, grade }) => grade && !STANDARD.includes(name)).length > 1;
   const named = ({ name, grade }) => (aspects && grade ? `${name}: ` : "");
-  return said.map((question) => `${named(question)}${oneInWords(question, answer[question.name])}`).join(", ");
+  return listed(said.map((question) => `${named(question)}${oneInWords(question, answer[question.name])}`));
 }
 
 /** The text above a question, translated if it is the service's own. */

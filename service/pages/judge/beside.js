@@ -1,6 +1,6 @@
 // Clips beside one another: a query and its candidates, all running in step, with one audible.
 
-import { t } from "../language.js";
+import { listed, sentences, t } from "../language.js";
 import { either, element, onThemeChange } from "../page.js";
 import { drawWaveform } from "./waveform.js";
 
@@ -99,7 +99,7 @@ export class Beside extends EventTarget {
   #silence() {
     const silent = this.names.filter((_, place) => !this.clips[place] && (place || !this.read));
     if (!silent.length) return "";
-    return this.lettered ? t("No sound: {names}.", { names: silent.join(", ") }) : t("This pair has no sound. Choose “Cannot judge…” and say that a clip does not play.");
+    return this.lettered ? t("No sound: {names}.", { names: listed(silent) }) : t("This pair has no sound. Choose “Cannot judge…” and say that a clip does not play.");
   }
 
   /** Show a problem with the sound over the waveforms, so that nothing moves; an empty text hides it. */
@@ -133,7 +133,7 @@ export class Beside extends EventTarget {
       const seconds = this.needed(place, listen);
       if (wanted(place) && heard[place] < seconds) left.set(seconds, [...(left.get(seconds) ?? []), name]);
     }
-    return [...left].map(([seconds, names]) => t("Hear {names} for {seconds} s", { names: names.join(", "), seconds })).join(". ");
+    return sentences([...left].map(([seconds, names]) => t("Hear {names} for {seconds} s", { names: listed(names), seconds })));
   }
 
   /** Seconds to listen to a clip: `listen`, or the whole seconds of a clip that is shorter. */

@@ -1,6 +1,6 @@
 // A comparison: which of two candidates sounds closer to the query, or neither.
 
-import { t } from "../language.js";
+import { sentences, t } from "../language.js";
 import { byId, element } from "../page.js";
 import { Beside, nameOf, round } from "./beside.js";
 import { AnswerForm } from "./form.js";
@@ -126,7 +126,7 @@ export class Compare extends EventTarget {
 
   /** Reasons why the comparison cannot be saved yet, in words; empty if there are none. */
   get missing() {
-    return [this.beside.missing(this.listen), this.said === null ? t("Choose an answer") : ""].filter(Boolean).join(". ");
+    return sentences([this.beside.missing(this.listen), this.said === null ? t("Choose an answer") : ""]);
   }
 
   #showMissing() {

@@ -1,6 +1,6 @@
 // The desk: a pair, its two clips, and the controls for its grade.
 
-import { m, t } from "../language.js";
+import { listed, m, t } from "../language.js";
 import { byId } from "../page.js";
 import { disagree } from "./answered.js";
 import { Beside, round } from "./beside.js";
@@ -55,7 +55,7 @@ export class Desk extends EventTarget {
       if (left > 0) wants.push(left < 0.95 ? t(MOMENT[name]) : t(HEAR[name], { seconds: Math.ceil(left) }));
     }
     for (const { kind, text, grade } of this.form.open) wants.push(`${WANTS[kind]}${grade ? "" : ` (${text})`}`);
-    const text = wants.join(", ");
+    const text = listed(wants);
     return text && text[0].toUpperCase() + text.slice(1);
   }
 

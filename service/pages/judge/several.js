@@ -1,6 +1,6 @@
 // A page of several candidates of a query, beside one another, each with its own form.
 
-import { m, t } from "../language.js";
+import { listed, m, t } from "../language.js";
 import { byId, element } from "../page.js";
 import { disagree } from "./answered.js";
 import { Beside, nameOf, round } from "./beside.js";
@@ -164,7 +164,7 @@ export class Several extends EventTarget {
       const [open] = form.open;
       if (open) wants.push(`${t(WANTS[open.kind], { name: nameOf(place) })}${open.grade ? "" : ` (${open.text})`}`);
     }
-    const text = wants.filter(Boolean).join(", ");
+    const text = listed(wants);
     return text && text[0].toUpperCase() + text.slice(1);
   }
 
@@ -200,7 +200,7 @@ export class Several extends EventTarget {
     const gross = this.desk.forms.map((form, place) => (disagree(form.said) ? nameOf(place) : "")).filter(Boolean);
     const warning = byId("several-warning");
     warning.hidden = !gross.length;
-    warning.textContent = gross.length ? t("The button and the slider of {names} disagree. You can save this if you mean it.", { names: gross.join(", ") }) : "";
+    warning.textContent = gross.length ? t("The button and the slider of {names} disagree. You can save this if you mean it.", { names: listed(gross) }) : "";
     this.#showMissing();
     this.dispatchEvent(new Event("change"));
   }

@@ -33,7 +33,7 @@ export function courseChart() {
  */
 export function courseOf(history, campaign, remaining) {
   const now = { judged: campaign.judged, comparisons: campaign.comparisons, confidence: campaign.confidence, time: null };
-  const told = remaining && remaining.median !== null && !comparesOnly(campaign) ? { ...remaining, from: campaign.pool - remaining.unjudged + campaign.comparisons } : null;
+  const told = remaining && remaining.median !== null && !comparesOnly(campaign) && campaign.status !== "closed" ? { ...remaining, from: campaign.pool - remaining.unjudged + campaign.comparisons } : null;
   const before = history.complete && history.state === campaign.state ? history.moments.slice(0, -1) : history.moments;
   const known = ({ confidence }) => confidence !== null;
   const moments = leading([...before, now]).filter(known);

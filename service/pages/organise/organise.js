@@ -162,7 +162,7 @@ const recall = rounds(async () => {
 }, HISTORY_MS);
 
 const estimate = rounds(async () => {
-  known.remaining = await get(`${PATH}/remaining`);
+  known.remaining = withinPool(await get(`${PATH}/remaining`));
   showCourse();
   if (!known.remaining.preliminary && (!known.campaign || known.remaining.state >= known.campaign.state)) return ESTIMATE_MS;
   estimate(); // the answer is the last forecast, while the next is being computed
@@ -177,6 +177,9 @@ const watch = rounds(async () => {
   showAssessors(known, turnAside);
 }, ESTIMATE_MS);
 
+/** A forecast whose interval ends with the last pair: replays make it wider than there are pairs. */
+const withinPool = (found) => ({ ...found, high: found.high && Math.min(found.high, found.unjudged) });
+
 function showCourse() {
   if (!known.campaign || !known.history) return;
   showNow(known);
@@ -190,6 +193,7 @@ function showCourse() {
 function showFigures(campaign, ranking) {
   const { pace, goal } = campaign;
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
+  byId("measure-about").textContent = campaign.measure_words && `${campaign.measure}: ${campaign.measure_words}, from 0 to 1.`;
   showChange({ ...campaign, reached: goal.reached });
   const decided = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems decided at ${percent(SURE, 0)}`;
   byId("goal").textContent = `${statedOf(campaign)}; ${decided}`;
@@ -216,6 +220,7 @@ function showChange(change) {
   showStatus(change.status, change.judgments + change.comparisons > 0);
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
   if (known.reached === false && change.reached) announce("Goal met");
+  byId("invite-closed").hidden = change.status !== "closed";
   if (known.campaign && known.campaign.status !== change.status) {
     known.campaign.status = change.status; // otherwise the next steps would stay those of the old status until the next round
     showNow(known);
@@ -261,10 +266,10 @@ function forecastOf(left, campaign) {
   if (campaign.judged >= campaign.pool) return ["0", "nothing is left to judge"];
   if (left.median === null) return [`more than ${whole(left.more_than)}`, "the simulation ran out of time"];
   if (left.high === 0) return ["0", "the goal is met"];
-  const before = left.state < campaign.state ? `; the latest answers are not in it yet` : "";
+  const when = campaign.status === "closed" ? "; if judging resumes" : campaign.pool - left.unjudged === campaign.judged ? "" : `; as of ${count(campaign.pool - left.unjudged, "judged pair")}`;
   if (comparesOnly(campaign)) return [`about ${count(left.median, "grade")}`, "if pairs are graded; how many comparisons is not forecast"];
   const hours = campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / campaign.pace.per_hour) * 3600)} of listening` : "";
-  return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${before}`];
+  return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${when}`];
 }
 
 function showEntrance(...reason) {
@@ -324,7 +329,7 @@ function start(caller) {
 async function nameIt() {
   const { name } = await get(PATH);
   byId("title").textContent = name;
-  document.title = `Organise · ${apart(name)} · audiosim`;
+  document.title = `Organising · ${apart(name)} · audiosim`;
 }
 
 async function enter() {

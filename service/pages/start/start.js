@@ -36,7 +36,8 @@ async function showAll(caller) {
   byId("leave").hidden = caller.open;
   const collections = caller.collection ? [await get(`/v1/collections/${encodeURIComponent(caller.collection)}`)] : await get("/v1/collections");
   byId("list-about").textContent = may.about;
-  byId("collections").replaceChildren(...collections.map((one) => item(one, may)));
+  const alike = (name) => collections.filter((one) => one.name === name).length > 1;
+  byId("collections").replaceChildren(...collections.map((one) => item(one, may, alike(one.name))));
   byId("list").hidden = false;
   byId("programs").hidden = !may.organises && caller.role !== "client";
   announce(count(collections.length, "collection"));
@@ -55,15 +56,16 @@ async function offerNew(there) {
 
 const idOf = (what, one) => `${what}-${one.identifier}`;
 
-function item(one, { judges, organises }) {
+/** A collection and its doings; one of several that are `alike` in name has its identifier beside it. */
+function item(one, { judges, organises }, alike) {
   const name = encodeURIComponent(one.identifier);
-  const link = (text, page, kind) => element("a", { class: `button ${kind}`, href: `/${page}/${name}`, "aria-label": `${text}: ${apart(one.name)}` }, text);
+  const link = (text, page, kind) => element("a", { class: `button ${kind}`, href: `/${page}/${name}`, "aria-label": `${text}: ${apart(alike ? one.identifier : one.name)}` }, text);
   const doings = [...(judges ? [link("Judge", "judge", organises ? "" : "primary")] : []), ...(organises ? [link("Organise", "organise", "primary")] : [])];
   const size = `${count(one.systems.length, "system")}, ${count(one.queries, "query", "queries")}, ${count(one.pool, "pair")}`;
   return element(
     "li",
     { class: "card collection" },
-    element("h3", {}, named(one.name), " ", element("span", { id: idOf("status", one), class: "badge", hidden: true })),
+    element("h3", {}, named(one.name), ...(alike ? [element("span", { class: "muted" }, " (", named(one.identifier), ")")] : []), " ", element("span", { id: idOf("status", one), class: "badge", hidden: true })),
     element("p", { class: "facts small muted" }, judges && !organises ? `Grades on the ${one.scale.name} scale` : size),
     element("div", { id: idOf("state", one), class: "state small" }),
     element("div", { class: "doings" }, ...doings),
@@ -84,7 +86,7 @@ async function fill(one, { judges, organises }) {
 function summary(campaign) {
   const { judged, comparisons, pool, confidence, goal } = campaign;
   const wanted = target(goal.goal);
-  const verdict = goal.reached && exhausted({ judged, pool, confidence }, goal.goal) ? "Everything is judged" : goal.reached ? `Goal met${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}` : begun(campaign) ? "Not settled yet" : "Predictions only, nothing judged yet";
+  const verdict = goal.reached && exhausted({ judged, pool, confidence }, goal.goal) ? "Everything is judged" : goal.reached ? `Goal met${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}` : campaign.status === "closed" ? "Closed before the goal was met" : begun(campaign) ? "Not settled yet" : "Predictions only, nothing judged yet";
   const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
   const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
   const given = [...(comparesOnly(campaign) ? [] : [`${whole(judged)} of ${count(pool, "pair")} judged`]), ...(comparisons ? [count(comparisons, "comparison")] : [])].join(", ");
