@@ -288,6 +288,11 @@ class Measure:
         least = f"of {_spell(self.lowest_relevant)} or more" if self.lowest_relevant else "above 0"
         return f"{said}; relevant is a grade {least}"
 
+    @property
+    def meaning(self) -> str:
+        """Sentence of its name, its words and the range of a score; empty without words."""
+        return f"{self}: {self.words}{', 0 to 1' if self.bounded else ''}." if self.words else ""
+
     def _value(self, name: str) -> ParameterValue | None:
         defaults = {parameter.name: parameter.default for parameter in self.definition.parameters}
         return self._chosen.get(name, defaults.get(name))

@@ -203,7 +203,7 @@ class CampaignOut(StandingOut):
 
     Of the assessors, the leases, and the pairs that cannot be judged or were dropped, only a part is shown.
 
-    measure_words meaning of a score; empty if the measure gives none
+    meaning       sentence on the range and the meaning of a score; empty for a measure without one
     comparisons   number of answers about two documents that count
     leased        number of pairs handed out and not yet answered
     twice         number of pairs that wait for a second person
@@ -224,7 +224,7 @@ class CampaignOut(StandingOut):
     aspects       aspects graded for each pair; none if a pair has one grade
     """
 
-    measure_words: str
+    meaning: str
     status: str
     judgments: int
     comparisons: int
@@ -262,7 +262,7 @@ class CampaignOut(StandingOut):
             state=progress.number,
             status=progress.state,
             measure=str(selection.measure),
-            measure_words=selection.measure.words,
+            meaning=selection.measure.meaning,
             model=selection.estimator.name,
             confidence=selection.confidence,
             about=AboutOut(**selection.about.to_dict()),

@@ -193,7 +193,7 @@ function showCourse() {
 function showFigures(campaign, ranking) {
   const { pace, goal } = campaign;
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
-  byId("measure-about").textContent = campaign.measure_words && `${campaign.measure}: ${campaign.measure_words}, from 0 to 1.`;
+  byId("measure-about").textContent = campaign.meaning;
   showChange({ ...campaign, reached: goal.reached });
   const decided = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems decided at ${percent(SURE, 0)}`;
   byId("goal").textContent = `${statedOf(campaign)}; ${decided}`;
