@@ -156,6 +156,12 @@ def test_a_report_has_hover_with_scripts_forbidden_and_asks_no_other_host(small_
         said = page.locator("svg title").first.text_content()
         page.locator("svg path:has(> title)").first.hover()
         assert page.locator("svg").first.bounding_box()["width"] <= 360
+        notes = []
+        for width in (360, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.screenshot()  # a frame, after which it is known what scrolls
+            notes.append(page.locator(".wide").first.evaluate("one => getComputedStyle(one, '::after').content"))
+        assert notes == ['"Scroll sideways for more"', "none"]
         browser.close()
     best = audiosim.estimate(small_demo, "mjud")[0]
     assert best["system"] in said

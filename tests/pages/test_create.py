@@ -102,6 +102,12 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.click("#plan button")
     expect(page.locator("#goals-table tbody tr")).to_have_count(3, timeout=LONG_MS)
     expect(page.locator("#plan-said")).to_contain_text("Simulated")
+    goals = [goal.replace("\u202f", " ") for goal in page.locator("#goals-table tbody th").all_inner_texts()]
+    assert goals == [
+        "mean confidence of 90 %",
+        "mean confidence of 95 %",
+        "confidence of 95 % in every pair of systems",
+    ]
     assert audit(page) == []
     page.click("#create")
     expect(page).to_have_url(f"{asked.url}/organise/first-test")
