@@ -145,8 +145,8 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
     drawn = Column("", lambda row: interval_bar(row["low"], row["expectation"], row["high"], low, high), "bar")
     table = filled(numbered(rows), *first, *_verdict_columns(verdicts), drawn)
     confident = _confident(ranking)
-    told = "" if verdicts is None else verdicts.sentence
-    notes = ranking.measure.meaning, told, _fit(ranking), _drawn(ranking), ranking.measure.form_in_words
+    verdict = "" if verdicts is None else verdicts.sentence
+    notes = ranking.measure.meaning, verdict, _fit(ranking), _drawn(ranking), ranking.measure.form_in_words
     return Group(table, Text(confident), Text(_rests_on(ranking)), *(Text(one) for one in notes if one))
 
 
