@@ -290,6 +290,7 @@ def test_a_wrong_call_is_exit_code_2(run, arguments):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
     index = tmp_path / "sounds.index"
     some = [DEMO / "sounds" / f"d00{i}.ogg" for i in range(2, 6)]
@@ -311,6 +312,7 @@ def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
     index, shards = tmp_path / "sounds.index", [tmp_path / f"{name}.index" for name in "ab"]
     some = [DEMO / "sounds" / f"d00{i}.ogg" for i in range(2, 8)]
@@ -347,19 +349,18 @@ def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_neighbours_leaves_the_query_s_artist_out_on_request(run, tmp_path):
-    index = tmp_path / "sounds.index"
-    run("extract", DEMO / "documents.tsv", "-o", index)
+def test_neighbours_leaves_the_query_s_artist_out_on_request(run, whole_demo):
     documents = csv.DictReader((DEMO / "documents.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t")
     artist = {row["document"]: row["artist"] for row in documents}
     options = ["--queries", DEMO / "queries.tsv", "--not-same-artist", DEMO / "documents.tsv", "--format", "json"]
-    rows = parsed(run("neighbours", index, *options))
+    rows = parsed(run("neighbours", whole_demo / "sounds.index", *options))
     own = {line.split("\t")[0]: line.split("\t")[1] for line in (DEMO / "queries.tsv").read_text().splitlines()[1:]}
     assert len(rows) == 24 * 5
     assert all(artist[own[row["query"]]] != artist[row["document"]] for row in rows)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_extract_fails_when_nothing_could_be_described(run, tmp_path):
     (tmp_path / "notes.wav").write_text("no sound")
     code, _, err = run("extract", tmp_path, "-o", tmp_path / "index")
@@ -398,6 +399,7 @@ def _ready(client):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_the_demo_shows_people_its_ranking_what_was_judged_and_where_the_files_are(run, tmp_path):
     code, out, said = run("demo", tmp_path / "demo", "--target", 0.85)
     assert code == 0, said

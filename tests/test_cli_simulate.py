@@ -133,6 +133,7 @@ def test_simulate_repeats_on_random_parts(ask):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folder):
     code, out, _ = run("calibration", folder, *QUICK, "--parts", "3", "--jobs", "2", *SOON)
     assert code == 0
@@ -275,6 +276,7 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

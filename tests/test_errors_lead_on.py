@@ -47,6 +47,7 @@ def wrong_inputs():
 
 @pytest.mark.longest
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_every_error_of_a_verb_leads_on(run, small_demo, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = []

@@ -256,6 +256,7 @@ def test_nothing_is_drawn_with_before_something_is_drawn():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_functions_that_make_files_are_the_commands_of_their_names(run, small_demo, tmp_path, monkeypatch):
     def made(*arguments):
         code, out, err = run(*arguments)

@@ -32,6 +32,7 @@ def test_a_script_asks_one_question_and_imports_what_is_public(path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_runs_in_seconds_and_shows_something(path, capsys):
     # As sphinx-gallery runs it, but in a separate process, recording the same: charts, output and the last value.

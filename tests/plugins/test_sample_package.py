@@ -157,6 +157,7 @@ def test_the_service_predicts_and_ranks_by_what_another_package_installs(environ
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_the_embedding_of_another_package_is_a_second_description(here, tmp_path):
     rng, time = np.random.default_rng(0), np.arange(22_050 * 5) / 22_050
     (tmp_path / "sounds").mkdir()

@@ -142,6 +142,7 @@ def test_a_query_that_is_a_document_of_the_same_name_has_its_picture_in_a_report
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unspread")
 def test_the_page_knows_the_sound_of_each_point_and_what_is_judged(small_demo, tmp_path, run):
     shutil.copytree(small_demo, tmp_path / "demo", ignore=shutil.ignore_patterns("sounds.index", "judgments.csv"))
     assert run("extract", tmp_path / "demo/sounds", "-o", tmp_path / "demo/sounds.index")[0] == 0
