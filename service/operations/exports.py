@@ -138,9 +138,9 @@ def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
     return count, lines
 
 
-def defuse(cells: list[str]) -> list[int]:
-    """Add an apostrophe to cells that a spreadsheet may take for formulas; return their places."""
-    armed = [place for place, cell in enumerate(cells) if cell.startswith(FORMULAS)]
+def defuse(cells: list[Any]) -> list[int]:
+    """Add an apostrophe to texts that a spreadsheet may take for formulas; return their places."""
+    armed = [place for place, cell in enumerate(cells) if isinstance(cell, str) and cell.startswith(FORMULAS)]
     for place in armed:
         cells[place] = f"'{cells[place]}"
     return armed
@@ -248,11 +248,8 @@ def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:
         kept = event.details
         row: list[object] = [event.assessor, kept[MOMENT], event.time, "yes" if kept.get(CONSENT) else None]
         row += [kept.get(CONSENT_TEXT), *(shortest(kept.get(name)) for name in asked)]
-        cells = ["" if value is None else str(value) for value in row]
-        texts = [cell if isinstance(value, str) else "" for cell, value in zip(cells, row, strict=True)]
-        for place in defuse(texts):
-            cells[place], count = texts[place], count + 1
-        lines.append(csv_line(cells))
+        count += len(defuse(row))
+        lines.append(csv_line(row))
     return count, lines
 
 

@@ -29,6 +29,7 @@ from audiosim.service.process.loops import kept_beside
 from audiosim.service.types.judging import RecordOut
 from audiosim.service.types.people import (
     AdjudicationIn,
+    AdjudicationOut,
     AdjudicationsOut,
     DisagreementsOut,
     JudgeEffectOut,
@@ -115,7 +116,9 @@ def _disputed(selection: Selection, one: ServedCollection) -> list[dict[str, Any
 @router.get("/collections/{collection}/adjudications")
 def show_adjudications(one: FreshDep) -> AdjudicationsOut:
     """List the pairs that organisers gave to particular people: those still open, and the decisions."""
-    return AdjudicationsOut.from_domain(one.collection.identifier, one.campaign.adjudications.all())
+    given = one.campaign.adjudications.all()
+    rows = [AdjudicationOut(*one.pair, one.number, one.time, one.assessor, one.status, one.grade) for one in given]
+    return AdjudicationsOut(one.collection.identifier, rows)
 
 
 @router.post("/collections/{collection}/adjudications", **WRITES)

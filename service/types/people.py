@@ -1,12 +1,10 @@
 """The wire types of open links: addresses by which anybody joins a campaign, and the people who joined."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from audiosim.campaign.decisions import Adjudication
 from audiosim.service.access.links import (
     ADDRESS_LIMIT,
     COMPLETION_LIMIT,
@@ -112,11 +110,6 @@ class AdjudicationsOut(Wire):
 
     collection: str
     adjudications: list[AdjudicationOut]
-
-    @classmethod
-    def from_domain(cls, collection: str, found: Iterable[Adjudication]) -> "AdjudicationsOut":
-        rows = [AdjudicationOut(*one.pair, one.number, one.time, one.assessor, one.status, one.grade) for one in found]
-        return cls(collection, rows)
 
 
 class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
