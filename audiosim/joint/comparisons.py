@@ -268,24 +268,6 @@ def shared_opinions(compared: Compared, scale: Array) -> Array:
 NOTHING_COMPARED = Compared((), *np.empty((4, 0), dtype=np.int64))
 
 
-class _Block(NamedTuple):
-    """Comparisons within one block of gains.
-
-    rows    (k,) indices of these comparisons
-    across  (k, m) covariance of the differences with the gains of the block, without shared effects
-    own     (k, k) covariance of the differences
-    effects   (f,) indices of the shared effects and tastes that enter
-    loadings  (k, f) of the differences on these
-    """
-
-    block: int
-    rows: Integers
-    across: Array
-    own: Array
-    effects: Integers
-    loadings: Array
-
-
 class _Observed(NamedTuple):
     """Answers of people as their sites have them; N is the noise of these, W = N + the covariance by opinions.
 
@@ -526,15 +508,19 @@ class ComparisonModel:
         opinion = np.where(certain, 0, (self.deviations[OPINION] * self.scale) ** 2)
         people = listeners.fresh + listeners.each**2 * len(self.compared.judges)
         wider = _with_own(gains, people * opinion).with_effects(loadings, taste)
-        off = sites.value - differences.mean
+        off, block = sites.value - differences.mean, gains.block[self.compared.first]
+        of_tasters = (self.compared.judge[:, None] == tasters)[..., None] * self._differ[:, None]
+        tastes = np.hstack([of_tasters.reshape(len(off), -1), np.zeros(self._differ.shape)])
         seen: dict[int, ConditionedBlock] = {}
-        for one in self._blocks(gains):
-            own = one.own + np.diag(sites.variance[one.rows])
-            among = np.zeros((len(one.rows), len(wider.shared)))
-            among[:, one.effects] = one.loadings
-            across = one.across + listeners.each * self._between(gains.blocks[one.block], one.rows, opinion)
-            values = SeenValues.of(own, among, off[one.rows])
-            seen[one.block] = condition_block(wider.within[one.block], wider.loadings[one.block], across, values)
+        for rows in by_number(block):
+            code, some = int(block[rows[0]]), self.compared.some(rows)
+            here = gains.blocks[code]
+            signs = (some.first[:, None] == here).astype(float) - (some.second[:, None] == here)
+            across = signs @ gains.within[code]
+            own = across @ signs.T + self._opinions(some) + np.diag(sites.variance[rows])
+            values = SeenValues.of(own, np.hstack([signs @ gains.loadings[code], tastes[rows]]), off[rows])
+            across += listeners.each * signs * opinion[here]
+            seen[code] = condition_block(wider.within[code], wider.loadings[code], across, values)
         return wider.given(seen)
 
     def chances(self, gains: BlockNormal, compared: Compared) -> Array:
@@ -574,11 +560,9 @@ class ComparisonModel:
         )
         return replace(self, habits=habits)
 
-    def _between(self, places: Integers, rows: Integers, values: Array) -> Array:
-        """(k, m) values (n,) of the compared pairs: that of the first less that of the second."""
-        plus = self.compared.first[rows, None] == places
-        minus = self.compared.second[rows, None] == places
-        return np.asarray((plus.astype(float) - minus) * values[places])
+    def _opinions(self, some: Compared) -> Array:
+        """(..., J, J) covariance of some comparisons through people's opinions of the pairs."""
+        return self.deviations[OPINION] ** 2 * shared_opinions(some, self.scale)
 
     def _stacks(self, gains: BlockNormal, effects: int) -> Iterator[_Stack]:
         """The comparisons, by blocks of much the same number; so many are processed at once as memory allows."""
@@ -617,9 +601,7 @@ class ComparisonModel:
             for person, theirs in enumerate(of):
                 rows[block, person, : len(theirs)] = theirs
         there, some = rows >= 0, self.compared.some(rows)
-        own = (
-            self.deviations[OPINION] ** 2 * shared_opinions(some, self.scale) * (there[..., None] & there[..., None, :])
-        )
+        own = self._opinions(some) * (there[..., None] & there[..., None, :])
         ends = (at[of][..., None] == np.arange(m) for of in (some.first, some.second))
         loadings = np.subtract(*(of.astype(float) for of in ends))
         tastes = np.full((*shape[:2], systems if tasters else 0), effects)
@@ -628,30 +610,6 @@ class ComparisonModel:
             first = effects - len(self._tasters) * systems + column[judge[rows[..., 0]]] * systems
             tastes = np.where(there[..., :1], first[..., None] + np.arange(systems), effects)
         return _People(rows, there, own, loadings * there[..., None], tastes)
-
-    def _blocks(self, gains: BlockNormal) -> Iterator[_Block]:
-        """The comparisons, block by block."""
-        tasters, systems = self._tasters, self.parts.shape[1]
-        column = np.full(len(self.compared.judges), -1)
-        column[tasters] = np.arange(len(tasters))
-        at = np.empty(len(gains.mean), dtype=np.int64)
-        for rows in gains.blocks:
-            at[rows] = np.arange(len(rows))
-        block = gains.block[self.compared.first]
-        for rows in by_number(block):
-            code = int(block[rows[0]])
-            first, second = at[self.compared.first[rows]], at[self.compared.second[rows]]
-            within, shared = gains.within[code], gains.loadings[code]
-            across = within[first] - within[second]
-            people, own = np.unique(column[self.compared.judge[rows]], return_inverse=True)
-            tastes = np.zeros((len(rows), len(people), systems))
-            tastes[np.arange(len(rows)), own] = self._differ[rows]
-            effects = len(gains.shared) + people[:, None] * systems + np.arange(systems)
-            kept = np.repeat(people >= 0, systems)
-            loadings = np.hstack([shared[first] - shared[second], tastes.reshape(len(rows), -1)[:, kept]])
-            effects = np.concatenate([np.arange(len(gains.shared)), effects.ravel()[kept]])
-            opinions = self.deviations[OPINION] ** 2 * shared_opinions(self.compared.some(rows), self.scale)
-            yield _Block(code, rows, across, across[:, first] - across[:, second] + opinions, effects, loadings)
 
 
 def _with_own(gains: BlockNormal, variance: Array) -> BlockNormal:
