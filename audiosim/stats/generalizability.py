@@ -7,7 +7,9 @@ if negative, as in Brennan (2001), "Generalizability Theory".
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,7 +117,7 @@ class Crossed:
 
     systems: int
     queries: int
-    mean_squares: tuple[float, float, float]
+    mean_squares: tuple[float, ...]
     system: float
     query: float
     residual: float
@@ -161,10 +163,7 @@ class Crossed:
 
         Ends below 0 are set to 0. Feldt (1965), doi:10.1007/BF02289499, extended from q to n queries.
         """
-        lower, upper = (
-            coefficient_of_ratio(self._to_relative_noise(p), self._sizes(queries)) for p in interval_sides(confidence)
-        )
-        return lower, upper
+        return self._interval(self._to_relative_noise, queries, confidence)
 
     def absolute_interval(self, queries: ArrayLike | None = None, confidence: float = 0.95) -> tuple[Array, Array]:
         """Confidence interval of Phi, approximate, for normal effects.
@@ -175,10 +174,7 @@ class Crossed:
         Ends below 0 are set to 0. Arteaga, Jeyaratnam & Franklin (1982), Communications in Statistics: Theory and
         Methods 11(15), 1643-1658, in the form of Brennan (2001), chapter 6, extended from q to n queries.
         """
-        lower, upper = (
-            coefficient_of_ratio(self._to_absolute_noise(p), self._sizes(queries)) for p in interval_sides(confidence)
-        )
-        return lower, upper
+        return self._interval(self._to_absolute_noise, queries, confidence)
 
     def curve(self, queries: ArrayLike, confidence: float = 0.95) -> Curve:
         """Both coefficients and their intervals at query set sizes (m,)."""
@@ -188,6 +184,12 @@ class Crossed:
 
     def _sizes(self, queries: ArrayLike | None) -> Array:
         return at_least_one("queries", self.queries if queries is None else queries)
+
+    def _interval(
+        self, ratio: Callable[[float], float], queries: ArrayLike | None, confidence: float
+    ) -> tuple[Array, Array]:
+        lower, upper = (coefficient_of_ratio(ratio(side), self._sizes(queries)) for side in interval_sides(confidence))
+        return lower, upper
 
     def _to_relative_noise(self, probability: float) -> float:
         """Lower confidence bound of system / residual at a probability."""
@@ -210,6 +212,9 @@ class Crossed:
         return self.systems / self.queries * divided(signal, noise)
 
 
+NESTED = ("system", "query", "assessor", "system_query", "residual")  # components of the nested design
+
+
 @dataclass(frozen=True, slots=True)
 class Nested:
     """Variance components of a nested design: all systems are judged on all queries, each query by its own assessors.
@@ -227,7 +232,7 @@ class Nested:
     systems: int
     queries: int
     assessors: int
-    mean_squares: tuple[float, float, float, float, float]
+    mean_squares: tuple[float, ...]
     system: float
     query: float
     assessor: float
@@ -237,8 +242,7 @@ class Nested:
 
     def shares(self) -> dict[str, float]:
         """Each component as a share of their sum, as in Table 6.4 of Urbano (2013)."""
-        names = ("system", "query", "assessor", "system_query", "residual")
-        return _shares({name: getattr(self, name) for name in names})
+        return _shares({name: getattr(self, name) for name in NESTED})
 
     def relative(self, queries: ArrayLike | None = None, assessors: ArrayLike | None = None) -> Array:
         """E rho^2, the stability of differences between systems.
@@ -336,15 +340,9 @@ def crossed(scores: ArrayLike) -> Crossed:
     residuals = matrix - by_system[:, None] - by_query + mean
     sums = q * np.sum((by_system - mean) ** 2), s * np.sum((by_query - mean) ** 2), np.sum(residuals**2)
     squares = _mean_squares(np.array(sums), np.array([s - 1, q - 1, (s - 1) * (q - 1)]), matrix)
-    values, negative = _named(
-        {
-            "system": (squares[0] - squares[2]) / q,
-            "query": (squares[1] - squares[2]) / s,
-            "residual": squares[2],
-        }
-    )
-    system, query, residual = values
-    return Crossed(s, q, (squares[0], squares[1], squares[2]), system, query, residual, negative)
+    ms_s, ms_q, ms_e = squares.tolist()
+    components = {"system": (ms_s - ms_e) / q, "query": (ms_q - ms_e) / s, "residual": ms_e}
+    return Crossed(s, q, (ms_s, ms_q, ms_e), **_named(components))
 
 
 def nested(scores: ArrayLike) -> Nested:
@@ -370,12 +368,8 @@ def nested(scores: ArrayLike) -> Nested:
         np.sum(residuals**2),
     )
     squares = _mean_squares(np.array(sums), _nested_freedom(s, q, h), cube)
-    names = ("system", "query", "assessor", "system_query", "residual")
-    components = (float(part) for part in _nested_components(np.array(squares), s, q, h))
-    values, negative = _named(dict(zip(names, components, strict=True)))
-    ms_s, ms_q, ms_h, ms_sq, ms_e = squares
-    system, query, assessor, both, residual = values
-    return Nested(s, q, h, (ms_s, ms_q, ms_h, ms_sq, ms_e), system, query, assessor, both, residual, negative)
+    components = dict(zip(NESTED, map(float, _nested_components(squares, s, q, h)), strict=True))
+    return Nested(s, q, h, tuple(squares.tolist()), **_named(components))
 
 
 def _nested_freedom(s: int, q: int, h: int) -> Array:
@@ -388,18 +382,18 @@ def _nested_components(squares: Array, s: int, q: int, h: int) -> tuple[Array, A
     return (ms_s - ms_sq) / (h * q), (ms_q - ms_sq - ms_h + ms_e) / (s * h), (ms_h - ms_e) / s, (ms_sq - ms_e) / h, ms_e
 
 
-def _mean_squares(sums: Array, freedom: Array, scores: Array) -> list[float]:
+def _mean_squares(sums: Array, freedom: Array, scores: Array) -> Array:
     near = nearness(scores) ** 2 * scores.size
     if sums.sum() <= near:
         raise InputError("the scores are all the same: there is no variance to divide")
-    squares: list[float] = (np.where(sums <= near, 0.0, sums) / freedom).tolist()
-    return squares
+    return np.where(sums <= near, 0.0, sums) / freedom
 
 
-def _named(components: dict[str, float]) -> tuple[list[float], tuple[str, ...]]:
+def _named(components: dict[str, float]) -> dict[str, Any]:
+    """The components by name, none below 0, and the names of the negative ones."""
     rounding = ROUNDING * sum(map(abs, components.values()))  # equal mean squares do not come out equal to the last bit
     negative = tuple(name for name, value in components.items() if value < -rounding)
-    return [value if value > rounding else 0.0 for value in components.values()], negative
+    return {name: value if value > rounding else 0.0 for name, value in components.items()} | {"negative": negative}
 
 
 def _shares(components: dict[str, float]) -> dict[str, float]:
