@@ -337,11 +337,8 @@ class DatabaseStore:
         found = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == self._collection)
         if connection.execute(found).scalar() is not None:
             return
-        try:
-            with connection.begin_nested():
-                connection.execute(sql.insert(CAMPAIGNS).values(collection=self._collection, last=0, digest=FIRST))
-        except exc.IntegrityError:
-            pass  # another process was faster
+        with suppress(exc.IntegrityError), connection.begin_nested():  # another process may be faster
+            connection.execute(sql.insert(CAMPAIGNS).values(collection=self._collection, last=0, digest=FIRST))
 
     def _write_on(self, connection: sql.Connection, known: Head, events: Sequence[Event]) -> Head | None:
         """Write events after the last known line; return the last of them, or None if that is not the last line."""

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -46,23 +46,19 @@ class Adjudication(NamedTuple):
     grade: float | None
 
 
+@dataclass(frozen=True, eq=False)
 class Adjudications:
     """The adjudications of a campaign.
 
-    write  writes events to the campaign's log and counts them
+    _write  writes events to the campaign's log and counts them
     """
 
-    def __init__(
-        self,
-        write: Callable[[Callable[[], list[Event]]], list[Record]],
-        log: Log,
-        ledger: Ledger,
-        pool: Pool,
-        queue: Queue,
-        clock: Clock,
-    ) -> None:
-        self._write, self._log, self._ledger = write, log, ledger
-        self._pool, self._queue, self._clock = pool, queue, clock
+    _write: Callable[[Callable[[], list[Event]]], list[Record]]
+    _log: Log
+    _ledger: Ledger
+    _pool: Pool
+    _queue: Queue
+    _clock: Clock
 
     def ask(self, pair: Pair, assessor: str) -> Record:
         """Put a pair first in a person's queue; if it is waiting there already, return the line of that request."""

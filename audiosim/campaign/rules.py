@@ -38,23 +38,21 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
     # aside, choosing a model, changing texts, learning.
     if event.kind in STATES:
         _check_turn(event, ledger)
-        return
-    if event.kind in ASIDE:
+    elif event.kind in ASIDE:
         check_aside(event, ledger)
-        return
-    if event.kind == MODEL:
+    elif event.kind == MODEL:
         _check_model(event, ledger)
-        return
-    if event.kind in ("learn", WORDS):
-        return
-    if event.kind == QUESTIONNAIRE:
+    elif event.kind == QUESTIONNAIRE:
         _check_questionnaire(event, ledger)
-        return
-    check_open(ledger)
-    if event.kind == "undo":
-        if not ledger.counts(event.assessor, event.refers):
+    elif event.kind not in ("learn", WORDS):
+        check_open(ledger)
+        if event.kind != "undo":
+            _check_answer(event, ledger, pool, now, vouched)
+        elif not ledger.counts(event.assessor, event.refers):
             raise InputError(f"event {event.refers} is not a valid answer of {event.assessor or 'nobody'}")
-        return
+
+
+def _check_answer(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool) -> None:
     pool.locate(event.comparison.pairs if event.kind == "comparison" else [event.pair])
     if event.kind in JUDGING:
         event.judgment_on(ledger.scale)

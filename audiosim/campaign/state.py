@@ -417,31 +417,17 @@ class Ledger:
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
         """Update the known grade to the valid answer."""
         number = None if assessor in self.aside else self._last(pair, assessor)
-        if number and self._events[number].kind == "cannot":
-            self.cannot.setdefault(pair, {})[assessor] = number
-        elif assessor in self.cannot.get(pair, {}):
-            del self.cannot[pair][assessor]
-            if not self.cannot[pair]:
-                del self.cannot[pair]
+        cannot = number and self._events[number].kind == "cannot"
+        _hold(self.cannot, pair, assessor, number if cannot else None)
         before = self._grade(pair, assessor, self._holding.get(pair, {}).get(assessor))
         grade = self._grade(pair, assessor, number)
-        self._hold(pair, assessor, None if grade is None else number)
+        _hold(self._holding, pair, assessor, None if grade is None else number)
         if grade == before:
             return None
         more = (grade is not None) - (before is not None)
         own = math.nan if grade is None else grade
         said = mean_grade(self.said(pair)), len(self.assessors(pair))
         return Change(self.number, pair, *said, more, assessor, own)
-
-    def _hold(self, pair: Pair, assessor: str, number: int | None) -> None:
-        """Record the event with an assessor's valid grade of a pair; None: there is none."""
-        held = self._holding.setdefault(pair, {})
-        if number is not None:
-            held[assessor] = number
-        else:
-            held.pop(assessor, None)
-        if not held:
-            del self._holding[pair]
 
     def said(self, pair: Pair) -> dict[str, float]:
         """The valid grades of a pair, by assessor."""
@@ -580,3 +566,14 @@ class Ledger:
             own = self._events[number].grades if number else {self.scale.name: self._given[pair, assessor].grade}
             grades.setdefault(pair, {})[assessor] = own
         return grades
+
+
+def _hold(table: dict[Pair, dict[str, int]], pair: Pair, assessor: str, number: int | None) -> None:
+    """Record the event with an assessor's valid answer about a pair; None: there is none."""
+    held = table.setdefault(pair, {})
+    if number is not None:
+        held[assessor] = number
+    else:
+        held.pop(assessor, None)
+    if not held:
+        del table[pair]

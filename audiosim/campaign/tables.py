@@ -12,6 +12,15 @@ from msgspec import Struct, structs
 
 from audiosim.campaign.event import MODEL, Event
 
+
+def _text(name: str, **more: Any) -> sql.Column[str]:
+    return sql.Column(name, sql.Text, nullable=False, **more)
+
+
+def _texts(*names: str) -> list[sql.Column[str]]:
+    return [_text(name) for name in names]
+
+
 TABLES = sql.MetaData()
 LAYOUT = 5  # the latest, of migrations/versions
 LAYOUTS = sql.Table(  # Alembic's table: its single row names the layout of the database
@@ -23,161 +32,140 @@ LAYOUTS = sql.Table(  # Alembic's table: its single row names the layout of the 
 CAMPAIGNS = sql.Table(
     "audiosim_campaigns",
     TABLES,
-    sql.Column("collection", sql.Text, primary_key=True),
+    _text("collection", primary_key=True),
     sql.Column("last", sql.BigInteger, nullable=False),
-    sql.Column("digest", sql.Text, nullable=False, server_default=""),  # digest of the last event
-    sql.Column("about", sql.Text, nullable=False, server_default=""),  # JSON: the collection that was judged
-    sql.Column("rules", sql.Text, nullable=False, server_default=""),  # JSON: rules of the campaign
+    # digest of the last event; JSON: the collection that was judged, and rules of the campaign
+    *(_text(name, server_default="") for name in ("digest", "about", "rules")),
 )
 EVENTS = sql.Table(
     "audiosim_events",
     TABLES,
-    sql.Column("collection", sql.Text, primary_key=True),
+    _text("collection", primary_key=True),
     sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
-    sql.Column("kind", sql.Text, nullable=False),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("assessor", sql.Text, nullable=False),
-    sql.Column("query", sql.Text, nullable=False),
-    sql.Column("document", sql.Text, nullable=False),
-    sql.Column("grades", sql.Text, nullable=False),  # JSON
-    sql.Column("details", sql.Text, nullable=False),  # JSON
+    *_texts("kind", "time", "assessor", "query", "document", "grades", "details"),  # the last two are JSON
     sql.Column("key", sql.Text),  # NULL if there is none, as in many rows
     sql.Column("refers", sql.BigInteger, nullable=False),
-    sql.Column("until", sql.Text, nullable=False),
-    sql.Column("digest", sql.Text, nullable=False, server_default=""),  # see `chain`
+    _text("until"),
+    _text("digest", server_default=""),  # see `chain`
     sql.Column("layout", sql.Integer, nullable=False, server_default="0"),  # layout of its writer's version; see GUARDS
     sql.UniqueConstraint("collection", "assessor", "key"),
 )
 LESSONS = sql.Table(
     "audiosim_lessons",
     TABLES,
-    sql.Column("key", sql.Text, primary_key=True),  # digest of the judgments learned from, and of the program
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("learned", sql.Text, nullable=False),  # JSON
+    _text("key", primary_key=True),  # digest of the judgments learned from, and of the program
+    _text("time"),
+    _text("learned"),  # JSON
 )
 TOKENS = sql.Table(
     "audiosim_tokens",
     TABLES,
-    sql.Column("name", sql.Text, primary_key=True),
-    sql.Column("role", sql.Text, nullable=False),
-    sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("created", sql.Text, nullable=False),
-    sql.Column("expires", sql.Text, nullable=False),
-    sql.Column("digest", sql.Text, nullable=False, unique=True),
+    _text("name", primary_key=True),
+    *_texts("role", "collection", "created", "expires"),
+    _text("digest", unique=True),
 )
 TOKENS_HISTORY = sql.Table(
     "audiosim_tokens_history",
     TABLES,
     sql.Column("number", sql.Integer, primary_key=True),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("kind", sql.Text, nullable=False),  # create, revoke
-    sql.Column("name", sql.Text, nullable=False),
+    _text("time"),
+    _text("kind"),  # create, revoke
+    _text("name"),
 )
 # Created on first use, outside the layouts: programs that do not know it are not affected.
 BESIDE = sql.MetaData()
 RESULT_LINKS = sql.Table(
     "audiosim_result_links",
     BESIDE,
-    sql.Column("name", sql.Text, primary_key=True),
-    sql.Column("collection", sql.Text, primary_key=True),
-    sql.Column("created", sql.Text, nullable=False),
-    sql.Column("expires", sql.Text, nullable=False),
-    sql.Column("digest", sql.Text, nullable=False, unique=True),
+    _text("name", primary_key=True),
+    _text("collection", primary_key=True),
+    *_texts("created", "expires"),
+    _text("digest", unique=True),
 )
 OPEN_LINKS = sql.Table(
     "audiosim_open_links",
     BESIDE,
-    sql.Column("code", sql.Text, primary_key=True),
-    sql.Column("name", sql.Text, nullable=False),
-    sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("created", sql.Text, nullable=False),
-    sql.Column("expires", sql.Text, nullable=False),
-    sql.Column("closed", sql.Text, nullable=False),  # time of closing; empty: open
+    _text("code", primary_key=True),
+    *_texts("name", "collection", "created", "expires"),
+    _text("closed"),  # time of closing; empty: open
     sql.Column("people", sql.Integer, nullable=False),
     sql.Column("joined", sql.Integer, nullable=False),
-    sql.Column("parameter", sql.Text, nullable=False),
+    _text("parameter"),
     sql.Column("judgments", sql.Integer, nullable=False),  # number allowed to a person; 0: any number
-    sql.Column("completion", sql.Text, nullable=False),
-    sql.Column("return_to", sql.Text, nullable=False),
-    sql.Column("screened_out", sql.Text, nullable=False),  # instead of `completion` after a failed headphone check
-    sql.Column("screened_return_to", sql.Text, nullable=False),
+    *_texts("completion", "return_to"),
+    _text("screened_out"),  # instead of `completion` after a failed headphone check
+    _text("screened_return_to"),
     sql.UniqueConstraint("name", "collection"),
 )
 PARTICIPANTS = sql.Table(
     "audiosim_participants",
     BESIDE,
-    sql.Column("name", sql.Text, primary_key=True),
-    sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("code", sql.Text, nullable=False),  # code of the open link
+    _text("name", primary_key=True),
+    _text("collection"),
+    _text("code"),  # code of the open link
     sql.Column("reference", sql.Text),  # the referrer's own reference for the person; NULL without one
     sql.Column("device", sql.Text),  # digest of a secret in their browser; NULL if there is a reference
-    sql.Column("created", sql.Text, nullable=False),
+    _text("created"),
     sql.UniqueConstraint("code", "reference"),
     sql.UniqueConstraint("code", "device"),
 )
 CARDS = sql.Table(
     "audiosim_cards",
     BESIDE,
-    sql.Column("collection", sql.Text, primary_key=True),
-    sql.Column("card", sql.Text, nullable=False),  # JSON: its entry in lists of collections, and its validity
+    _text("collection", primary_key=True),
+    _text("card"),  # JSON: its entry in lists of collections, and its validity
 )
 PUBLICATIONS = sql.Table(
     "audiosim_publications",
     BESIDE,
-    sql.Column("collection", sql.Text, primary_key=True),
+    _text("collection", primary_key=True),
     sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("by", sql.Text, nullable=False),
+    *_texts("time", "by"),
     sql.Column("judgments", sql.Integer, nullable=False),
-    sql.Column("withdrawn", sql.Text, nullable=False),  # time of withdrawal; empty: never
+    _text("withdrawn"),  # time of withdrawal; empty: never
     sql.Column("content", sql.LargeBinary, nullable=False),  # the bundle, a zip file; empty once it is withdrawn
 )
 KEPT_MODELS = sql.Table(
     "audiosim_kept_models",
     BESIDE,
-    sql.Column("name", sql.Text, primary_key=True),
-    sql.Column("version", sql.Text, nullable=False),
-    sql.Column("scale", sql.Text, nullable=False),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("by", sql.Text, nullable=False),
-    sql.Column("origin", sql.Text, nullable=False),  # origin in words: the file sent, or the training collections
-    sql.Column("content", sql.Text, nullable=False),  # the model file
+    _text("name", primary_key=True),
+    *_texts("version", "scale", "time", "by"),
+    _text("origin"),  # origin in words: the file sent, or the training collections
+    _text("content"),  # the model file
 )
 TRAININGS = sql.Table(
     "audiosim_trainings",
     BESIDE,
-    sql.Column("collection", sql.Text, primary_key=True),  # collection in which it was begun
-    sql.Column("worker", sql.Text, nullable=False),  # process that trains
-    sql.Column("state", sql.Text, nullable=False),  # JSON
+    _text("collection", primary_key=True),  # collection in which it was begun
+    _text("worker"),  # process that trains
+    _text("state"),  # JSON
     sql.Column("seen", sql.Float, nullable=False),  # last sign of life, in seconds since 1970
 )
 IMPORTS = sql.Table(
     "audiosim_imports",
     TABLES,
     sql.Column("number", sql.Integer, primary_key=True),
-    sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("prefix", sql.Text, nullable=False),  # prefix of the keys of its judgments
-    sql.Column("by", sql.Text, nullable=False),
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("status", sql.Text, nullable=False),
+    _text("collection"),
+    _text("prefix"),  # prefix of the keys of its judgments
+    *_texts("by", "time", "status"),
     sql.Column("lines", sql.Integer),  # judgments that it holds; NULL until it is read
     sql.Column("written", sql.Integer, nullable=False),
-    sql.Column("problem", sql.Text, nullable=False),
+    _text("problem"),
     sql.Column("body", sql.LargeBinary, nullable=False),  # empty when it has ended
-    sql.Column("worker", sql.Text, nullable=False),  # process at work on it
+    _text("worker"),  # process at work on it
     sql.Column("seen", sql.Float, nullable=False),  # last sign of life of that process, in seconds since 1970
 )
 DELIVERIES = sql.Table(  # accepted files of every kind: their senders and their answers
     "audiosim_deliveries",
     TABLES,
     sql.Column("number", sql.Integer, primary_key=True),
-    sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("sender", sql.Text, nullable=False),  # empty if no name was given
+    _text("collection"),
+    _text("sender"),  # empty if no name was given
     sql.Column("key", sql.Text),  # key of the request; NULL without one
-    sql.Column("digest", sql.Text, nullable=False),  # SHA-256 of the content sent; empty where unknown
+    _text("digest"),  # SHA-256 of the content sent; empty where unknown
     sql.Column("bytes", sql.BigInteger, nullable=False),  # part of the content that is kept
-    sql.Column("time", sql.Text, nullable=False),
-    sql.Column("answer", sql.Text, nullable=False),  # number of an import, or JSON
+    _text("time"),
+    _text("answer"),  # number of an import, or JSON
     sql.UniqueConstraint("collection", "sender", "key"),
 )
 FIELDS = tuple(EVENTS.c[name] for name in list(EVENTS.c.keys())[2:-2])

@@ -23,6 +23,8 @@ PAIRS_SHOWN = 15
 ROWS_SHOWN = 20
 SHARES = {"system": "Systems", "query": "Queries", "assessor": "Assessors"}
 SHARES |= {"system_query": "System x query", "residual": "Residual"}
+RATES = {"non_significance": "Not significant", "success": "Success", "lack_of_power": "Lack of power"}
+RATES |= {"minor_conflict": "Minor conflict", "major_conflict": "Major conflict"}
 ALPHAS_SHOWN = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 
 
@@ -100,11 +102,9 @@ def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) 
 def fits_view(by: ByMeasure[DistributionFits]) -> RenderableType:
     """Mean distance of each fitted distribution from scores on other queries."""
     found = by.found
-    names = list(next(iter(found.values())).means())
-    table = PlainTable(("Measure", "left"), *names)
-    for measure, one in found.items():
-        table.add_row(measure, *(f"{value:.3f}" for value in one.means().values()))
     first = next(iter(found.values()))
+    rows = [{"measure": measure, **one.means()} for measure, one in found.items()]
+    table = filled(rows, word("Measure", "measure"), *(number(name, name) for name in first.means()))
     caption = (
         f"Mean omega (Cramér-von Mises) of distributions fitted to the scores on {first.size} random queries, against "
         f"the scores on the others: {first.trials} splits for each system; the lowest fits best."
@@ -116,18 +116,12 @@ def _split_half(found: Mapping[str, SplitHalf]) -> RenderableType:
     """Rates of success and of conflict of a test, at several significance levels."""
     parts: list[RenderableType] = []
     for measure, one in found.items():
-        table = PlainTable(
-            (f"{measure}, {one.test}", "left"), "Not significant", "Success", "Lack of power", "Minor conflict",
-            "Major conflict",
-        )  # fmt: skip
-        for row in one.to_frame().to_dict("records"):
-            if round(row["alpha"], 6) in ALPHAS_SHOWN:
-                keys = ("non_significance", "success", "lack_of_power", "minor_conflict", "major_conflict")
-                table.add_row(f"{row['alpha']:g}", *(_share(row[str(key)]) for key in keys))
-        own = PlainTable((f"{measure}, p on the first half", "left"), "Comparisons", "RMSE of p on the second")
-        for held in one.agreement_rows():
-            error = "-" if held["rmse"] is None else f"{held['rmse']:.4f}"
-            own.add_row(f"{held['above']:g} to {held['up_to']:g}", f"{held['comparisons']:,}", error)
+        shown = [row for row in one.rows() if round(row["alpha"], 6) in ALPHAS_SHOWN]
+        level = Column(f"{measure}, {one.test}", lambda row: f"{row['alpha']:g}", "left")
+        table = filled(shown, level, *(number(head, key, ".2%") for key, head in RATES.items()))
+        ends = Column(f"{measure}, p on the first half", lambda row: f"{row['above']:g} to {row['up_to']:g}", "left")
+        errors = number("Comparisons", "comparisons", ","), number("RMSE of p on the second", "rmse", ".4f")
+        own = filled(one.agreement_rows(), ends, *errors)
         exact = "" if one.relative_error is None else f" Relative error of the conflict rate: {one.relative_error:.3f}."
         parts += [table, Text(f"{one.comparisons:,} comparisons of two systems.{exact}"), own]
     caption = (
@@ -137,10 +131,6 @@ def _split_half(found: Mapping[str, SplitHalf]) -> RenderableType:
         "nearly the same p-value."
     )
     return Group(*parts, Text(caption))
-
-
-def _share(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2%}"
 
 
 def _assessors(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
@@ -239,15 +229,11 @@ def satisfaction_view(by: ByMeasure[Preferences]) -> RenderableType:
     parts: list[RenderableType] = []
     for measure, one in by.found.items():
         plain = one.to_dict()
-        table = PlainTable((measure, "left"), "Lists", "Satisfied", "±", ("", "bar"))
-        for row in plain["bins"]:
-            known = row["satisfied"] is not None
-            share = f"{row['satisfied']:.1%}" if known else "unknown"
-            drawn = "━" * round(40 * row["satisfied"]) if known else ""
-            error = f"{row['satisfied_error']:.1%}" if known else ""
-            table.add_row(
-                f"{row['low']:.1f} – {row['high']:.1f}", str(row["lists"]), share, error, Text(drawn, style="cyan")
-            )
+        ends = Column(measure, lambda row: f"{row['low']:.1f} – {row['high']:.1f}", "left")
+        share = Column("Satisfied", lambda row: "unknown" if row["satisfied"] is None else f"{row['satisfied']:.1%}")
+        error = Column("±", lambda row: "" if row["satisfied"] is None else f"{row['satisfied_error']:.1%}")
+        drawn = Column("", lambda row: Text("━" * round(40 * (row["satisfied"] or 0)), style="cyan"), "bar")
+        table = filled(plain["bins"], ends, number("Lists", "lists", ""), share, error, drawn)
         parts += [table, Text(_cubic(plain)), *_noticed(plain.get("prior")), Text("")]
     return Group(*parts)
 

@@ -92,11 +92,9 @@ def _checks(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     """People who judged pairs twice, or known pairs, with reasons to doubt them; empty if there are none."""
     if not rows:
         return Group()
-    table = PlainTable(("judge", "left"), "judged twice", "noise within", "known pairs", "attention")
-    for row in rows:
-        noise = "-" if row["noise"] is None else _spelled(row, "noise", ".2f")
-        attention = "-" if row["attention"] is None else f"{row['attention']:.2f}"
-        table.add_row(row["assessor"], str(row["repeats"]), noise, str(row["known"]), attention)
+    noise = Column("noise within", lambda row: "-" if row["noise"] is None else _spelled(row, "noise", ".2f"))
+    known = number("known pairs", "known", ""), number("attention", "attention", ".2f")
+    table = filled(rows, word("judge", "assessor"), number("judged twice", "repeats", ""), noise, *known)
     said = "Pairs judged twice by one person, and pairs with a known grade; attention is 1 if perfect, 0 if guessed:"
     return Group(Text(""), Text(said), table, *(Text(f"warning: {one}") for row in rows for one in row["warnings"]))
 

@@ -16,7 +16,7 @@ from audiosim.ranking.ranking import Ranking, basis_in_words, score_rows, spelle
 from audiosim.ranking.two_systems import TwoSystems, sentence_again
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.screen import Column, PlainTable, filled, interval, number, numbered, table_of, word
-from audiosim.results.value import Result
+from audiosim.results.value import Result, plain
 from audiosim.text import as_option, counted, spell_advice
 
 if TYPE_CHECKING:
@@ -91,15 +91,11 @@ def history_view(found: "RankingHistory") -> RenderableType:
     value = found.to_dict()
     looks = value["looks"]
     several, dated = len({look["source"] for look in looks}) > 1, any(look["time"] for look in looks)
-    heads = (("Source", "left"),) if several else ()
-    when = (("Time", "whole"),) if dated else ()
-    table = PlainTable("Step", *heads, *when, "Judged", "Confidence", ("Best", "left"), "Swapped")
-    for step, look in enumerate(looks, start=1):
-        source = (look["source"],) if several else ()
-        time = (_when(look["time"]),) if dated else ()
-        sure = "-" if look["confidence"] is None else f"{look['confidence']:.3f}"
-        swapped = "" if look["swapped"] is None else str(look["swapped"])
-        table.add_row(str(step), *source, *time, f"{look['judged']:,}", sure, look["best"], swapped)
+    source = [word("Source", "source")] if several else []
+    when = [Column("Time", lambda look: _when(look["time"]), "whole")] if dated else []
+    sure = number("Judged", "judged", ","), number("Confidence", "confidence"), word("Best", "best")
+    swapped = Column("Swapped", lambda look: "" if look["swapped"] is None else str(look["swapped"]))
+    table = filled(numbered(looks), number("Step", "place", ""), *source, *when, *sure, swapped)
     subjects = list(dict.fromkeys(look["about"] for look in looks))
     said = f"{value['measure']}; confidence is about {' or '.join(subjects)}."
     shown = f", {MOST_COLUMNS} of {len(looks)} steps" if len(looks) > MOST_COLUMNS else ""
@@ -197,10 +193,11 @@ def effort_view(found: "Effort") -> RenderableType:
     below += [_otherwise(found)] if found.otherwise else []
     if not found.unsettled:
         return Group(Text(said), Text(basis), *below)
-    table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to separate")
-    for row in found.unsettled[:ROWS_SHOWN]:
-        queries = "over 10,000" if row["queries"] is None else f"{row['queries']:,}"
-        table.add_row(row["a"], row["b"], f"{row['confidence']:.3f}", queries)
+    pair = word("System", "a"), word("System", "b"), number("Confidence at the goal", "confidence")
+    queries = Column(
+        "Queries to separate", lambda row: "over 10,000" if row["queries"] is None else f"{row['queries']:,}"
+    )
+    table = filled(found.unsettled[:ROWS_SHOWN], *pair, queries)
     more = len(found.unsettled) - ROWS_SHOWN
     rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
     head = f"{len(found.unsettled)} pairs of systems {'are' if reached else 'would still be'} open:"
@@ -210,13 +207,10 @@ def effort_view(found: "Effort") -> RenderableType:
 
 def _further(found: "Effort") -> RenderableType:
     """Gain from another hundred judgments, and from another person, for both statements."""
-    heads = ("those who judged", "interval", "listeners at large", "interval")
-    table = PlainTable(("Judging", "whole"), "People", "Judgments", *heads)
-    for one in found.beside:
-        sure = ("-" if confidence is None else f"{confidence:.3f}" for confidence in (one.panel, one.listeners))
-        panel, listeners = sure
-        widths = f"{one.panel_width:.3f}", f"{one.listeners_width:.3f}"
-        table.add_row(one.what, str(one.people), f"{one.judgments:,}", panel, widths[0], listeners, widths[1])
+    judging = Column("Judging", lambda row: row["what"], "whole"), number("People", "people", "")
+    panel = number("those who judged", "panel"), number("interval", "panel_width")
+    listeners = number("listeners at large", "listeners"), number("interval", "listeners_width")
+    table = filled(plain(found.beside), *judging, number("Judgments", "judgments", ","), *panel, *listeners)
     head = f"Confidence, and mean width of the 95 % intervals of scores, on {QUERIES_IN_WORDS['these']}:"
     means = "People: how many have judged by then, as far as they are named."
     if any(None in (one.panel, one.listeners) for one in found.beside):
@@ -303,11 +297,13 @@ def curve_view(curve: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Confidence and accuracy in the course of judging: a dozen moments from first to last."""
     last = len(curve) - 1
     shown = sorted({round(step * last / (MOMENTS_SHOWN - 1)) for step in range(MOMENTS_SHOWN)}) if last else [0]
-    table = PlainTable("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "bar"))
-    for point in (curve[index] for index in shown):
-        sure, right = (point[name] for name in ("confidence", "accuracy"))
-        drawn, stated = ("", "-") if sure is None else (dots(sure, right, 0.5), f"{sure:.3f}")
-        table.add_row(f"{point['judged']:,}", stated, f"{right:.3f}", drawn)
+
+    def drawn(point: Mapping[str, Any]) -> Text | str:
+        return "" if point["confidence"] is None else dots(point["confidence"], point["accuracy"], 0.5)
+
+    numbers = number("Judged", "judged", ","), number("Confidence", "confidence"), number("Accuracy", "accuracy")
+    bars = Column("from .5 to 1: ● confidence, ○ accuracy", drawn, "bar")
+    table = filled((curve[index] for index in shown), *numbers, bars)
     left = f"{len(shown)} of {len(curve):,} rows are shown, evenly spaced."
     return Group(table, Text(left)) if len(shown) < len(curve) else table
 
@@ -357,8 +353,7 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
     """The first rows of a long table, and the number of further ones."""
     if not rows:
         return Text("none: every pair is judged")
-    keys = [key for key in rows[0] if key not in left_out]
-    table = table_of(keys, keys, rows[:ROWS_SHOWN], _cell)
+    table = table_of({key: key for key in rows[0] if key not in left_out}, rows[:ROWS_SHOWN], _cell)
     more = len(rows) - ROWS_SHOWN
     return Group(table, Text(f"… and {more:,} more: --format csv or json gives all")) if more > 0 else table
 
@@ -422,9 +417,9 @@ def music_folder_view(found: "MusicFolder | GeneratedFolder") -> RenderableType:
     twins = result["near_duplicates"]
     if not twins:
         return Text("\n".join([*lines, "No duplicate recordings found.", following]))
-    table = PlainTable(("May be the same", "left"), ("as", "left"), ("divergence", "right"), ("seconds", "right"))
-    for pair in twins[:TWINS_SHOWN]:
-        table.add_row(pair["one"], pair["other"], f"{pair['divergence']:.3f}", f"{pair['seconds']:.1f}")
+    both = word("May be the same", "one"), word("as", "other")
+    numbers = number("divergence", "divergence"), number("seconds", "seconds", ".1f")
+    table = filled(twins[:TWINS_SHOWN], *both, *numbers)
     more = f"... and {len(twins) - TWINS_SHOWN:,} more in --format json." if len(twins) > TWINS_SHOWN else ""
     return Group(Text("\n".join(lines)), table, Text("\n".join([*([more] if more else []), following])))
 

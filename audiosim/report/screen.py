@@ -1,6 +1,6 @@
 """The terminal: a console, and a plain table, which pages show too."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from rich.cells import cell_len
@@ -99,18 +99,17 @@ def numbered(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def table_of(
-    keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]], spell: Callable[[str, Any], str]
+    heads: Mapping[str, str], rows: Iterable[Mapping[str, Any]], spell: Callable[[str, Any], str]
 ) -> PlainTable:
     """A table of rows, with columns of text aligned left and all others right.
 
-    keys   keys of the columns
-    heads  headings of the columns
+    heads  headings of the columns, by key
     spell  function of a column's key and a value that returns text
     """
     rows = list(rows)
-    words = [bool(rows) and isinstance(rows[0][key], str) for key in keys]
-    table = PlainTable(*((head, "left" if word else "right") for head, word in zip(heads, words, strict=True)))
-    table.rows = [tuple(spell(key, row[key]) for key in keys) for row in rows]
+    words = {key for key in heads if rows and isinstance(rows[0][key], str)}
+    table = PlainTable(*((head, "left" if key in words else "right") for key, head in heads.items()))
+    table.rows = [tuple(spell(key, row[key]) for key in heads) for row in rows]
     return table
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -12,7 +13,7 @@ from audiosim.collection.pool import build_pool
 from audiosim.ordinal.model import source_of
 from audiosim.report.rank import dots, rows_view
 from audiosim.report.rendering import Origin, inline_svg, origin_of, render
-from audiosim.report.screen import Column, PlainTable, filled, number, table_of, word
+from audiosim.report.screen import Column, filled, number, table_of, word
 from audiosim.results.plots import Line, Series, draw_calibration, draw_curves
 
 if TYPE_CHECKING:
@@ -29,14 +30,12 @@ MOMENTS = {"start": "Before anything is judged", "end": "When judging stops"}
 
 def rules_view(found: "RuleCosts") -> "RenderableType":
     """Judgments that each rule needs to reach a goal."""
-    table = PlainTable(
-        ("Rule", "left"), "Judged", "Share", "Confidence", "Accuracy", "Tau", "Rho", "RMSE d", "Error", "Turns"
-    )
-    for row in found.rows():
-        name = f"{row['rule']}, by query" if row["by_query"] else row["rule"]
-        numbers = (f"{row[key]:.3f}" for key in ("confidence", "accuracy", "tau", "rho", "rmse_differences", "error"))
-        share = f"{row['judged'] / row['pool']:.1%}"
-        table.add_row(name, f"{row['judged']:,}", share, *numbers, f"{row['turns']:,}")
+    rule = Column("Rule", lambda row: f"{row['rule']}, by query" if row["by_query"] else row["rule"], "left")
+    share = Column("Share", lambda row: f"{row['judged'] / row['pool']:.1%}")
+    heads = {"Confidence": "confidence", "Accuracy": "accuracy", "Tau": "tau", "Rho": "rho"}
+    heads |= {"RMSE d": "rmse_differences", "Error": "error"}
+    shown = rule, number("Judged", "judged", ","), share, *starmap(number, heads.items()), number("Turns", "turns", ",")
+    table = filled(found.rows(), *shown)
     note = (
         f"Each campaign stops at {found.stopping_rule}, or when no judgment has any value to its rule. Error: mean "
         "error of the systems' scores. RMSE d: error of the differences between systems. Turns: number of times the "
@@ -140,22 +139,13 @@ def _mean(head: str, key: str, form: str = ".3f") -> Column:
 
 
 def _bins_table(bins: Sequence[Mapping[str, Any]]) -> "RenderableType":
-    table = PlainTable(
-        ("Confidence", "left"),
-        "Pairs",
-        "Share",
-        "Stated",
-        "Accuracy",
-        ("from 0 to 1: ● stated, ○ accuracy", "bar"),
-    )
-    for row in bins:
-        ends = f"{row['low']:g} to {row['high']:g}"
-        if row["claims"]:
-            shown = (f"{row['stated']:.3f}", f"{row['accuracy']:.3f}", dots(row["stated"], row["accuracy"]))
-        else:
-            shown = ("-", "-", Text(""))
-        table.add_row(ends, f"{row['claims']:,}", f"{row['share']:.1%}", *shown)
-    return table
+    def drawn(row: Mapping[str, Any]) -> Text:
+        return dots(row["stated"], row["accuracy"]) if row["claims"] else Text("")
+
+    ends = Column("Confidence", lambda row: f"{row['low']:g} to {row['high']:g}", "left")
+    numbers = number("Pairs", "claims", ","), number("Share", "share", ".1%"), number("Stated", "stated")
+    bars = Column("from 0 to 1: ● stated, ○ accuracy", drawn, "bar")
+    return filled(bins, ends, *numbers, number("Accuracy", "accuracy"), bars)
 
 
 def _summary(moment: Mapping[str, Any]) -> str:
@@ -181,8 +171,8 @@ def with_error(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
 # Calibration: stated confidence beside the truth, as one page that needs no other file.
 
 
-BINS = ("judged", "bin", "claims", "share", "stated", "accuracy")
-BIN_HEADS = ("Judged", "Confidence", "Pairs", "Share", "Stated", "Accuracy")
+BINS = {"judged": "Judged", "bin": "Confidence", "claims": "Pairs", "share": "Share"}
+BINS |= {"stated": "Stated", "accuracy": "Accuracy"}
 FORMS = {"judged": ",.0f", "claims": ",", "share": ".1%", "stated": ".3f", "accuracy": ".3f"}
 MOMENTS_OF_SIMULATION_PAGE = 5  # most moments with a plot of their bins
 
@@ -204,7 +194,7 @@ def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = 
         drawings=_drawings(curve),
         some=len(curve) > MOMENTS_OF_SIMULATION_PAGE,
         bands=curve[0]["stated_error"] is not None,
-        bins=table_of(BINS, BIN_HEADS, bins, _spell),
+        bins=table_of(BINS, bins, _spell),
         shown=shown,
         note=note,
     )

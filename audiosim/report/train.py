@@ -17,7 +17,7 @@ from audiosim.ordinal.model import save_model
 from audiosim.report.rendering import Origin, inline_svg, render, written_on
 from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Series, draw_bars, draw_calibration
-from audiosim.results.value import need
+from audiosim.results.value import need, plain
 from audiosim.tables.text import check_output_file, write_text
 from audiosim.text import NOTES
 from audiosim.training.findings import Findings, Training
@@ -27,14 +27,18 @@ from audiosim.training.scores import PredictionScore
 from audiosim.training.train import train
 from audiosim.training.validate_joint import IntervalCoverage
 
-COEFFICIENTS = ("term", "coefficient", "standard_error", "robust_standard_error", "robust_z", "robust_p")
-COEFFICIENT_HEADS = ("Term", "Coefficient", "SE", "Robust SE", "Robust z", "p")
-EFFECTS = Effect._fields
-EFFECT_HEADS = ("Term", "χ² drop-one", "p", "χ² type II", "p")
-SCORES = PredictionScore._fields
+# Heads of the columns of each table, by key.
+ERRORS = {"standard_error": "SE", "robust_standard_error": "Robust SE", "robust_z": "Robust z", "robust_p": "p"}
+COEFFICIENTS = {"term": "Term", "coefficient": "Coefficient"} | ERRORS
+THRESHOLDS = {"term": "Level", "coefficient": "Threshold"} | ERRORS
+EFFECTS = dict(zip(Effect._fields, ("Term", "χ² drop-one", "p", "χ² type II", "p"), strict=True))
 SCORE_HEADS = ("Predictor", "Where", "Pairs", "RMSE", "Variance", "Log score", "50 %", "80 %", "95 %", "Slope")
-COMPONENT_COLUMNS = ("component", "meaning", "size", "standard_error", "points", "points_error")
-COMPONENT_HEADS = ("Component", "What these pairs have in common", "Size", "SE", "In grades", "SE")
+SCORES = dict(zip(PredictionScore._fields, SCORE_HEADS, strict=True))
+COMPONENTS = {"component": "Component", "meaning": "What these pairs have in common", "size": "Size"}
+COMPONENTS |= {"standard_error": "SE", "points": "In grades", "points_error": "SE"}
+INTERVAL_HEADS = ("Interval of", "Judged", "Nominal", "Actual", "Intervals")
+INTERVALS = dict(zip(IntervalCoverage._fields, INTERVAL_HEADS, strict=True))
+STEPS = dict(zip(Step._fields, ("Dropped", "χ²", "p", "Rows"), strict=True))
 MEANINGS = {
     "query": "one query",
     "retrievers": "one query, retrieved by the same systems",
@@ -48,12 +52,8 @@ MEANINGS = {
     "system": "retrieved by one system",
     "rest": "nothing: each pair's own",
 }
-INTERVALS = IntervalCoverage._fields
-INTERVAL_HEADS = ("Interval of", "Judged", "Nominal", "Actual", "Intervals")
 COMPONENTS_TITLE = "Correlation of grades"
 INTERVALS_TITLE = "Coverage of the true mean by intervals"
-STEPS = Step._fields
-STEP_HEADS = ("Dropped", "χ²", "p", "Rows")
 SIGNIFICANT = {"coefficient", "standard_error", "robust_standard_error", "points", "points_error"}
 PERCENT = {"judged", "nominal"}
 DECIMALS = {"actual": 3, "drop_one": 1, "type_two": 1, "chi_squared": 1, "z": 2, "robust_z": 2} | {
@@ -88,25 +88,21 @@ def training_view(trained: Training) -> RenderableType:
     findings = trained.findings
     parts: list[RenderableType] = [
         Text(fit_summary(trained)),
-        _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, trained.rows()),
+        _titled("Coefficients", COEFFICIENTS, trained.rows()),
     ]
     words = ", ".join(
         f"{name}: {FEATURES[name].meaning}" for name in dict.fromkeys(trained.model.features) if name in FEATURES
     )
     parts.append(Text(TERMS_MEAN.format(words)))
-    parts.append(_titled("Contribution of each term", EFFECTS, EFFECT_HEADS, trained.rows()))
+    parts.append(_titled("Contribution of each term", EFFECTS, trained.rows()))
     parts.append(Text(f"{EFFECTS_MEAN} {ROBUST_MEAN}"))
-    if findings.components:
-        rows = component_table(findings)
-        parts += [_titled(COMPONENTS_TITLE, COMPONENT_COLUMNS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
-        parts.append(Text(trend(trained)))
+    if rows := component_table(findings):
+        parts += [_titled(COMPONENTS_TITLE, COMPONENTS, rows), Text(COMPONENTS_MEAN), Text(trend(trained))]
     parts += [*_scores(findings), Text(SCORES_MEAN)]
     if findings.intervals:
-        rows = [row._asdict() for row in findings.intervals]
-        parts += [_titled(INTERVALS_TITLE, INTERVALS, INTERVAL_HEADS, rows), Text(INTERVALS_MEAN)]
+        parts += [_titled(INTERVALS_TITLE, INTERVALS, plain(findings.intervals)), Text(INTERVALS_MEAN)]
     if findings.eliminated:
-        rows = [row._asdict() for row in findings.eliminated]
-        parts.append(_titled("Eliminated", STEPS, STEP_HEADS, rows))
+        parts.append(_titled("Eliminated", STEPS, plain(findings.eliminated)))
     parts.append(Text(f"\n{findings.unseen}"))
     return Group(*parts)
 
@@ -149,12 +145,10 @@ def fit_summary(trained: Training) -> str:
 
 def _scores(findings: Findings) -> list[RenderableType]:
     """Tables of scores, one per choice of rows, as their names are too long for a column of a terminal."""
-    keep = [place for place, key in enumerate(SCORES) if key != "sample"]
-    keys, heads = tuple(SCORES[place] for place in keep), tuple(SCORE_HEADS[place] for place in keep)
-    samples = dict.fromkeys(row.sample for row in findings.scores)
+    columns, rows = {key: head for key, head in SCORES.items() if key != "sample"}, plain(findings.scores)
+    samples = dict.fromkeys(row["sample"] for row in rows)
     return [
-        _titled(f"Quality, {sample}", keys, heads, [r._asdict() for r in findings.scores if r.sample == sample])
-        for sample in samples
+        _titled(f"Quality, {sample}", columns, [row for row in rows if row["sample"] == sample]) for sample in samples
     ]
 
 
@@ -173,14 +167,11 @@ def spell(key: str, value: Any) -> str:
     return f"{value:,.{DECIMALS.get(key, 4)}f}"
 
 
-def _titled(title: str, keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> RenderableType:
-    return Group(Text(f"\n{title}", style="bold"), table_of(keys, heads, rows, spell))
+def _titled(title: str, heads: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> RenderableType:
+    return Group(Text(f"\n{title}", style="bold"), table_of(heads, rows, spell))
 
 
 # Report of a training, as one page that needs no other file.
-
-
-THRESHOLD_HEADS = ("Level", "Threshold", *COEFFICIENT_HEADS[2:])
 
 
 def training_page(trained: Training, origin: Origin | None = None) -> str:
@@ -196,10 +187,10 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         summary=fit_summary(trained),
         unseen=findings.unseen,
         notes=findings.notes,
-        scores=_grid(SCORES, SCORE_HEADS, findings.scores),
+        scores=_grid(SCORES, findings.scores),
         scores_mean=SCORES_MEAN,
         intervals_title=INTERVALS_TITLE,
-        intervals=_grid(INTERVALS, INTERVAL_HEADS, findings.intervals),
+        intervals=_grid(INTERVALS, findings.intervals),
         intervals_mean=INTERVALS_MEAN,
         components_title=COMPONENTS_TITLE,
         components=_components(trained),
@@ -207,19 +198,19 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
         calibration=_calibration(findings),
         coverage=_coverage(findings),
         effects=_effects(findings),
-        effects_grid=table_of(EFFECTS, EFFECT_HEADS, trained.rows(), spell),
+        effects_grid=table_of(EFFECTS, trained.rows(), spell),
         coefficients=inline_svg(trained.plot(), "Coefficients"),
-        coefficients_grid=table_of(COEFFICIENTS, COEFFICIENT_HEADS, trained.rows(), spell),
+        coefficients_grid=table_of(COEFFICIENTS, trained.rows(), spell),
         robust_mean=ROBUST_MEAN,
-        eliminated=_grid(STEPS, STEP_HEADS, findings.eliminated),
-        thresholds=_grid(COEFFICIENTS, THRESHOLD_HEADS, findings.thresholds),
+        eliminated=_grid(STEPS, findings.eliminated),
+        thresholds=_grid(THRESHOLDS, findings.thresholds),
         training=trained.model.training,
     )
 
 
-def _grid(keys: Sequence[str], heads: Sequence[str], rows: Any) -> PlainTable | None:
+def _grid(heads: Mapping[str, str], rows: Sequence[Any]) -> PlainTable | None:
     """A table of named tuples; None without any."""
-    return table_of(keys, heads, [row._asdict() for row in rows], spell) if rows else None
+    return table_of(heads, plain(rows), spell) if rows else None
 
 
 def _components(trained: Training) -> dict[str, Any] | None:
@@ -231,7 +222,7 @@ def _components(trained: Training) -> dict[str, Any] | None:
     bars = draw_bars([row["component"] for row in rows], [row["size"] for row in rows], across, errors)
     return {
         "drawing": inline_svg(bars, "Sizes of the components"),
-        "grid": table_of(COMPONENT_COLUMNS, COMPONENT_HEADS, rows, spell),
+        "grid": table_of(COMPONENTS, rows, spell),
         "mean": f"{COMPONENTS_MEAN} {trend(trained)}",
     }
 
