@@ -218,10 +218,8 @@ class Collection(Result):
                      otherwise such a run is an InputError
         """
         files = FolderFiles.find(folder, judgments)
-        found: dict[str, Table] = {}
-        for schema in SCHEMAS:
-            if schema.what in files.tables:
-                found[schema.what] = read(files.tables[schema.what], schema)
+        given_as = ((schema, files.tables[schema.what]) for schema in SCHEMAS if schema.what in files.tables)
+        found = {schema.what: read(path, schema) for schema, path in given_as}
         own = read_settings(files.settings) if files.settings else Settings()
         settings = replace(
             own,

@@ -34,6 +34,7 @@ from audiosim.collection.values import (
     coded,
     common_queries,
     documents_in,
+    grouped,
     judged_keys,
     judged_names,
     retrieved_by,
@@ -235,10 +236,7 @@ def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Read
 
 def by_form(names: Iterable[str], folded: Callable[[str], str]) -> dict[str, list[str]]:
     """The names of each form, such as that without case."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        found.setdefault(folded(name), []).append(name)
-    return found
+    return grouped((folded(name), name) for name in names)
 
 
 def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], str] | None) -> str:

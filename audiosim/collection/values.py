@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from audiosim.tables.table import Words
 from audiosim.text import did_you_mean
 
 Codes = NDArray[np.int32]
+Key = TypeVar("Key")
+Member = TypeVar("Member")
 # Pairs are marked in a table of all queries x documents, if it takes at most this many bytes per result, and 256 MB.
 BYTES_A_RESULT, LARGEST_TABLE = 16, 2**28
 
@@ -459,10 +461,7 @@ class Exclusions:
 
     def queries(self) -> dict[str, list[str]]:
         """The queries of each document, by document."""
-        queries: dict[str, list[str]] = {}
-        for query, document in self.query_documents.items():
-            queries.setdefault(document, []).append(query)
-        return queries
+        return grouped((document, query) for query, document in self.query_documents.items())
 
 
 def without_same_artist(
@@ -624,6 +623,14 @@ def judged_keys(within: Results | Retrieved, judgments: Sequence[Judgment]) -> I
 
 
 # Grades of pairs, from the judgments of one or more assessors.
+
+
+def grouped(pairs: Iterable[tuple[Key, Member]]) -> dict[Key, list[Member]]:
+    """The members of each key, keys and members in the order in which they come."""
+    found: dict[Key, list[Member]] = {}
+    for key, member in pairs:
+        found.setdefault(key, []).append(member)
+    return found
 
 
 def grades_by_assessor(judgments: Iterable[Judgment]) -> dict[Pair, dict[str, float]]:

@@ -14,7 +14,7 @@ from audiosim.collection.check import complete_part
 from audiosim.collection.collection import Collection
 from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Judgment
+from audiosim.collection.values import grouped
 from audiosim.errors import InputError, check_count
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import number_satisfied, published_mapping, user_form
@@ -296,9 +296,7 @@ def fits(
 
 def _by_listener(collection: Collection, measure: Measure) -> Array:
     """(s, q, a) scores by the grades of each person alone; every person has judged every retrieved document."""
-    theirs: dict[str, list[Judgment]] = {}
-    for judgment in collection.judgments:
-        theirs.setdefault(judgment.assessor, []).append(judgment)
+    theirs = grouped((judgment.assessor, judgment) for judgment in collection.judgments)
     wanted = set(build_pool(collection, measure.cutoff).pairs)
     complete = [own for own in theirs.values() if wanted <= {one.pair for one in own}]
     if not len(complete) == len(theirs) > 1:

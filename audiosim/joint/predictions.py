@@ -8,7 +8,7 @@ import numpy as np
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool
-from audiosim.collection.values import Judgment, Pair, Scale
+from audiosim.collection.values import Judgment, Pair, Scale, grouped
 from audiosim.errors import InputError
 from audiosim.joint.posterior import Belief
 from audiosim.results.plots import draw_intervals
@@ -31,10 +31,7 @@ def portions(pool: Pool, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
 
     At least one portion, which may be empty.
     """
-    waiting: dict[str, list[Pair]] = {}
-    for pair in dict.fromkeys(pairs):
-        if pair not in pool.positions:
-            waiting.setdefault(pair[0], []).append(Pair(*pair))
+    waiting = grouped((pair[0], Pair(*pair)) for pair in dict.fromkeys(pairs) if pair not in pool.positions)
     for start in range(0, max(map(len, waiting.values()), default=1), PORTION):
         yield tuple(pair for own in waiting.values() for pair in own[start : start + PORTION])
 

@@ -11,7 +11,7 @@ from annotated_types import Ge
 
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.grading import Grading, find_grading
-from audiosim.collection.values import Pair, Scale
+from audiosim.collection.values import Pair, Scale, grouped
 from audiosim.errors import InputError, not_judged
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import user_form, user_scores
@@ -217,9 +217,7 @@ class _Judged:
 def _judged(grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[ScaledMeasure], cutoff: int) -> _Judged:
     scales = _checked_scales(grades, criteria, cutoff)
     known = set.intersection(*(set(of) for of in grades.values()))
-    by_query: dict[str, list[str]] = {}
-    for query, document in sorted(known):
-        by_query.setdefault(query, []).append(document)
+    by_query = grouped(sorted(known))
     enough = {query: listed for query, listed in by_query.items() if len(listed) >= cutoff}
     if not enough:
         raise not_judged(f"no query has {cutoff} documents with a grade on the scale {' and '.join(grades)}")

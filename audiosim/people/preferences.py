@@ -17,7 +17,7 @@ from audiosim.measures.satisfaction import SatisfactionMapping, user_form, user_
 from audiosim.measures.scores import judged_runs
 from audiosim.people.answers import Answers, read_answers
 from audiosim.results.plots import Line, draw_curves, draw_points
-from audiosim.results.value import Result, Value, cached_property, plain, rows_of
+from audiosim.results.value import Result, Value, cached_property, parts, plain, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 
 if TYPE_CHECKING:
@@ -194,15 +194,10 @@ class Preferences(Result):
         """All fields as plain values, ready for JSON; None for undefined ones."""
         fit = self.cubic
         return {
-            "measure": self.measure,
-            "scale": self.scale,
-            "answers": self.answers,
-            "ties": self.ties,
+            **parts(self, "measure", "scale", "answers", "ties"),
             "bins": self.rows(),
             "cubic": fit and {"coefficients": list(fit.mapping.coefficients), "r2": fit.r2, "residual": fit.residual},
-            "endpoint_bias": plain(self.endpoint_bias),
-            "distance_from_agreement": self.distance_from_agreement,
-            "distance_from_no_opposition": self.distance_from_no_opposition,
+            **parts(self, "endpoint_bias", "distance_from_agreement", "distance_from_no_opposition"),
         } | ({} if self.prior is None else {"prior": self.prior.to_dict()})
 
     def __repr__(self) -> str:

@@ -262,9 +262,7 @@ class RankingChange:
     def to_dict(self) -> dict[str, Any]:
         """The change as plain values, ready for JSON."""
         return {
-            "about": self.before.about.to_dict(),
-            "measure": str(self.before.measure),
-            "confidence": self.before.confidence,
+            **parts(self.before, "about", "measure", "confidence"),
             **self.summary(),
             "pairs_turned": [list(pair) for pair in self.turned],
             "sentence": self.sentence,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.ranking import Selection
+from audiosim.results.value import parts
 from audiosim.simulation.replay import agreement_with_truth, error_of_differences, right, true_scores
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.ranks import spearman
@@ -92,13 +93,8 @@ class Claims:
 
     def to_dict(self) -> dict[str, Any]:
         """The claims as plain values, ready for JSON; errors are standard errors over the rankings."""
-        return {
-            **self.means(),
-            "calibration_error": self.calibration_error,
-            "calibration_error_error": self.calibration_error_error,
-            "brier": self.brier,
-            "bins": self.bins(),
-        }
+        errors = parts(self, "calibration_error", "calibration_error_error", "brier")
+        return self.means() | errors | {"bins": self.bins()}
 
 
 def _bin_of(stated: Array) -> Integers:

@@ -17,6 +17,7 @@ from audiosim.campaign.timing import Pace, pace
 from audiosim.collection.arguments import as_collection, judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
+from audiosim.collection.values import grouped
 from audiosim.errors import InputError, check_count
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_grades, make_estimator
 from audiosim.joint.people import Listeners, Panel, Who
@@ -28,7 +29,7 @@ from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.reach import mean_reach
 from audiosim.ranking.stopping import as_stopping_rule
 from audiosim.results.plots import Line, draw_curves
-from audiosim.results.value import Result, Row, Value
+from audiosim.results.value import Result, Row, Value, parts, plain
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS, Forecast, drawn_grades, forecast
 from audiosim.stats.arrays import Array, Integers
@@ -218,11 +219,8 @@ class Effort(Forecast, Result):
             "seconds_per_judgment": self.seconds,
             "listeners": self.listeners,
             "campaigns": len(self.counts),
-            "unmet": self.unmet,
-            "about": self.about.to_dict(),
-            "unsettled": list(self.unsettled),
-            "otherwise": [one.to_dict() for one in self.otherwise],
-            "further": [one.to_dict() for one in self.beside],
+            **parts(self, "unmet", "about", "unsettled", "otherwise"),
+            "further": plain(self.beside),
         }
 
     def __repr__(self) -> str:
@@ -371,10 +369,8 @@ def _deeper(
 
 def seconds_per_judgment(collection: Collection) -> float:
     """Usual time in seconds from one judgment of an assessor to the next; see `usual_seconds`."""
-    times: dict[str, list[float]] = {}
-    for judgment in collection.judgments:
-        if judgment.time:
-            times.setdefault(judgment.assessor, []).append(datetime.fromisoformat(judgment.time).timestamp())
+    timed = (judgment for judgment in collection.judgments if judgment.time)
+    times = grouped((judgment.assessor, datetime.fromisoformat(judgment.time).timestamp()) for judgment in timed)
     return usual_seconds(pace(times.values()))
 
 

@@ -25,7 +25,7 @@ from audiosim.ranking.stopping import as_stopping_rule, first_of
 from audiosim.ranking.verbs import ModelOrName
 from audiosim.results.plots import Line, draw_curves
 from audiosim.results.progress import progress
-from audiosim.results.value import Result, Row, Rows
+from audiosim.results.value import Result, Row, Rows, parts
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import equalised
 from audiosim.stats.ranks import spearman
@@ -116,9 +116,7 @@ class Replay(Result):
             "about": self.selection.about.to_dict(),
             "accuracy": last.accuracy,
             "tau": self.tau,
-            "rho": last.rho,
-            "rmse": last.rmse,
-            "rmse_differences": last.rmse_differences,
+            **parts(last, "rho", "rmse", "rmse_differences"),
             "rule": self.selection.selection_rule.name,
             "error": last.error,
             "turns": self.turns,

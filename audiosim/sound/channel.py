@@ -34,6 +34,13 @@ class Sink(Protocol):
 S = TypeVar("S", bound=Sink)
 
 
+def fed(sink: S, samples: Samples) -> S:
+    """A sink after a whole recording."""
+    sink.take(samples)
+    sink.end()
+    return sink
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Conveyed(Generic[S]):
     """Facts about a file after its sound went to a sink.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from audiosim import workers
 from audiosim.errors import InputError, SoundError
 from audiosim.sound import decode
+from audiosim.sound.channel import fed
 from audiosim.sound.decode import STANDARD_READER, Reader, Signal
 from audiosim.sound.filters import filter_banks
 from audiosim.sound.frames import FrameBlocks, framed, frames
@@ -223,11 +224,9 @@ def _heard(read: Read, path: Path, parameters: Parameters) -> tuple[FrameBlocks,
         if isinstance(read, Reader):
             found, notes = read.feed(path, start)
             return found
-        signal, found = read(path), start()
+        signal = read(path)
         notes = signal.notes
-        found.take(signal.samples)
-        found.end()
-        return found
+        return fed(start(), signal.samples)
 
     try:
         return framed(hand_on, parameters), notes

@@ -15,7 +15,7 @@ import numpy as np
 
 from audiosim.errors import InputError, SoundError
 from audiosim.results.value import cached_property
-from audiosim.sound.channel import Samples
+from audiosim.sound.channel import Samples, fed
 from audiosim.sound.decode import SILENT, Signal
 from audiosim.sound.filters import filter_banks
 from audiosim.sound.parameters import CONTRAST, LOWEST_OCTAVE_HZ, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
@@ -188,14 +188,7 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
     """
     if signal.rate_hz != parameters.rate_hz:
         raise InputError(f"the rate must be the {parameters.rate_hz} Hz of the parameters, got {signal.rate_hz} Hz")
-
-    def hand_on(start: Callable[[], FrameBlocks]) -> FrameBlocks:
-        recording = start()
-        recording.take(signal.samples)
-        recording.end()
-        return recording
-
-    recording = framed(hand_on, parameters)
+    recording = framed(lambda start: fed(start(), signal.samples), parameters)
     return Frames(np.concatenate(list(recording.values())), recording.limit_hz)
 
 
@@ -208,12 +201,9 @@ def framed(hand_on: "Callable[[Callable[[], FrameBlocks]], FrameBlocks]", parame
     limit_hz = None if parameters.plain else recording.heard_to_hz
     if limit_hz is None:
         return recording
-    filled, samples = FrameBlocks(parameters, limit_hz), recording.samples
-    if samples is None:
+    if recording.samples is None:
         return hand_on(lambda: FrameBlocks(parameters, limit_hz))
-    filled.take(samples)
-    filled.end()
-    return filled
+    return fed(FrameBlocks(parameters, limit_hz), recording.samples)
 
 
 class FrameBlocks:

@@ -20,7 +20,7 @@ from typing import ClassVar
 from audiosim.collection.collection import Collection
 from audiosim.collection.kinds import PROMPT, prompt_cell, prompt_text, read_documents
 from audiosim.collection.layouts import find_file, is_file
-from audiosim.collection.values import Document, Run
+from audiosim.collection.values import Document, Run, grouped
 from audiosim.collection.written import document_lines, query_lines, run_lines
 from audiosim.errors import FormatError, InputError
 from audiosim.results.value import Result, Row
@@ -142,10 +142,7 @@ class RecordingFolders:
             for stem, path in stems.items():
                 found[f"{folder}/{stem}" if folder else stem] = path
                 found[PurePosixPath(path).relative_to(SOUNDS).as_posix()] = path
-        alone: dict[str, list[str]] = {}
-        for stems in self.folders.values():
-            for stem, path in stems.items():
-                alone.setdefault(stem, []).append(path)
+        alone = grouped(named for stems in self.folders.values() for named in stems.items())
         return found | {stem: paths[0] for stem, paths in alone.items() if len(paths) == 1}
 
 

@@ -1,5 +1,6 @@
 """A map of recordings: two coordinates for each, so that recordings that sound alike lie together."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +69,7 @@ class SoundMap(Rows):
     @property
     def shown_groups(self) -> list[str]:
         """(n,) groups with a colour of their own: the seven largest; the rest form one."""
-        sizes: dict[str, int] = {}
-        for group in self.groups:
-            if group is not None:
-                sizes[group] = sizes.get(group, 0) + 1
+        sizes = Counter(group for group in self.groups if group is not None)
         largest = sorted(sizes, key=lambda group: (-sizes[group], group))[:7]
         return [group if group in largest else OTHERS for group in self.groups]
 

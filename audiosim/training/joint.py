@@ -11,6 +11,7 @@ from scipy.linalg import block_diag
 from scipy.special import betainc
 
 from audiosim.collection.pool import Pool
+from audiosim.collection.values import grouped
 from audiosim.joint.prior import KIN, Kinship, Prior, kinship_of
 from audiosim.ordinal.model import (
     EFFECT_NAMES,
@@ -75,9 +76,7 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
     source share its weight. CONSENSUS stays at its prior: completely judged collections have smaller bands (.05 to
     .13), but the pairs judged in a campaign are not a random sample of a band.
     """
-    groups: dict[str, list[Estimates]] = {}
-    for one in estimates:
-        groups.setdefault(one.source, []).append(one)
+    groups = grouped((one.source, one) for one in estimates)
     count = max(1, len(held.sources))
     trend = {name: _learned(groups, name, held.trend[name], count) for name in TREND}
     standard_deviations = {}
