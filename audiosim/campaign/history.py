@@ -192,7 +192,17 @@ def history(
         if look is not None:
             found.append(look)
             continue
-        found += _looks_at(source, model, measure, looks, distribution, as_about(about), judgments)
+        url = judgments if isinstance(judgments, str) and "://" in judgments else None
+        collection = as_collection(source, None if url else judgments)
+        moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection.judgments, looks))
+        what = as_measure(measure, collection.cutoff)
+        pool = build_pool(collection, what.cutoff)
+        expected, start = expected_scores(what, pool), make_estimator(pool, model)
+        with progress("looking back") as show:
+            for number, (time, held) in enumerate(moments, start=1):
+                ranking = estimate_after(expected, start, held, distribution, as_about(about))
+                found.append(Look.of(ranking, collection.identifier, time))
+                show(number, len(moments))
     return RankingHistory(tuple(found))
 
 
@@ -247,31 +257,6 @@ def _parsed(path: Path, text: bytes, name: str) -> Look:
         return Look.of_saved(value, name)
     except (KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: expected {WANTED}") from None
-
-
-def _looks_at(
-    source: object,
-    model: str | None,
-    measure: str | Measure,
-    looks: int,
-    distribution: DifferenceDistribution,
-    about: About,
-    judgments: object,
-) -> list[Look]:
-    """Looks at a collection in the course of its judgments."""
-    url = judgments if isinstance(judgments, str) and "://" in judgments else None
-    collection = as_collection(source, None if url else judgments)
-    moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection.judgments, looks))
-    what = as_measure(measure, collection.cutoff)
-    pool = build_pool(collection, what.cutoff)
-    expected, start = expected_scores(what, pool), make_estimator(pool, model)
-    found = []
-    with progress("looking back") as show:
-        for time, held in moments:
-            ranking = estimate_after(expected, start, held, distribution, about)
-            found.append(Look.of(ranking, collection.identifier, time))
-            show(len(found), len(moments))
-    return found
 
 
 def _in_order(judgments: Sequence[Judgment], looks: int) -> Iterator[tuple[None, tuple[Judgment, ...]]]:

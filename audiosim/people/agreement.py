@@ -51,26 +51,12 @@ def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mappin
     for judgment in judgments:
         gains.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade / maximum
         own.setdefault(judgment.assessor, []).append(judgment.pair)
-    return {name: _leaning(name, pairs, gains, maximum, expectations) for name, pairs in own.items()}
-
-
-def _leaning(
-    name: str,
-    pairs: list[Pair],
-    gains: Mapping[Pair, Mapping[str, float]],
-    maximum: float,
-    expectations: Mapping[Pair, float],
-) -> Leaning:
-    beside = [_beside_others(gains[pair], name) for pair in pairs if len(gains[pair]) > 1]
-    off = np.array([gains[pair][name] - expectations[pair] / maximum for pair in pairs if pair in expectations])
-    return Leaning(
-        assessor=name,
-        judgments=len(pairs),
-        shared=len(beside),
-        to_others=_mean(np.array(beside)),
-        expected=len(off),
-        to_model=_mean(off),
-    )
+    found = {}
+    for name, pairs in own.items():
+        beside = [_beside_others(gains[pair], name) for pair in pairs if len(gains[pair]) > 1]
+        off = [gains[pair][name] - expectations[pair] / maximum for pair in pairs if pair in expectations]
+        found[name] = Leaning(name, len(pairs), len(beside), _mean(beside), len(off), _mean(off))
+    return found
 
 
 def _beside_others(gains: Mapping[str, float], name: str) -> float:
@@ -78,8 +64,8 @@ def _beside_others(gains: Mapping[str, float], name: str) -> float:
     return gains[name] - sum(others) / len(others)
 
 
-def _mean(values: Array) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 Grades = Mapping[Pair, Mapping[str, Mapping[str, float]]]

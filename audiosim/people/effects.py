@@ -18,7 +18,7 @@ from audiosim.joint.estimators import RelevanceEstimator, without_comparisons_of
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.people import REACH, JudgeReport, Panel, within_scale
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
-from audiosim.ranking.expected import ExpectedScores, estimate_after
+from audiosim.ranking.expected import ExpectedScores, estimate_after, known_ends
 from audiosim.ranking.ranking import Ranking, RankingChange
 from audiosim.results.value import Result, Value
 from audiosim.stats.arrays import Array, Integers
@@ -115,7 +115,7 @@ def judge_effects(
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         found = estimate_after(expected, by, some, distribution, about)
         # Without what refers to the belief: of ten people, with thousands of judgments, it takes a gigabyte.
-        reach = None if found.scores.reach is None else partial(_known, found.scores.reach())
+        reach = None if found.scores.reach is None else partial(known_ends, *found.scores.reach())
         return replace(found, scores=replace(found.scores, reach=reach), _others=None)
 
     having = ranked(estimator, inside)
@@ -131,10 +131,6 @@ def judge_effects(
         progress(number, len(judges))
         found.append(JudgeEffect(name, counts[name], having, lacking(name)))
     return found
-
-
-def _known(ends: tuple[Array, Array]) -> tuple[Array, Array]:
-    return ends
 
 
 FEWEST_PEOPLE = 2

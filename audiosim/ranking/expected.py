@@ -314,9 +314,10 @@ def rankings_by_query(
     low, high = reach_by_query(expected.measure, pool, belief)
     for code, moments in expected.by_query(belief):
         scores = whole.scores.moved(Moments(moments.mean[own], moments.covariance[np.ix_(own, own)]))
-        scores = replace(scores, reach=partial(_ends, low[own, code], high[own, code])).wider(ranking.check.factor)
+        scores = replace(scores, reach=partial(known_ends, low[own, code], high[own, code])).wider(ranking.check.factor)
         yield pool.queries[code], replace(whole, systems=tuple(systems), scores=scores, _others=None)
 
 
-def _ends(low: Array, high: Array) -> tuple[Array, Array]:
+def known_ends(low: Array, high: Array) -> tuple[Array, Array]:
+    """(s,) the lowest and (s,) the highest scores, if both are known: to be bound as the `reach` of scores."""
     return low, high

@@ -175,35 +175,6 @@ class QueryRatio:
     controlled: Array
 
 
-def ratios_by_query(
-    gains: Iterator[tuple[Integers, Array]],
-    mean: Array,
-    query: Integers,
-    weights: Array,
-    discounts: Array,
-    beyond: tuple[Integers, Array],
-) -> Iterator[QueryRatio]:
-    """Ratios of drawn gains, query by query.
-
-    gains      in parts: the places of some pairs (m,), all of a query or none, and their gains (draws, m)
-    mean       (n,) expected gains
-    query      (n,) index of each pair's query
-    weights    (s, n) the discount of each pair in each system, 0 where not retrieved
-    discounts  (k,) discounts of the ideal ranking
-    beyond     (b,) query and (b,) known gain of each judged document that is not among the pairs
-
-    A query without any document of positive gain scores 0.
-    """
-    for rows, every in gains:
-        for code in np.unique(query[rows]).tolist():
-            own = query[rows] == code
-            part, values = rows[own], every[:, own]
-            ratio, slope = _of_query(weights[:, part], values, discounts, beyond[1][beyond[0] == code])
-            linear = slope @ (values - mean[part]).T
-            share = _useful_share(ratio, linear)[:, None]
-            yield QueryRatio(code, part, ratio, share * slope, ratio - share * linear)
-
-
 def _useful_share(ratio: Array, linear: Array) -> Array:
     """(s,) share of the linear part (s, draws) of the ratios (s, draws) that serves as control variate.
 
@@ -410,15 +381,18 @@ class RatioScores:
         return self._last[0][1]
 
     def _drawn_by_query(self, belief: Belief) -> Iterator[QueryRatio]:
-        gain = gain_of(self.measure)
-        highest = gain(np.array(belief.maximum))
-        draws = belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS)
-        gains = ((rows, gain(grades) / highest) for rows, grades in draws)
-        mean = self.gains(belief).mean
-        weights = np.asarray(self._weights.toarray())
-        of, grades = self.pool.coded_beyond
-        beyond = of, gain(grades) / highest
-        return ratios_by_query(gains, mean, self.pool.query, weights, self._discounts, beyond)
+        """Ratios of drawn gains, query by query; a query without any document of positive gain scores 0."""
+        gain, query, mean = gain_of(self.measure), self.pool.query, self.gains(belief).mean
+        weights, highest = np.asarray(self._weights.toarray()), gain(np.array(belief.maximum))
+        of, beyond = self.pool.coded_beyond
+        for rows, grades in belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS):
+            for code in np.unique(query[rows]).tolist():
+                own = query[rows] == code
+                part, values = rows[own], gain(grades[:, own]) / highest
+                ratio, slope = _of_query(weights[:, part], values, self._discounts, gain(beyond[of == code]) / highest)
+                linear = slope @ (values - mean[part]).T
+                share = _useful_share(ratio, linear)[:, None]
+                yield QueryRatio(code, part, ratio, share * slope, ratio - share * linear)
 
     def _slopes(self, found: _Expansion) -> sparse.csc_array:
         """The slopes of an expansion of all queries."""

@@ -158,10 +158,8 @@ class UnsettledDifferences:
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
         confidences = ranking.scores.confidences
         shares = np.where(confidences < SETTLED, confidences, 0)
-        systems = len(ranking.systems)
-        weights = np.zeros((systems, systems))
-        weights[ranking.scores.pairs] = shares if shares.any() else 1
-        return squared_differences(self._expected.discounted(belief), weights + weights.T)
+        weights = ranking.scores.square(shares if shares.any() else np.ones(len(shares)))
+        return squared_differences(self._expected.discounted(belief), weights)
 
 
 class VarianceOfScores:
@@ -220,10 +218,7 @@ class DoubtAboutDifferences(_ByInformation):
         open_ = uncertain > 0
         spread = np.where(open_, uncertain, 1)
         doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
-        systems = len(ranking.systems)
-        weights = np.zeros((systems, systems))
-        weights[ranking.scores.pairs] = doubt
-        return _over(squared_differences(across, weights + weights.T), variance)
+        return _over(squared_differences(across, ranking.scores.square(doubt)), variance)
 
 
 class DrawnByDoubt(_ByInformation):
@@ -251,15 +246,9 @@ class DrawnByDoubt(_ByInformation):
         gains = self._expected.gains(belief)
         across = gains.across(self._expected.slopes(belief))
         open_ = ~belief.judged
-        doubts = self.doubt_removed(across, gains.variance, ranking, open_)
+        doubts = self._doubts.of(across, gains.variance, ranking)
         parts = ((1 - EVEN - SCORED, doubts), (SCORED, squares_of(across, gains.variance)))
         return PairValues(parts, gains.variance, open_, EVEN, self._drawn)
-
-    def doubt_removed(
-        self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking, open_: Booleans
-    ) -> Array:
-        """(n,) doubt about the order of systems that each judgment removes; only values of open pairs are read."""
-        return self._doubts.of(across, variance, ranking)
 
 
 class DoubtAboutScores(_ByInformation):

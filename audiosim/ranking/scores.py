@@ -63,6 +63,12 @@ class SystemScores(Moments):
         better, worse = np.triu_indices(len(self.mean), 1)
         return self.order[better], self.order[worse]
 
+    def square(self, values: Array) -> Array:
+        """(s, s) values of the pairs (p,), of both orders of two systems; 0 on the diagonal."""
+        found = np.zeros((len(self.mean),) * 2)
+        found[self.pairs] = values
+        return found + found.T
+
     def place_of(self, i: int, j: int) -> int:
         """Place of two systems among the pairs, in either order."""
         (i, j), (first, second) = sorted((i, j)), self.pairs
@@ -129,31 +135,27 @@ class SystemScores(Moments):
         """P(a difference > 0) by its expectation and variance; a known tie gives 1/2."""
         if variance <= 0:
             return float(self._known(np.array(expectation)))
-        return self.cumulated(expectation / np.sqrt(variance))
-
-    def cumulated(self, deviations: float) -> float:
-        """P(a score is at most this many standard deviations above its expectation)."""
-        return float(self._cumulative(np.array(deviations)))
+        return float(self.cumulated(np.array(expectation / np.sqrt(variance))))
 
     def _positive(self, expectation: Array) -> Array:
         """(p,) P(value > 0) for values with these expectations and the variances of the differences."""
         variance = self.differences[1]
         deviation = np.sqrt(np.where(variance > 0, variance, 1))
-        return np.where(variance > 0, self._cumulative(expectation / deviation), self._known(expectation))
+        return np.where(variance > 0, self.cumulated(expectation / deviation), self._known(expectation))
 
     def _known(self, values: Array) -> Array:
         """P(value > 0) for known values: 0 or 1, and 1/2 for those that are 0 but for rounding."""
         return np.where(np.abs(values) <= nearness(self.mean), 0.5, values > 0)
 
-    def _cumulative(self, deviations: Array) -> Array:
+    def cumulated(self, deviations: Array) -> Array:
+        """P(a score is at most this many standard deviations above its expectation)."""
         if self.distribution == "normal":
             return np.asarray(ndtr(deviations))
         return np.asarray(stdtr(self.freedom, deviations))
 
     def quantile(self, level: float) -> float:
         """Half-width, in standard deviations, of a central interval of this level."""
-        middle = (1 + level) / 2
-        return float(ndtri(middle) if self.distribution == "normal" else stdtrit(self.freedom, middle))
+        return self.critical((1 + level) / 2)
 
     def mean_of_open(self, values: Array) -> float | None:
         """Mean of values (p,) over the pairs of systems not known to be equal; None if there is none."""

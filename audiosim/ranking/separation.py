@@ -209,7 +209,7 @@ def judgments_to_separate(
         left = sampled + (variance - sampled) * np.maximum(0, 1 - removed)
         spread, reach = np.sqrt(np.maximum(variance - left, np.finfo(float).tiny)), critical * np.sqrt(left)
         ends = np.stack([difference - reach, -difference - reach]) / spread
-        enough = np.flatnonzero([sum(map(ranking.scores.cumulated, pair)) >= PROBABLY for pair in ends.T.tolist()])
+        enough = np.flatnonzero(ranking.scores.cumulated(ends).sum(axis=0) >= PROBABLY)
         if len(enough):
             return int(enough[0]) + 1
         if most >= len(order):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr, stdtr
 
 from audiosim.errors import ArgumentError, InputError
 from audiosim.ranking.ranking import Ranking
@@ -50,8 +49,7 @@ def on_another_sample(ranking: Ranking) -> Array:
     variance = shrunken**2 * known + shrunken * chance + chance
     deviation = np.sqrt(np.where(variance > 0, variance, 1))
     standard = shrunken * expectation / deviation
-    below = ndtr(standard) if ranking.scores.distribution == "normal" else stdtr(ranking.scores.freedom, standard)
-    return np.where(variance > 0, below, np.where(expectation == 0, 0.5, expectation > 0))
+    return np.where(variance > 0, ranking.scores.cumulated(standard), np.where(expectation == 0, 0.5, expectation > 0))
 
 
 def _carried(ranking: Ranking, expectation: Array, known: Array, chance: Array) -> float:

@@ -145,11 +145,9 @@ class Verdicts(Result):
 
         The single-step max-t of Hothorn, Bretz & Westfall (2008), doi:10.1002/bimj.200810425, by simulation.
         """
-        (better, worse), systems = self.ranking.scores.pairs, len(self.ranking.systems)
-        spread, per_deviation = np.sqrt(self.ranking.scores.differences[1]), np.zeros((systems, systems))
-        per_deviation[better, worse] = np.divide(1, spread, out=np.zeros(len(spread)), where=spread > 0)
-        per_deviation += per_deviation.T
-        return largest_difference_quantile(self._deviations, per_deviation.astype(self._deviations.dtype), self.level)
+        spread = np.sqrt(self.ranking.scores.differences[1])
+        inverse = self.ranking.scores.square(np.divide(1, spread, out=np.zeros(len(spread)), where=spread > 0))
+        return largest_difference_quantile(self._deviations, inverse.astype(self._deviations.dtype), self.level)
 
     @cached_property
     def better(self) -> Booleans:

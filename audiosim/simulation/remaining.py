@@ -169,10 +169,7 @@ def _ended(
 def _confidences(selection: Selection) -> Array:
     """(p,) confidence in the order of each pair of systems, in the order of `combinations`."""
     ranking = selection.ranking
-    square = np.ones((len(ranking.systems),) * 2)
-    better, worse = ranking.scores.pairs
-    square[better, worse] = square[worse, better] = ranking.scores.confidences
-    return square[np.triu_indices(len(square), 1)]
+    return ranking.scores.square(ranking.scores.confidences)[np.triu_indices(len(ranking.systems), 1)]
 
 
 def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
