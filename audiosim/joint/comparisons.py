@@ -23,7 +23,7 @@ from audiosim.collection.values import PairedComparison
 from audiosim.errors import InputError
 from audiosim.joint.people import TASTE, TASTES, Listeners, Who
 from audiosim.results.value import cached_property
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers, numbered
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.conditioning import ConditionedBlock, SeenValues, by_number, condition_block
 from audiosim.stats.normal.multivariate import MultivariateNormal
@@ -589,8 +589,7 @@ class ComparisonModel:
         at  (n,) place of each pair among the m that are compared in its block
         """
         judge, systems = self.compared.judge, self.parts.shape[1]
-        column = np.full(len(self.compared.judges), -1)
-        column[self._tasters] = np.arange(len(self._tasters))
+        column = numbered(self._tasters, len(self.compared.judges))
         each = [
             [rows[some] for some in by_number(judge[rows]) if (column[judge[rows[some[0]]]] >= 0) == tasters]
             for rows in blocks

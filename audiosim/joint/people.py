@@ -27,7 +27,7 @@ from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.joint.moments import last_moment
 from audiosim.results.value import Value, cached_property
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers, numbered
 from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.blocks import SameCode, Within
@@ -386,8 +386,7 @@ class PanelModel:
         if voices is None:
             # Judges have effects of their own, as judgments reveal them; all others act together as one more person.
             variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
-            column = np.full(judges, -1)
-            column[some] = np.arange(len(some))
+            column = numbered(some, judges)
             common, every = self.deviations[JUDGE_QUERY] ** 2, block_diag(gains.shared, np.diag(variances))
             voices = Voices(gains, every, self.parts, scale, noise, common, taste, column)
         # Made on access: a new judgment needs the covariance of its own block, and all of them take megabytes.
@@ -504,12 +503,11 @@ def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
 
     The noise is its `rest`; severity and taste do not grow with a pair's deviation.
     """
-    said = layout.repeated(panel.place)
+    said = layout.part(panel.place)
     count, systems = len(panel.place), parts.shape[1]
     person = sparse.csr_array((1 / said.scale, (np.arange(count), panel.judge)), shape=(count, len(panel.judges)))
     some = tasters(panel, systems)
-    column = np.full(len(panel.judges), -1)
-    column[some] = np.arange(len(some))
+    column = numbered(some, len(panel.judges))
     line, system = np.nonzero(parts[panel.place] * (column[panel.judge] >= 0)[:, None])
     values = parts[panel.place[line], system] / said.scale[line]
     at = column[panel.judge[line]] * systems + system

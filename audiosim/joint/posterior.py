@@ -1,5 +1,6 @@
 """Belief about the relevance of a pool's pairs: the same kind of value from every estimator."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -689,11 +690,10 @@ def evidence_counts(belief: Belief) -> dict[str, int]:
     """Number of pairs for which each piece of evidence was used; empty if the estimator does not report it."""
     if belief.spoke is None:
         return {}
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for kinds, count in zip(belief.evidence, np.bincount(belief.spoke, minlength=len(belief.evidence)), strict=True):
-        for name in kinds:
-            counts[name] = counts.get(name, 0) + int(count)
-    return {name: count for name, count in counts.items() if count}
+        counts.update(dict.fromkeys(kinds, int(count)))
+    return dict(+counts)
 
 
 def what_lacks(belief: Belief, pool: Pool) -> tuple[str, ...]:
@@ -815,9 +815,7 @@ def combinations(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[Kinds, ..
     kinds  k names
     spoke  (n, k) True where a kind was used for a pair
     """
-    number = (
-        spoke @ (1 << np.arange(len(kinds), dtype=np.int64)) if len(kinds) else np.zeros(len(spoke), dtype=np.int64)
-    )
+    number = spoke @ (1 << np.arange(len(kinds), dtype=np.int64))
     different, code = np.unique(number, return_inverse=True)
     found = tuple(tuple(kind for place, kind in enumerate(kinds) if one >> place & 1) for one in different.tolist())
     return found, code.reshape(-1)

@@ -16,7 +16,7 @@ g prior, Zellner 1986). Components of the model lose the variance that the slope
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
@@ -32,12 +32,20 @@ from audiosim.collection.evidence import PIECE_NAME, Evidence
 from audiosim.collection.pool import UNKNOWN, Pool, build_pool
 from audiosim.errors import AudiosimError, InputError
 from audiosim.joint.posterior import METADATA_KINDS, Belief, Kinds, combinations
-from audiosim.ordinal.evidence import LEVELS, SOUND_EVIDENCE, MachineGrades, machine_grades, sound_columns, user_columns
+from audiosim.ordinal.evidence import (
+    LEVELS,
+    SOUND_EVIDENCE,
+    Column,
+    MachineGrades,
+    machine_grades,
+    sound_columns,
+    user_columns,
+)
 from audiosim.ordinal.model import SOUND
 from audiosim.ordinal.sound import angles_of, keep_closeness, likeness
 from audiosim.package_files import folder
 from audiosim.sound.proximity import nearest_correlation
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers, numbered
 from audiosim.stats.normal.blocks import Cosines, SameCode, short
 from audiosim.stats.normal.layout import REST, Kernels, Layout
 
@@ -177,8 +185,6 @@ class EvidenceKind:
 
 def beside(first: Regressors, second: Regressors) -> Regressors:
     """Regressors of two kinds together; their slopes are independent."""
-    from scipy.linalg import block_diag
-
     if (shared := set(first.names) & set(second.names)) != set():
         raise InputError(f"two kinds of evidence have the same name {min(shared)}")
     explained = dict(first.explained)
@@ -204,11 +210,8 @@ def no_regressors(count: int) -> Regressors:
 
 MACHINE_SYSTEM = "machine_system"
 OWN_ERRORS = 0.1  # smallest share of a machine's grades taken as independent of others
-TAKEN_FROM = {
-    "within": ("retrievers", REST),
-    "system": ("team", "system"),
-    "query": ("query",),
-}  # components that explain, without a machine, the variation at each level
+# components that explain, without a machine, the variation at each level
+TAKEN_FROM = {"within": ("retrievers", REST), "system": ("team", "system"), "query": ("query",)}
 
 
 @dataclass(frozen=True)
@@ -382,9 +385,8 @@ def _shared(code: Integers, query: Integers) -> tuple[sparse.csr_array, Booleans
     several = (np.bincount(cells, minlength=len(codes)) > 1) & (codes != UNKNOWN)
     counts = np.bincount(place, minlength=len(codes)) * several
     chosen = np.argsort(-counts, kind="stable")[: min(EFFECTS, int(several.sum()))]
-    effect = np.full(len(codes), UNKNOWN)
-    effect[np.sort(chosen)] = np.arange(len(chosen))
-    return _indicators(effect[place], len(chosen)), effect[place] == UNKNOWN
+    effect = numbered(np.sort(chosen), len(codes))[place]
+    return _indicators(effect, len(chosen)), effect == UNKNOWN
 
 
 def _indicators(code: Integers, count: int) -> sparse.csr_array:
@@ -423,18 +425,25 @@ def _regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
     columns = user_columns(pool)
     if not columns:
         return None
+    return _of_columns(pool, blocks, columns, OWN_SLOPE, OWN_SIZE)
+
+
+def _of_columns(
+    pool: Pool, blocks: Blocks, columns: Sequence[Column], slope: tuple[float, float], size: tuple[float, float]
+) -> Regressors:
+    """Regressors of columns with independent slopes of one distribution, and kernels of sound and of vectors.
+
+    slope  mean, and standard deviation
+    size   median, and standard deviation of the logarithm, of each kernel
+    """
     names = tuple(column.name for column in columns)
+    known, values = (np.column_stack([getattr(one, part) for one in columns]) for part in ("known", "values"))
+    kernels = {SOUND_EVIDENCE: sound_kernels(pool, blocks)} if SOUND_EVIDENCE in names else {}
     vectors = (piece for piece in pool.evidence if piece.is_vector and piece.name in names)
-    kernels = {piece.name: vector_kernels(pool, piece, blocks) for piece in vectors}
-    return Regressors(
-        names,
-        np.column_stack([column.known for column in columns]),
-        np.column_stack([column.values for column in columns]),
-        np.full(len(names), OWN_SLOPE[0]),
-        np.diag(np.full(len(names), OWN_SLOPE[1] ** 2)),
-        kernels=kernels,
-        standard_deviations=dict.fromkeys(kernels, OWN_SIZE),
-    )
+    kernels |= {piece.name: vector_kernels(pool, piece, blocks) for piece in vectors}
+    means, covariance = np.full(len(names), slope[0]), np.diag(np.full(len(names), slope[1] ** 2))
+    deviations = dict.fromkeys(kernels, size)
+    return Regressors(names, known, values, means, covariance, kernels, standard_deviations=deviations)
 
 
 OWN_KIND = EvidenceKind("own", "numbers and vectors that the user brings in the folder evidence", _regressors)
@@ -461,27 +470,15 @@ def _sound_evidence_regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
     columns = sound_columns(pool)
     if not columns:
         return None
-    names, count = tuple(column.name for column in columns), len(columns)
-    kernels = {SOUND_EVIDENCE: sound_kernels(pool, blocks)} if SOUND_EVIDENCE in names else {}
-    vectors = (piece for piece in pool.evidence if piece.of_sound and piece.name in names)
-    kernels |= {piece.name: vector_kernels(pool, piece, blocks) for piece in vectors}
-    known, values = (np.column_stack([getattr(one, part) for one in columns]) for part in ("known", "values"))
-    return Regressors(
-        names,
-        known,
-        values,
-        np.full(count, SLOPE[0] / _spread_of_sum(values, known)),
-        np.diag(np.full(count, SLOPE[1] ** 2)),
-        kernels=kernels,
-        standard_deviations=dict.fromkeys(kernels, (SIZE[0] / math.sqrt(count), SIZE[1])),
-    )
+    slope, size = (SLOPE[0] / _spread_of_sum(columns), SLOPE[1]), (SIZE[0] / math.sqrt(len(columns)), SIZE[1])
+    return _of_columns(pool, blocks, columns, slope, size)
 
 
-def _spread_of_sum(values: Array, known: Booleans) -> float:
+def _spread_of_sum(columns: Sequence[Column]) -> float:
     """Standard deviation of the sum of standardised columns, over rows where all are known."""
-    count = values.shape[1]
+    values, known = (np.column_stack([getattr(one, part) for one in columns]) for part in ("values", "known"))
     together = values[known.all(axis=1)].sum(axis=1)
-    return max(1.0, float(together.std())) if count > 1 and len(together) else float(count)
+    return max(1.0, float(together.std())) if len(columns) > 1 and len(together) else float(len(columns))
 
 
 SOUND_KIND = EvidenceKind(

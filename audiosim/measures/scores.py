@@ -27,7 +27,7 @@ from audiosim.collection.values import (
 from audiosim.errors import InputError, not_judged
 from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, score
 from audiosim.results.value import cached_property, frame_of
-from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.arrays import Array, Integers, places_within
 from audiosim.stats.inference.ties import equalised
 from audiosim.text import choices
 
@@ -171,9 +171,8 @@ def grades_of(
     table = np.full((len(runs), len(queries), min(longest, cutoff)), np.nan)
     missing: list[_Graded] = []
     deepest = 0
-    for system, run in enumerate(
-        runs
-    ):  # one system after the other: all results as codes of 8 bytes would take four times as much
+    # One system after the other: all results as codes of 8 bytes would take four times as much.
+    for system, run in enumerate(runs):
         of = _graded(run, queries, known, depth)
         if unjudged == "error" and np.isnan(of.grade).any():
             missing.append(of.lines(np.flatnonzero(np.isnan(of.grade))))
@@ -269,13 +268,13 @@ def best_first(grades: Array, query: Integers, queries: int) -> Array:
     query = query[order]
     sizes = np.bincount(query, minlength=queries)
     table = np.zeros((queries, int(sizes.max(initial=0))))
-    table[query, _places(sizes)] = grades[order]
+    table[query, places_within(sizes)] = grades[order]
     return table
 
 
 def _graded(run: CodedRankings, queries: Mapping[str, int], known: _Known, depth: int | None) -> _Graded:
     """The results of a system down to a depth."""
-    rank = _places(run.lengths) + 1
+    rank = places_within(run.lengths) + 1
     own = np.array([queries.get(query, -1) for query in run.queries], dtype=np.int64)
     query = np.repeat(own, run.lengths)
     kept = np.flatnonzero((query >= 0) & (rank <= (rank.max(initial=0) if depth is None else depth)))
@@ -287,17 +286,10 @@ def _settled(of: _Graded, unjudged: str, cutoff: int) -> _Graded:
     """Results without unknown grades: these become 0, or their documents are left out and lower ones move up."""
     if unjudged != "skip":
         return of._replace(grade=np.nan_to_num(of.grade))
-    judged = np.flatnonzero(~np.isnan(of.grade))
-    query = of.query[judged]
-    starts = np.flatnonzero(np.diff(query, prepend=-1))
-    rank = _places(np.diff(np.append(starts, len(query)))) + 1
-    kept = rank <= cutoff
-    return _Graded(query[kept], of.document[judged][kept], rank[kept], of.grade[judged][kept])
-
-
-def _places(sizes: Integers) -> Integers:
-    """Places within each of several stretches, from 0, one stretch after the other."""
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    judged = of.lines(np.flatnonzero(~np.isnan(of.grade)))
+    starts = np.flatnonzero(np.diff(judged.query, prepend=-1))
+    rank = places_within(np.diff(np.append(starts, len(judged.query)))) + 1
+    return judged._replace(rank=rank).lines(np.flatnonzero(rank <= cutoff))
 
 
 def check_unjudged(unjudged: str) -> None:

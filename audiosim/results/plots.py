@@ -85,8 +85,8 @@ def draw_intervals(
     edges = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     drawn = {name: np.clip(column, *edges) for name, column in values.items()}
     said = {"": "name", across: "middle", "from": "low", "to": "high"}
-    rows = _pointed(rows_of({"name": list(labels)} | drawn), said, rows_of({"name": list(labels)} | values))
-    base = _chart(rows, said).encode(y=_names())
+    rows, exact = (rows_of({"name": list(labels)} | columns) for columns in (drawn, values))
+    base = _chart(rows, said, exact).encode(y=_names())
     spans = [("least", "most", 1, SOFT)] if outer else []
     layers = [
         base.mark_rule(strokeWidth=width, color=colour).encode(x=_axis(start, across), x2=end)
@@ -115,7 +115,7 @@ def draw_bars(
     reach = np.full(len(numbers), np.nan) if errors is None else np.asarray(errors, dtype=float)
     columns = {"name": list(labels), "value": numbers, "low": numbers - reach, "high": numbers + reach}
     said = {"": "name", across: "value"}
-    rows = _pointed(rows_of(columns | {"shown": list(shown or [""] * len(labels))}), said)
+    rows = rows_of(columns | {"shown": list(shown or [""] * len(labels))})
     base = _chart(rows, said).encode(y=_names(), x=_axis("value", across, zero=True))
     lines = base.mark_rule(color=SOFT).encode(x=_axis("low", across, zero=True), x2="high")
     texts = base.mark_text(align="left", dx=4).encode(text="shown:N")
@@ -158,7 +158,7 @@ def draw_curves(
         y=upwards, strokeDash=alt.StrokeDash("name:N", scale=dashes, legend=legend)
     )
     bands = base.mark_area(opacity=0.18, aria=False).encode(y=_axis("low", up, within=within, of=alt.Y), y2="high")
-    points = _chart(_pointed(some, said), said).mark_point(filled=True, size=120, opacity=0).encode(y=upwards, **placed)
+    points = _chart(some, said).mark_point(filled=True, size=120, opacity=0).encode(y=upwards, **placed)
     under = [bands] if any(line.low is not None for line in lines) else []
     return alt.layer(*under, drawn, points).properties(width=WIDTH, height=HEIGHT)
 
@@ -189,9 +189,7 @@ def draw_looks(
     heads = [[shortened_to(line, LONGEST // 2) for line in label.split("\n")] for label in labels]
     ticks = alt.Axis(values=list(range(len(labels))), labelExpr=f"{heads}[datum.value]", grid=False)
     scale = alt.Scale(domain=[-0.5, len(labels) - 0.5], nice=False)
-    base = _chart(_pointed(rows, said), said).encode(
-        color=colour, x=alt.X("at:Q", title=across, axis=ticks, scale=scale)
-    )
+    base = _chart(rows, said).encode(color=colour, x=alt.X("at:Q", title=across, axis=ticks, scale=scale))
     lines = base.mark_line(strokeWidth=1.5, opacity=0.5, aria=False).encode(y=_axis("score", up, of=alt.Y))
     spans = base.mark_rule().encode(y=_axis("low", up, of=alt.Y), y2="high")
     dots = base.mark_point(filled=True, size=35, opacity=1).encode(y=_axis("score", up, of=alt.Y))
@@ -223,8 +221,8 @@ def draw_points(
     middle, reach = np.asarray(y, dtype=float), np.nan_to_num(np.asarray(errors, dtype=float))
     said = {across: "x", up: "y", "error": "error"}
     columns = {"x": np.asarray(x), "y": middle, "low": middle - reach, "high": middle + reach, "error": reach}
-    base = _chart(_pointed([row for row in rows_of(columns) if np.isfinite(row["y"])], said), said)
-    base = base.encode(x=_axis("x", across))
+    rows = [row for row in rows_of(columns) if np.isfinite(row["y"])]
+    base = _chart(rows, said).encode(x=_axis("x", across))
     spans = base.mark_rule(color=ACCENT).encode(y=_axis("low", up, within=within, of=alt.Y), y2="high")
     dots = base.mark_point(filled=True, size=45, opacity=1, color=ACCENT).encode(
         y=_axis("y", up, within=within, of=alt.Y)
@@ -259,7 +257,7 @@ def draw_calibration(
     strengths = [0.3 + 0.6 * (place + 1) / len(series) for place in range(len(series))]
     heaviest = max((row["weight"] for row in rows), default=1.0)
     placed = {"x": _axis("x", across, within=edges), "y": _axis("y", up, within=edges, of=alt.Y)}
-    base = _chart(_pointed(rows, said), said).encode(
+    base = _chart(rows, said).encode(
         **placed,
         opacity=alt.Opacity("name:N", scale=alt.Scale(domain=names, range=strengths), legend=legend),
     )
@@ -282,7 +280,7 @@ def draw_tenths(places: ArrayLike, across: str) -> "alt.LayerChart":
     values = np.asarray(places, dtype=float)
     counts, edges = np.histogram(values, TENTHS, (0, 1))
     said = {"from": "low", "to": "high", "share": "share"}
-    rows = _pointed(rows_of({"low": edges[:-1], "high": edges[1:], "share": counts / len(values)}), said)
+    rows = rows_of({"low": edges[:-1], "high": edges[1:], "share": counts / len(values)})
     bars = _chart(rows, said).mark_bar(color=ACCENT, binSpacing=2)
     bars = bars.encode(
         x=alt.X("low:Q", title=across, bin="binned"), x2="high", y=_axis("share", "share", zero=True, of=alt.Y)
@@ -305,8 +303,7 @@ def draw_map(
     legend = alt.Legend(title=None, orient="right") if len(kinds) > 1 else None
     scale = alt.Scale(domain=kinds, range=[SHADES[place % len(SHADES)] for place in range(len(kinds))])
     said = {"": "name", "group": "group"}
-    base = _chart(_pointed(rows_of(columns), said), said)
-    base = base.encode(x=alt.X("x:Q", axis=None), y=alt.Y("y:Q", axis=None))
+    base = _chart(rows_of(columns), said).encode(x=alt.X("x:Q", axis=None), y=alt.Y("y:Q", axis=None))
     dots = base.mark_point(filled=True, size=28, opacity=0.9)
     dots = dots.encode(color=alt.Color("group:N", scale=scale, legend=legend))
     rings = base.mark_point(size=80, strokeWidth=1.2, color="black").transform_filter("datum.ringed")
@@ -335,7 +332,7 @@ def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike) -
     kept = [place + 1 for place in range(1, len(labels)) if len(labels) <= NAMED or (place + 1) % 5 == 0]
     across = alt.X("column:O", title=None, axis=alt.Axis(orient="top", labelAngle=0, values=kept, ticks=False))
     down = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(labelLimit=WIDTH // 2, ticks=False, domain=False))
-    base = _chart(_pointed(rows, said), said).encode(x=across, y=down)
+    base = _chart(rows, said).encode(x=across, y=down)
     strength = alt.when("datum.marked").then(alt.value(0.55)).otherwise(alt.value(0.1))
     cells = base.mark_rect(color=ACCENT, stroke="white", strokeWidth=1.5).encode(opacity=strength)
     texts = [base.mark_text(fontSize=11).encode(text="shown:N")] if len(labels) <= NUMBERED else []
@@ -343,28 +340,21 @@ def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike) -
     return alt.layer(cells, *texts).properties(width={"step": side}, height={"step": ROW})
 
 
-def _chart(rows: Sequence[Row], said: Mapping[str, str]) -> "alt.Chart":
-    """A chart of rows whose marks show some columns under the pointer, and to readers without eyes.
+def _chart(rows: Sequence[Row], said: Mapping[str, str], exact: Sequence[Row] | None = None) -> "alt.Chart":
+    """A chart of rows whose marks show some columns under the pointer, and to readers without eyes in words.
 
-    said  title -> column
+    said   title -> column
+    exact  the same rows with the numbers for the words; None: those of the rows
     """
+    words = [", ".join(_worded(title, row[column]) for title, column in said.items()) for row in exact or rows]
+    values = [plain(row) | {"said": one} for row, one in zip(rows, words, strict=True)]
     tips = [
         alt.Tooltip(f"{column}:N", title=title or column)
-        if all(isinstance(row[column], str) for row in rows)
+        if all(isinstance(row[column], str) for row in values)
         else alt.Tooltip(f"{column}:Q", title=title or column, format=",.4~g")
         for title, column in said.items()
     ]
-    return alt.Chart(alt.Data(values=rows)).encode(tooltip=tips, description="said:N")
-
-
-def _pointed(rows: Sequence[Row], said: Mapping[str, str], exact: Sequence[Row] | None = None) -> list[Row]:
-    """Rows as plain values with some columns in words, as pages show them under the pointer.
-
-    said   title -> column
-    exact  the same rows with the numbers to be said; None: those of the rows
-    """
-    words = [", ".join(_worded(title, row[column]) for title, column in said.items()) for row in exact or rows]
-    return [plain(row) | {"said": one} for row, one in zip(rows, words, strict=True)]
+    return alt.Chart(alt.Data(values=values)).encode(tooltip=tips, description="said:N")
 
 
 def _worded(title: str, value: Any) -> str:

@@ -25,9 +25,8 @@ from audiosim.stats.arrays import Array, Integers
 # Descriptors of the mel bands, and where a recording's band ends.
 
 
-HEARD_DB = (
-    RANGE_DB - 6
-)  # dB below the loudest band of the recording: a band above this in one frame of twenty counts as heard
+# dB below the loudest band of the recording: a band above this in one frame of twenty counts as heard
+HEARD_DB = RANGE_DB - 6
 HEARD = 0.05
 TOP = 1 / 32  # share of the bands at the top: a recording heard in these is complete
 STEEP_BANDS, STEEP_DB = 4, 3.0  # no music falls this fast by itself: this slope is a filter's, at the end of a band

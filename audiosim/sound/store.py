@@ -33,7 +33,7 @@ from audiosim.errors import FormatError, InputError
 from audiosim.results.value import cached_property
 from audiosim.sound.gaussians import Singles, width
 from audiosim.sound.parameters import Parameters
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers, numbered
 from audiosim.tables.text import claim
 from audiosim.text import reason
 
@@ -232,9 +232,7 @@ class Recordings(Sequence[Recording]):
     @cached_property
     def numbers(self) -> Integers:
         """(m,) number of the recording of each entry; -1 if it is not valid."""
-        numbers: Integers = np.full(self.entries, -1)
-        numbers[self.places] = np.arange(len(self))
-        return numbers
+        return numbered(self.places, self.entries)
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:

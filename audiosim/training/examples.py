@@ -14,7 +14,7 @@ from audiosim.joint.levels import nearest_level
 from audiosim.ordinal.feature import Reads
 from audiosim.ordinal.features import FEATURES, columns, design, factors
 from audiosim.results.value import cached_property
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers, places_within
 
 TENTHS = tuple(float(level) for level in range(5, 100, 10))
 
@@ -207,16 +207,25 @@ def features_of(
 
     seen  (n,) True for pairs with judgments that the features use; None for all
     """
-    tables, start = [], 0
-    for pool, given in judged:
-        judged_here = np.flatnonzero(~np.isnan(given))
-        visible = given.copy()
-        if seen is not None:
-            visible[judged_here[~seen[start : start + len(judged_here)]]] = np.nan
-        start += len(judged_here)
+    tables = []
+    for (pool, given), (_, visible) in zip(judged, judged if seen is None else seen_only(judged, seen), strict=True):
         table = columns(pool, visible, names)
-        tables.append({name: column[judged_here] for name, column in table.items()})
+        tables.append({name: column[~np.isnan(given)] for name, column in table.items()})
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
+
+
+def seen_only(judged: Sequence[tuple[Pool, Array]], seen: Booleans) -> list[tuple[Pool, Array]]:
+    """The pools with the grades of some of the judged pairs: (pairs,), NaN elsewhere.
+
+    seen  (n,) True for these pairs
+    """
+    counts = [np.count_nonzero(~np.isnan(given)) for _, given in judged]
+    found = []
+    for (pool, given), here in zip(judged, np.split(seen, np.cumsum(counts)[:-1]), strict=True):
+        grades = given.copy()
+        grades[np.flatnonzero(~np.isnan(given))[~here]] = np.nan
+        found.append((pool, grades))
+    return found
 
 
 # Folds: queries held out of a fit, and the judgments that features may use meanwhile.
@@ -332,7 +341,5 @@ def draw(group: Integers, share: float, seed: int) -> Booleans:
     lot = np.random.default_rng(seed).random(len(group))
     order = np.lexsort((lot, group))
     _, place, sizes = np.unique(group, return_inverse=True, return_counts=True)
-    first = np.cumsum(sizes) - sizes
-    rank = np.empty(len(group), dtype=np.int64)
-    rank[order] = np.arange(len(group)) - np.repeat(first, sizes)
+    rank = places_within(sizes)[np.argsort(order)]
     return np.asarray(rank < np.floor(share * sizes + 0.5)[place.reshape(-1)])

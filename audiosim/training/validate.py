@@ -12,7 +12,7 @@ from audiosim.ordinal.features import FEATURES, factors
 from audiosim.ordinal.model import Model
 from audiosim.stats.arrays import Array, Booleans
 from audiosim.training.cross_validate import HeldOutPrediction, View, cross_validate
-from audiosim.training.examples import AT_HOME, Examples, Judged, Sample, Way, draw, ways_to_hold_out
+from audiosim.training.examples import AT_HOME, Examples, Judged, Sample, Way, draw, seen_only, ways_to_hold_out
 from audiosim.training.fit import (
     FittedModel,
     fit_sample,
@@ -31,7 +31,6 @@ from audiosim.training.validate_joint import (
     IntervalCoverage,
     joint_intervals,
     joint_scores,
-    seen_only,
 )
 from audiosim.workers import HERE, Workers
 
@@ -174,7 +173,7 @@ def _learned(judged: Judged, sample: Sample, plan: Plan, start: Mapping[str, flo
     if len(part.level) == 0 or not np.all(part.shares):
         raise InputError("not every level has a judgment to learn from")
     part = part.having(identifiable(part)[0])
-    pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
+    pools = [(pool, grades) for pool, grades in seen_only(judged.pools, rows) if not np.isnan(grades).all()]
     model = ordinal_model(pools, part, fit_sample(part, groups=True), plan)
     model = model if plan.fallback is not None else with_patterns(model, examples.of(rows))
     return fit_joint(pools, model, vary=False, start=start, enough=CLOSE)

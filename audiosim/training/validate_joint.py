@@ -17,7 +17,7 @@ from audiosim.joint.posterior import Belief
 from audiosim.ordinal.model import Model, fallbacks
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.training.cross_validate import View
-from audiosim.training.examples import Examples, Judged, Way, deal, draw
+from audiosim.training.examples import Examples, Judged, Way, deal, draw, seen_only
 from audiosim.training.scores import Forecast, PredictionScore, score_predictions
 from audiosim.workers import HERE, Workers
 
@@ -199,19 +199,6 @@ def _rows(judged: Judged) -> Iterator[_Rows]:
         start += len(pairs)
 
 
-def seen_only(judged: Judged, seen: Booleans) -> list[tuple[Pool, Array]]:
-    """The pools with the grades of some of the rows: (pairs,), NaN elsewhere.
-
-    seen  (n,) True for these rows
-    """
-    found = []
-    for rows, (pool, given) in zip(_rows(judged), judged.pools, strict=True):
-        grades, pairs = np.full(len(given), np.nan), rows.pairs[seen[rows.examples]]
-        grades[pairs] = given[pairs]
-        found.append((pool, grades))
-    return found
-
-
 def _estimators(judged: Judged, model: Model) -> list[JointEstimator]:
     return [JointEstimator(pool, (model, *fallbacks(model))) for pool, _ in judged.pools]
 
@@ -224,7 +211,7 @@ def _predictions(
     The variances are learned if there are as many judgments as in a campaign that learns.
     """
     for place, (rows, (_, grades), estimator) in enumerate(
-        zip(_rows(judged), seen_only(judged, seen), estimators, strict=True)
+        zip(_rows(judged), seen_only(judged.pools, seen), estimators, strict=True)
     ):
         chosen = wanted[rows.examples]
         if chosen.any():

@@ -284,7 +284,7 @@ def test_noise_and_what_is_true_of_a_pair_are_those_of_a_balanced_analysis_of_va
     values = (0.5 * rng.standard_normal(n)[:, None] + rng.standard_normal((n, k))).ravel()
     blocks = tuple(np.array([place]) for place in range(n))
     ones = tuple(np.ones((1, 1)) for _ in range(n))
-    layout = Layout(blocks, {PAIR: ones}, {}, np.ones(n)).repeated(np.repeat(np.arange(n), k))
+    layout = Layout(blocks, {PAIR: ones}, {}, np.ones(n)).part(np.repeat(np.arange(n), k))
     found = estimate_components([layout], [values], {PAIR: 1.0, REST: 1.0}).standard_deviations
     cells = values.reshape(n, k)
     within = cells.var(axis=1, ddof=1).mean()

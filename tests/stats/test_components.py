@@ -144,7 +144,7 @@ def repeated(rng, blocks):
     unknowns = drawn(rng, blocks)
     place = rng.permutation(np.repeat(np.arange(sum(blocks)), rng.integers(2, 5, sum(blocks))))
     person = rng.integers(0, 3, len(place))
-    layout = unknowns.repeated(place)
+    layout = unknowns.part(place)
     itself, together = SameCode(layout.blocks, place), SameCode(layout.blocks, person)
     shared = {**layout.shared, "person": sparse.csr_array(np.eye(3)[person] * rng.uniform(0.5, 2, (len(place), 1)))}
     kernels = {**layout.kernels, "itself": itself, "together": together}

@@ -15,7 +15,7 @@ from audiosim.report.screen import console
 from audiosim.report.train import MEANINGS, component_table, spell, training_page, training_view
 from audiosim.stats.normal.layout import REST
 from audiosim.training.cross_validate import View
-from audiosim.training.examples import Judged, draw, judged_pools, make_examples, ways_to_hold_out
+from audiosim.training.examples import Judged, draw, judged_pools, make_examples, seen_only, ways_to_hold_out
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
 from audiosim.training.validate_joint import (
@@ -26,7 +26,6 @@ from audiosim.training.validate_joint import (
     joint_intervals,
     joint_scores,
     means,
-    seen_only,
 )
 from benchmarks.synthetic import Design, synthetic_collection
 
@@ -129,7 +128,7 @@ def test_the_pools_show_the_judgments_of_the_rows_seen_and_no_others(some_hundre
     )
     both = judged_in(some_hundreds, other)
     seen = rng.random(len(both.examples.level)) < 0.5
-    shown = [(pool, grades) for pool, grades in seen_only(both, seen)]
+    shown = [(pool, grades) for pool, grades in seen_only(both.pools, seen)]
     found = np.concatenate([grades[~np.isnan(grades)] for _, grades in shown])
     np.testing.assert_array_equal(found / 100, both.examples.truth[seen])
     for (pool, grades), (same, given) in zip(shown, both.pools, strict=True):

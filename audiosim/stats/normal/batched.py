@@ -8,7 +8,7 @@ from scipy.linalg import solve_triangular
 
 from audiosim.errors import InputError
 from audiosim.results.value import cached_property
-from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.arrays import Array, Booleans, Integers, numbered
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.multivariate import Moments, Sparse
 from audiosim.stats.normal.projection import precision_of
@@ -33,9 +33,7 @@ class RowPacking:
         place = np.full((len(blocks), max(1, *map(len, blocks))), count)
         for rows, block in zip(place, blocks, strict=True):
             rows[: len(block)] = block
-        row = np.full(count + 1, -1)
-        row[place.ravel()] = np.arange(place.size)
-        return cls(place, row[:count])
+        return cls(place, numbered(place.ravel(), count + 1)[:count])
 
     def taken(self, numbers: Array) -> Array:
         """(b, m, ...) numbers (n, ...) of the unknowns; 0 in empty rows."""

@@ -9,20 +9,21 @@ the tastes of those who judged it: their rows of Z have columns for these alone.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpotri, dtrtri
 
 from audiosim.results.value import cached_property
-from audiosim.stats.arrays import Array, Integers
+from audiosim.stats.arrays import Array, Integers, places_within
 from audiosim.stats.normal.blocks import written_out
 from audiosim.stats.normal.layout import REST, Layout
 
 AT_ONCE = 500  # values processed at a time, to limit the memory of their products
 FEW = 2  # a block that meets at most one effect in this many has columns for these alone
 LARGE = 16  # block size from which one call per block, using its triangular shape, is faster than one call per stack
+Sums = tuple[Array, Array, Array]  # S, X and Y of `SharedInverse.together`
 
 
 class _Group(NamedTuple):
@@ -85,17 +86,6 @@ def add_met(into: Array, met: Integers, more: Array, both: bool) -> None:
     else:
         rows += more
     into[..., met, :] = rows
-
-
-class Numbered(Protocol):
-    """Numbers of the k components of a covariance; see `BlockCovariances`."""
-
-    @property
-    def kinds(self) -> Integers: ...
-    @property
-    def owner(self) -> Integers: ...
-    @property
-    def count(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +211,7 @@ class SharedInverse:
         # Z' C^-1 Z as Z' B^-1 Z M^-1 L^-1: Woodbury's form subtracts two nearly equal matrices when effects are large.
         return np.asarray(np.bincount(owner, np.vecdot(self.own, self.inverse) / self.effects, count), np.float64)
 
-    def together(self, within: Array, sums: tuple[Array, Array, Array], beyond: Array, of: Numbered) -> Array:
+    def together(self, within: Array, sums: Sums, beyond: Array, kinds: Integers, owner: Integers, count: int) -> Array:
         """(k, k) traces tr P K_i P K_j of all components, P = C^-1 - w w'.
 
         within  (c, c) of kernels, within blocks
@@ -239,11 +229,11 @@ class SharedInverse:
         both += np.vecdot(beyond @ y, beyond)
         # Z' C^-1 Z as in `shared_traces`.
         effects = self.own @ self.inverse / self.effects - beyond @ beyond.T
-        found = np.zeros((of.count, of.count))
-        found[np.ix_(of.kinds, of.kinds)] += within
-        np.add.at(found, (of.owner[:, None], of.owner), effects * effects.T)
-        for kind, shares in zip(of.kinds.tolist(), both, strict=True):
-            shared = np.bincount(of.owner, shares, of.count)
+        found = np.zeros((count, count))
+        found[np.ix_(kinds, kinds)] += within
+        np.add.at(found, (owner[:, None], owner), effects * effects.T)
+        for kind, shares in zip(kinds.tolist(), both, strict=True):
+            shared = np.bincount(owner, shares, count)
             found[kind] += shared
             found[:, kind] += shared
         return found
@@ -329,7 +319,7 @@ class BlockInverse(SharedInverse):
             group.add_products(loadings, by_effects, s, some, both=True)
             group.add_products(loadings, by_rows, x, some)
             y += (np.swapaxes(rows, 1, 2) @ by_rows).sum(axis=1)
-        return self.together(within, (s[:, :-1, :-1], x[:, :-1], y), beyond.T, of)
+        return self.together(within, (s[:, :-1, :-1], x[:, :-1], y), beyond.T, of.kinds, of.owner, of.count)
 
     def _unrooted(self, ordered: Array) -> Array:
         """R'^-1 times the rows (n, c)."""
@@ -369,7 +359,7 @@ def _loadings(rows: sparse.csr_array, size: int) -> tuple[Array, Integers | None
     if size < LARGE or FEW * widths.max() > effects:
         return rows.toarray().reshape(count, size, effects), None
     met = np.full((count, widths.max()), effects)
-    met[block, np.arange(len(block)) - np.repeat(np.cumsum(widths) - widths, widths)] = effect
+    met[block, places_within(widths)] = effect
     found = np.zeros((count, size, met.shape[1]))
     for number, own in enumerate(met):
         there = own[own < effects]

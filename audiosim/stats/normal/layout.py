@@ -14,6 +14,7 @@ from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.blocks import BlockPlaces, Cosines, SameCode, Within, check_blocks, side_by_side
+from audiosim.stats.normal.conditioning import by_number
 from audiosim.stats.normal.loadings import Loadings
 
 REST = "rest"
@@ -156,31 +157,19 @@ class Layout:
         loadings = Loadings(self._with_fixed, self.blocks, {})
         return BlockNormal(mean, self.blocks, within, loadings, block_diag(effects, fixed))
 
-    def repeated(self, places: Integers) -> "Layout":
-        """Layout of several observations per value, in the order of `places`, which may repeat a place.
-
-        `rest` then belongs to each observation; observations of one value share all other components.
-        """
-        block, at = BlockPlaces(self.blocks, len(self.scale)).of_each
-        # Blocks without an observation are left out: likelihoods invert every block.
-        some = np.unique(block[places]).tolist()
-        return self._taken(places, at, {code: np.flatnonzero(block[places] == code) for code in some})
-
     def part(self, places: Integers) -> "Layout":
-        """Layout of some of the values, in the order of `places`, without effects on which none of them loads."""
-        _, at = BlockPlaces(self.blocks, len(self.scale)).of_each
-        order = np.full(len(self.scale), -1)
-        order[places] = np.arange(len(places))
-        inside = [order[rows][order[rows] >= 0] for rows in self.blocks]
-        return self._taken(places, at, {block: own for block, own in enumerate(inside) if len(own)})
+        """Layout of the values at some places, in their order, without effects on which none of them loads.
 
-    def _taken(self, places: Integers, at: Integers, inside: Mapping[int, Integers]) -> "Layout":
-        """Layout of the values at some places, of which some are `inside` each block; `at` is a value's place there."""
-        rows = {block: at[places[own]] for block, own in inside.items()}
+        A place may be repeated, for several observations of a value: `rest` then belongs to each observation, and
+        observations of one value share all other components.
+        """
+        block, at = (of[places] for of in BlockPlaces(self.blocks, len(self.scale)).of_each)
+        inside = by_number(block)  # blocks without a value are left out: likelihoods invert every block
+        rows = [(block[own[0]], at[own]) for own in inside]
         return Layout(
-            tuple(inside.values()),
+            tuple(inside),
             {
-                name: tuple(kernels[block][np.ix_(own, own)] for block, own in rows.items())
+                name: tuple(kernels[code][np.ix_(own, own)] for code, own in rows)
                 for name, kernels in self.kernels.items()
             },
             {name: _used(columns, places) for name, columns in self.shared.items()},

@@ -38,9 +38,7 @@ class MixedRows:
 
     def at(self, places: Integers, before: Array) -> Array:
         """(k, p) conditioned rows of some places, from the original rows there."""
-        found: Array = before - self.gain[places] @ self.known
-        found[np.isin(places, self.certain)] = 0
-        return found
+        return MixedRows(self.gain[places], self.known, np.flatnonzero(np.isin(places, self.certain))).of(before)
 
     def weighted(self, weights: Array) -> Array:
         """(t, p) weights (t, m) times gain @ known; exactly 0 where all weights are on certain unknowns."""

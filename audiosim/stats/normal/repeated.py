@@ -22,7 +22,7 @@ from scipy.linalg import cho_solve
 
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Integers
-from audiosim.stats.normal.block_covariances import SharedInverse, add_met, among, log_determinant
+from audiosim.stats.normal.block_covariances import SharedInverse, Sums, add_met, among, log_determinant
 from audiosim.stats.normal.blocks import written_out
 from audiosim.stats.normal.layout import Layout, Repeats
 
@@ -272,14 +272,14 @@ class RepeatedInverse(SharedInverse):
         Those of `rest` follow from P C P = P.
         """
         of, (within, sums) = self.covariances, self._products_of_kernels(mean)
-        found = self.together(within, sums, of.loadings.T @ mean, of)
+        found = self.together(within, sums, of.loadings.T @ mean, of.kinds, of.owner, of.count)
         traces = self.traces - np.einsum("knf,nf->k", of.times(mean), mean)
         others, rest = self.variances[:-1], float(self.variances[-1])
         found[-1, :-1] = found[:-1, -1] = (traces[:-1] - others @ found[:-1, :-1]) / rest
         found[-1, -1] = (traces[-1] - others @ found[:-1, -1]) / rest
         return found
 
-    def _products_of_kernels(self, mean: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    def _products_of_kernels(self, mean: Array) -> tuple[Array, Sums]:
         """The parts `within` and `sums` of `together`."""
         of, u = self.covariances, self.covariances.shape[1]
         rows = np.concatenate(
