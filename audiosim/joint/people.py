@@ -803,17 +803,17 @@ def judge_reports(judged: JudgedRows, systems: Sequence[str]) -> list[JudgeRepor
         count = int(panel.counts[code])
         drift = None
         if count >= FEWEST_FOR_DRIFT:
-            drift = _interval(
+            drift = interval(
                 float(progress[:, code] @ solved) / information[code], 1 / float(np.sqrt(information[code]))
             )
         found.append(
             JudgeReport(
                 name,
                 count,
-                _interval(severity[code], unsure[code]),
+                interval(severity[code], unsure[code]),
                 (common * times, common * times / off_by, common * times * off_by),
                 systems[most] if len(systems) > 1 else None,
-                _interval(taste[most], doubt[most]),
+                interval(taste[most], doubt[most]),
                 drift,
                 count / times**2,
             )
@@ -835,7 +835,7 @@ def within_scale(value: float, low: float, high: float) -> tuple[float, float, f
     return value, min(value, max(-1.0, low)), max(value, min(1.0, high))
 
 
-def _interval(middle: float, deviation: float) -> tuple[float, float, float]:
+def interval(middle: float, deviation: float) -> tuple[float, float, float]:
     """A value with its 95 % interval."""
     reach = REACH * float(deviation)
     return float(middle), float(middle) - reach, float(middle) + reach

@@ -22,14 +22,14 @@ from scipy.special import ndtr, ndtri
 from audiosim.collection.evidence import JudgeSettings, MachineJudge
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Scale
+from audiosim.joint.people import interval
 from audiosim.joint.posterior import Belief
 from audiosim.joint.terms import usual_slopes
 from audiosim.ordinal.evidence import MachineGrades, machine_grades, mean_weights
 from audiosim.results.value import Value
 from audiosim.stats.arrays import Array, Integers
-from audiosim.stats.normal.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments, variance_of_differences
 
-REACH = 1.959964  # standard errors of a 95 % interval
 MOST = 1200  # most pairs used for favourites
 FEWEST = 10  # fewest of these that people judged
 OF_QUERY = 0.2  # share of the noise of a machine shared by pairs of a query
@@ -174,7 +174,7 @@ def favours_of(
     judged = np.diagonal(unsure) == 0
     spread = float(people[judged].std()) if judged.any() else 0.0
     if judged.sum() < FEWEST or spread == 0 or said[judged].std() == 0:
-        return tuple(Favour(name, _interval(0.0, prior.favour[0]), False) for name in teams)
+        return tuple(Favour(name, interval(0.0, prior.favour[0]), False) for name in teams)
     fixed = np.column_stack([np.ones(len(said)), (people - people[judged].mean()) / spread])
     slope, noise = _slope_and_noise(fixed[judged], retrieved[judged], said[judged], prior.favour[0])
     rest = noise * ((1 - OF_QUERY) * np.eye(len(said)) + OF_QUERY * (query[:, None] == query)) + WIDE * fixed @ fixed.T
@@ -198,7 +198,7 @@ def favours_of(
     deviation = np.sqrt(np.maximum(0, wide) + LEFT_OVER**2)
     together = float(ndtri(1 - 0.025 / count))
     found = [
-        Favour(name, _interval(m, d), bool(abs(m) > together * d))
+        Favour(name, interval(m, d), bool(abs(m) > together * d))
         for name, m, d in zip(teams, middle.tolist(), deviation.tolist(), strict=True)
     ]
     return tuple(found[k] for k in np.argsort(-np.abs(middle / deviation), kind="stable"))
@@ -243,7 +243,7 @@ def _severity(pool: Pool, judge: MachineJudge, machine: MachineGrades, people: B
         return None
     share = sparse.csr_array(counted[None, :] / counted.sum())
     moments = people.gains.project(share)
-    return _interval(
+    return interval(
         float(raw[counted].mean()) / pool.scale.maximum - float(moments.mean[0]), float(np.sqrt(moments.variance[0]))
     )
 
@@ -274,16 +274,12 @@ def _confidence(scores: Moments) -> float:
     first, second = np.triu_indices(len(scores.mean), 1)
     if not len(first):
         return 1.0
-    return float(_sure(scores.mean[first] - scores.mean[second], _variances(scores.covariance, first, second)).mean())
+    spread = variance_of_differences(scores.covariance, first, second)
+    return float(_sure(scores.mean[first] - scores.mean[second], spread).mean())
 
 
 def _sure(differences: Array, variances: Array) -> Array:
     return np.asarray(ndtr(np.abs(differences) / np.sqrt(np.maximum(1e-15, variances))))
-
-
-def _variances(covariance: Array, first: Integers, second: Integers) -> Array:
-    variance = np.diagonal(covariance)
-    return np.asarray(variance[first] + variance[second] - 2 * covariance[first, second])
 
 
 def _confidence_curve(pool: Pool, people: Belief, weights: sparse.csr_array) -> list[tuple[int, Array]]:
@@ -301,7 +297,7 @@ def _confidence_curve(pool: Pool, people: Belief, weights: sparse.csr_array) -> 
         chosen = order[:count]
         after = people.gains.condition_all(chosen, people.gains.mean[chosen]).project(weights) if count else before
         moved = _drawn(Moments(before.mean, before.covariance - after.covariance))
-        spread = _variances(after.covariance, first, second)
+        spread = variance_of_differences(after.covariance, first, second)
         curve.append((count, _sure(moved[:, first] - moved[:, second], spread).mean(axis=1)))
     return curve
 
@@ -321,7 +317,3 @@ def _team_of(pool: Pool, maker: str) -> str:
     if maker in pool.systems:
         return pool.team_names[pool.systems.index(maker)]
     return maker if maker in pool.team_names else ""
-
-
-def _interval(middle: float, deviation: float) -> Bounds:
-    return middle, middle - REACH * deviation, middle + REACH * deviation

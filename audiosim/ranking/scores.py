@@ -10,7 +10,7 @@ from audiosim.ranking.about import DifferenceDistribution, check_named
 from audiosim.results.value import cached_property
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.inference.ties import equalised, nearness, shared_ranks
-from audiosim.stats.normal.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments, variance_of_differences
 from audiosim.stats.score_matrix import bounded_mean
 
 Reach = Callable[[], tuple[Array, Array]]
@@ -83,9 +83,8 @@ class SystemScores(Moments):
         Urbano (2013), equations 8.11 and 8.12.
         """
         better, worse = self.pairs
-        covariance, variance = self.covariance, self.variance
-        difference = variance[better] + variance[worse] - 2 * covariance[better, worse]
-        rounding = (variance[better] + variance[worse]) * self.pool * np.finfo(float).eps
+        difference = variance_of_differences(self.covariance, better, worse)
+        rounding = (self.variance[better] + self.variance[worse]) * self.pool * np.finfo(float).eps
         return self.mean[better] - self.mean[worse], np.where(difference > rounding, difference, 0)
 
     @cached_property

@@ -21,7 +21,7 @@ from audiosim.ranking.sampled import DRAWS
 from audiosim.ranking.two_systems import TwoSystems
 from audiosim.ranking.verdicts import TOP, Separation, Verdicts
 from audiosim.stats.arrays import Array, Integers
-from audiosim.stats.normal.multivariate import MultivariateNormal, Sparse
+from audiosim.stats.normal.multivariate import MultivariateNormal, Sparse, variance_of_differences
 from audiosim.stats.tests import MOST_DRAWS
 
 PROBABLY = 0.8
@@ -198,7 +198,8 @@ def judgments_to_separate(
     """
     better, worse = (int(of[pair]) for of in ranking.scores.pairs)
     difference, variance = (float(of[pair]) for of in ranking.scores.differences)
-    sampled = 0.0 if ranking.scores.sampling is None else _of_difference(ranking.scores.sampling, better, worse)
+    sampling = ranking.scores.sampling
+    sampled = 0.0 if sampling is None else float(variance_of_differences(sampling, better, worse))
     telling = telling_pairs(expected, belief, better, worse)
     gains, order, covariance, whole = telling.gains, telling.order, telling.covariance, telling.whole
     if not len(order) or whole <= 0:
@@ -248,10 +249,6 @@ def telling_pairs(expected: ExpectedScores, belief: Belief, first: int, second: 
     order = np.argsort(-reduction, kind="stable")[: int((reduction > 0).sum())]
     whole = float((_row(slopes, first) - _row(slopes, second)) @ covariance)
     return TellingPairs(gains, order, covariance, reduction, whole)
-
-
-def _of_difference(covariance: Array, first: int, second: int) -> float:
-    return float(covariance[first, first] + covariance[second, second] - 2 * covariance[first, second])
 
 
 def _row(across: Sparse | Array, system: int) -> Array:

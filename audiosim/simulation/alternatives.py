@@ -15,6 +15,7 @@ from audiosim.measures.scores import best_first
 from audiosim.ranking import Selection
 from audiosim.results.value import Value
 from audiosim.stats.arrays import Array
+from audiosim.stats.normal.multivariate import variance_of_differences
 
 LEVEL = 0.05  # significance level of the paired test
 TIMES = (2, 4)  # multiples of the number of queries
@@ -124,9 +125,7 @@ def noise_of(selection: Selection, belief: Belief, variance: float) -> Array:
     """
     slopes = np.asarray(selection.expected.slopes(belief).toarray())
     first, second = np.triu_indices(len(slopes), 1)
-    products = slopes @ slopes.T
-    own = np.diagonal(products)
-    return np.asarray(variance * (own[first] + own[second] - 2 * products[first, second]))
+    return variance * variance_of_differences(slopes @ slopes.T, first, second)
 
 
 def alternatives(

@@ -16,6 +16,7 @@ from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.posterior import Belief
 from audiosim.ordinal.model import Model, fallbacks
 from audiosim.stats.arrays import Array, Booleans, Integers
+from audiosim.stats.normal.multivariate import variance_of_differences
 from audiosim.training.cross_validate import View
 from audiosim.training.examples import Examples, Judged, Way, deal, draw, seen_only
 from audiosim.training.scores import Forecast, PredictionScore, score_predictions
@@ -240,7 +241,7 @@ def _variances(prediction: Belief, weights: Mapping[str, sparse.csr_array]) -> I
     # There are s (s - 1) / 2 differences: for 50 systems, projecting them takes 25 times as long as projecting the
     # systems.
     first, second = np.triu_indices(len(own), 1)
-    yield "differences of systems", np.maximum(0, own[first] + own[second] - 2 * covariance[first, second])
+    yield "differences of systems", np.maximum(0, variance_of_differences(covariance, first, second))
 
 
 def means(pool: Pool, pairs: Integers) -> dict[str, sparse.csr_array]:

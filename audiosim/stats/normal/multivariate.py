@@ -42,6 +42,12 @@ class Moments:
         return np.diagonal(self.covariance)
 
 
+def variance_of_differences(covariance: Array, first: Integers | int, second: Integers | int) -> Array:
+    """(p,) variance of the difference of two unknowns, for p pairs of them."""
+    variance = np.diagonal(covariance)
+    return np.asarray(variance[first] + variance[second] - 2 * covariance[first, second])
+
+
 class MultivariateNormal(Protocol):
     """Joint normal distribution of n unknowns; immutable: conditioning returns a new one.
 
