@@ -59,7 +59,7 @@ def each_in_turn(
     """
     check_count("the number of jobs", jobs)
     progress(0, count)
-    own, alone = _own_backend(), _OneThread(work)
+    own, alone = _own_backend(), partial(_on_one_thread, work)
     if scheduler is not None:
         results = _numbers_on_cluster(scheduler, work, count)
     elif own is not None or min(jobs, count) > 1:
@@ -95,15 +95,10 @@ def _at(work: Callable[[Task], Result], tasks: Sequence[Task], place: int) -> Re
 HERE = Workers()
 
 
-@dataclass(frozen=True, slots=True)
-class _OneThread(Generic[Result]):
-    """Work with its matrix products on one thread: another order of summation changes the last digit."""
-
-    work: Callable[[int], Result]
-
-    def __call__(self, number: int) -> Result:
-        with one_thread():
-            return self.work(number)
+def _on_one_thread(work: Callable[[int], Result], number: int) -> Result:
+    """The result with matrix products on one thread: another order of summation changes the last digit."""
+    with one_thread():
+        return work(number)
 
 
 def _own_backend() -> Any:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from string import Formatter
 
 from audiosim.collection.values import Scale
@@ -184,7 +184,6 @@ class Measure:
     definition: Definition
     cutoff: int
     parameters: tuple[tuple[str, ParameterValue], ...] = ()
-    _chosen: Mapping[str, ParameterValue] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.definition, Definition):
@@ -197,7 +196,6 @@ class Measure:
             raise InputError(f"the cutoff of {self.name} must be at most {DEEPEST:,}, got {self.cutoff}")
         written = self._checked(dict(self.parameters))
         ordered = {p.name: written[p.name] for p in self.definition.parameters if p.name in written}
-        object.__setattr__(self, "_chosen", ordered)
         object.__setattr__(self, "parameters", tuple(ordered.items()))
         for parameter in self.definition.parameters:
             wrong = [name for name in ordered if name in parameter.excludes and parameter.name in ordered]
@@ -266,7 +264,7 @@ class Measure:
     def form_in_words(self) -> str:
         """The form that was used, and how the other one is written; empty if no other tool means something else."""
         other = self.definition.elsewhere
-        if other is None or not {"form", "ideal", "gain"}.isdisjoint(self._chosen):
+        if other is None or not {"form", "ideal", "gain"}.isdisjoint(dict(self.parameters)):
             return ""
         kept, rel = {name: value for name, value in self.parameters if name == "p"}, self.lowest_rel
         if rel:
@@ -295,7 +293,7 @@ class Measure:
 
     def _value(self, name: str) -> ParameterValue | None:
         defaults = {parameter.name: parameter.default for parameter in self.definition.parameters}
-        return self._chosen.get(name, defaults.get(name))
+        return dict(self.parameters).get(name, defaults.get(name))
 
     def __repr__(self) -> str:
         return f"parse_measure('{self}')"

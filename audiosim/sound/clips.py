@@ -43,8 +43,7 @@ def picture_of_signal(signal: decode.Signal) -> bytes:
     import vl_convert
 
     chart = _drawn(signal, max(HOP, len(signal.samples) // FRAMES), 320, 131)
-    picture: bytes = vl_convert.vegalite_to_jpeg(chart.to_dict(), quality=70)
-    return picture
+    return vl_convert.vegalite_to_jpeg(chart.to_dict(), quality=70)
 
 
 def plot_recording(path: str | Path) -> "alt.LayerChart":

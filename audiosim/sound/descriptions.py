@@ -47,10 +47,7 @@ class Searched:
         if not self.shards:
             raise InputError("there is no shard to search: expected at least one index")
         for one in self._all[1:]:
-            if one.parameters != self.parameters:
-                raise InputError(
-                    f"cannot compare frames of other parameters ({one.parameters}), expected {self.parameters}"
-                )
+            self.parameters.check_comparable(one.parameters)
         first: dict[str, RecordingTable] = {}
         for shard in self.shards if len(self.shards) > 1 else ():
             for name in shard.ids:

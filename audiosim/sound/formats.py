@@ -161,8 +161,7 @@ def _planes(array: NDArray[Any], channels: int) -> Samples:
         array = array.astype(np.int16) - 128
         return np.multiply(array, np.float32(2.0**-7), dtype=np.float32)
     unit = np.float32(1.0 if array.dtype.kind == "f" else 2.0 ** (1 - 8 * array.dtype.itemsize))
-    planes: Samples = np.multiply(array, unit, dtype=np.float32)
-    return planes
+    return np.asarray(np.multiply(array, unit, dtype=np.float32))
 
 
 def _promised(container: "InputContainer", stream: "AudioStream") -> int | None:

@@ -78,8 +78,7 @@ def from_rows(rows: Singles, dimension: int) -> tuple[Array, Array]:
 
 def triangles(matrices: Array) -> Array:
     """Upper triangles (n, d(d+1)/2), row by row, of symmetric matrices (n, d, d)."""
-    upper: Array = matrices[:, *upper_triangle(matrices.shape[-1])]
-    return upper
+    return matrices[:, *upper_triangle(matrices.shape[-1])]
 
 
 def from_triangles(upper: Array | Singles, dimension: int) -> Array:

@@ -66,10 +66,7 @@ class AudioIndex(RecordingTable):
 
     def joined(self, other: "AudioIndex") -> "AudioIndex":
         """The recordings of both indexes, which must have the same parameters, as one index in memory."""
-        if other.parameters != self.parameters:
-            raise InputError(
-                f"cannot compare frames of other parameters ({other.parameters}), expected {self.parameters}"
-            )
+        self.parameters.check_comparable(other.parameters)
         rows = np.concatenate([self.rows, other.rows])
         return AudioIndex((*self.recordings, *other.recordings), rows, self.parameters, self.failed + other.failed)
 
@@ -229,7 +226,6 @@ def load_all(folder: str | Path) -> tuple[AudioIndex, int]:
 
 def append_later(folder: str | Path, described: Described) -> None:
     """Add a recording to those that came after an index was made; it is stored safely on return."""
-    later_folder(folder).parent.mkdir(parents=True, exist_ok=True)
     with Appender(later_folder(folder), read_head(Path(folder))) as index:
         index.append(*described)
 

@@ -198,12 +198,10 @@ def _anew(rows: Singles, others: Singles, dimension: int) -> Array:
     whitened = np.linalg.solve(roots, (means - their_means)[:, :, None] / 2)[:, :, 0]
     mixed = 2 * np.log(np.einsum("nii->ni", roots)).sum(axis=1) + np.log1p((whitened**2).sum(axis=1))
     exact = (log_determinants(covariances) + log_determinants(their_covariances)) / 2
-    divergences: Array = (mixed - exact) / 2
-    return divergences
+    return np.asarray((mixed - exact) / 2)
 
 
 def log_determinants(matrices: Array) -> Array:
     """(n,) ln det of symmetric positive definite matrices (n, d, d)."""
     roots = np.linalg.cholesky(matrices)
-    logarithms: Array = 2 * np.log(np.einsum("nii->ni", roots)).sum(axis=1)
-    return logarithms
+    return np.asarray(2 * np.log(np.einsum("nii->ni", roots)).sum(axis=1))

@@ -160,8 +160,7 @@ class TaggingNetwork:
         pooled = np.stack([stacked.max(axis=0), stacked.mean(axis=0)], axis=1)
         flat = self._normalised(pooled.reshape(1, -1), 9)
         dense = np.maximum(flat @ self.weights["dense/kernel"] + self.weights["dense/bias"], 0)
-        found: Activations = self._normalised(dense, 10)[0]
-        return found
+        return np.asarray(self._normalised(dense, 10)[0])
 
     def _front(self, levels: Activations) -> Activations:
         """(frames, features) of timbre, by filters over many bands, and of rhythm, by filters over time."""
@@ -180,8 +179,7 @@ class TaggingNetwork:
         windows = sliding_window_view(levels, (high, wide)).reshape(-1, high * wide)
         found = np.maximum(windows @ kernel.reshape(-1, filters) + self._bias(number), 0)
         found = self._normalised(found, number + 1)
-        largest: Activations = found.reshape(len(levels) - high + 1, -1, filters).max(axis=1)
-        return largest
+        return np.asarray(found.reshape(len(levels) - high + 1, -1, filters).max(axis=1))
 
     def _middle(self, features: Activations) -> list[Activations]:
         """Three convolutions over seven frames; each after the first is added to the one before."""
@@ -204,8 +202,7 @@ class TaggingNetwork:
             self.weights[f"{name}/{part}"] for part in ("beta", "gamma", "moving_mean", "moving_variance")
         )
         scale = gamma / np.sqrt(variance + np.float32(EPSILON))
-        found: Activations = values * scale + (beta - mean * scale)
-        return found
+        return np.asarray(values * scale + (beta - mean * scale))
 
     def _kernel(self, number: int) -> Activations:
         return self.weights[f"conv2d{_suffix(number)}/kernel"]

@@ -144,8 +144,7 @@ def _true(chosen: Booleans) -> tuple[Integers, Integers]:
 
 def _bounds(field: SearchField, queries: Array, query: Integers, place: Integers) -> Array:
     lengths = queries[query, :-3:-1] * field.packed.sides[place, -2:]
-    doubted: Array = doubt(SINGLE) * lengths.sum(axis=1)
-    return doubted
+    return np.asarray(doubt(SINGLE) * lengths.sum(axis=1))
 
 
 def _merged(best: Array, new: list[tuple[Integers, Array]]) -> Array:

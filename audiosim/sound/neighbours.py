@@ -97,8 +97,7 @@ def _of_query(
     close = proximities_by(searched, descriptions, recording, documents)
     table = np.column_stack([np.array(grades, dtype=np.float64), close.T])
     table = table[~np.isnan(table).any(axis=1)]
-    centred: Array = table - table.mean(axis=0) if len(table) else table
-    return centred
+    return table - table.mean(axis=0) if len(table) else table
 
 
 def _fit(proximities: Array, y: Array) -> Array:
@@ -113,8 +112,7 @@ def _fit(proximities: Array, y: Array) -> Array:
 
     rows = np.concatenate([proximities, strength * np.eye(d)])
     found, _ = nnls(rows, np.concatenate([y, np.full(d, strength * slope)]))
-    weights: Array = found / found.mean()
-    return weights
+    return np.asarray(found / found.mean())
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -245,7 +243,9 @@ def neighbours(
     weighed: Any = None if weights is None else [weights[one.name] for one in descriptions]
     if judged is not None and len(descriptions) > 1:
         weighed = _learned(searched.shards, [one.name for one in descriptions], judged)
-    artists, own = _artists_of(not_same_artist), _queries_of(queries)
+    documents = read_documents(Path(not_same_artist)) if not_same_artist else None
+    artists = None if documents is None else {name: one.artist for name, one in documents.items()}
+    own = read_queries(Path(queries)) if queries else None
     asked = None if own is None else own.values()
     found = neighbours_by(searched, descriptions, asked, count, artists, weighed, proximity=mutual_proximity)
     near = found if own is None else {name: found[of] for name, of in own.items()}
@@ -297,14 +297,6 @@ def _vectors_like(shards: Sequence[RecordingTable], sounds: AudioIndex, names: S
 
 def _several(paths: Paths) -> list[str | Path]:
     return [paths] if isinstance(paths, str | Path) else list(paths)
-
-
-def _artists_of(documents: str | Path | None) -> dict[str, str | None] | None:
-    return {name: one.artist for name, one in read_documents(Path(documents)).items()} if documents else None
-
-
-def _queries_of(queries: str | Path | None) -> dict[str, str] | None:
-    return read_queries(Path(queries)) if queries else None
 
 
 def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> AudioIndex:

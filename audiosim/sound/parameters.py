@@ -145,6 +145,11 @@ class Parameters:
         else:
             yield from BAND_DESCRIPTORS
 
+    def check_comparable(self, other: Self) -> None:
+        """Raise an error unless frames with other parameters can be compared with these."""
+        if other != self:
+            raise InputError(f"cannot compare frames of other parameters ({other}), expected {self}")
+
     def to_json(self) -> dict[str, Any]:
         """The parameters as plain values."""
         known = {name: value for name, value in asdict(self).items() if name != "descriptors"}

@@ -28,8 +28,7 @@ def mutual_proximity(
     threshold = distances[:, None]
     farther = (from_one > threshold) & (from_other > threshold) & counted
     count = counted.sum(axis=1)
-    shares: Array = np.divide(farther.sum(axis=1), count, out=np.full(len(distances), np.nan), where=count > 0)
-    return shares
+    return np.asarray(np.divide(farther.sum(axis=1), count, out=np.full(len(distances), np.nan), where=count > 0))
 
 
 def references_among(count: int, most: int) -> Integers:
@@ -72,8 +71,7 @@ def proximity_of_kinds(
     of_own, of_theirs = (np.maximum(1, (counted & kind).sum(axis=1)) for kind in (own, theirs))
     within = (from_x & from_y & own).sum(axis=1) / of_own
     across = (from_x & theirs).sum(axis=1) / of_theirs * ((from_y & own).sum(axis=1) / of_own)
-    shares: Array = np.where(others == one, within, across)
-    return shares
+    return np.asarray(np.where(others == one, within, across))
 
 
 def nearest_correlation(alike: Array) -> Array:

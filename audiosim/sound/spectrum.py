@@ -139,8 +139,7 @@ def mfcc(levels: Samples, loudest: np.float32, parameters: Parameters) -> Array:
     cosines = filter_banks(parameters).cosines
     # Relative to the middle of the range: sums of smaller numbers lose less in single precision.
     middle = np.float32(loudest - RANGE_DB / 2)
-    coefficients: Array = ((levels - middle) @ cosines).astype(float) + float(middle) * cosines.sum(axis=0, dtype=float)
-    return coefficients
+    return np.asarray(((levels - middle) @ cosines).astype(float) + float(middle) * cosines.sum(axis=0, dtype=float))
 
 
 def decibels_of(power: Samples) -> Samples:

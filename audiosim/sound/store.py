@@ -290,8 +290,7 @@ class Recordings(Sequence[Recording]):
     def _mask(self, field: int) -> Booleans:
         mask = np.zeros(self.entries, dtype=bool)
         mask[[line[PLACE] for line in self._special if line[field]]] = True
-        inside: Booleans = mask[self.places]
-        return inside
+        return mask[self.places]
 
     def _select(self, query: str, *values: Any) -> list[Line]:
         with _named(self.folder):

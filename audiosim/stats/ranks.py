@@ -125,8 +125,7 @@ def _ranks(matrix: Array) -> Array:
     """(s, q) ranks of the systems within each query, ties sharing the middle rank."""
     from scipy.stats import rankdata
 
-    ranks: Array = rankdata(equalised(matrix), axis=0)
-    return ranks
+    return rankdata(equalised(matrix), axis=0)
 
 
 # Agreement of two scorings of the same systems: of their order, ranks and differences.
@@ -208,8 +207,7 @@ class SignedRanks:
     @property
     def exact(self) -> Booleans:
         """(p,) whether the p-value is exact."""
-        few: Booleans = (self.counts <= EXACT_TIED) | (self.counts <= EXACT) & (self.ties == 0)
-        return few
+        return np.asarray((self.counts <= EXACT_TIED) | (self.counts <= EXACT) & (self.ties == 0))
 
 
 def signed_ranks(differences: Differences) -> SignedRanks:
@@ -270,8 +268,7 @@ def _exact_tails(ranks: SignedRanks, sums: Array) -> Array:
     patterns = np.sort(ranks.doubled, axis=1).tolist()
     places = np.rint(2 * sums).astype(np.int64).tolist()
     tails = [_null_tails(tuple(pattern))[place] for pattern, place in zip(patterns, places, strict=True)]
-    capped: Array = np.minimum(np.array(tails), 1.0)
-    return capped
+    return np.asarray(np.minimum(np.array(tails), 1.0))
 
 
 @lru_cache(maxsize=1024)
@@ -282,15 +279,13 @@ def _null_tails(doubled: tuple[int, ...]) -> Array:
     for rank in filter(None, doubled):
         probabilities[rank:] += probabilities[:-rank].copy()
         probabilities /= 2
-    tails: Array = np.cumsum(probabilities)
-    return tails
+    return np.cumsum(probabilities)
 
 
 def _normal_tails(ranks: SignedRanks, sums: Array) -> Array:
     n = ranks.counts
     deviation = np.sqrt(n * (n + 1) * (2 * n + 1) / 24 - ranks.ties / 48)
-    tails: Array = ndtr((sums + 0.5 - n * (n + 1) / 4) / deviation)
-    return tails
+    return ndtr((sums + 0.5 - n * (n + 1) / 4) / deviation)
 
 
 @cache

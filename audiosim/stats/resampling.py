@@ -44,8 +44,9 @@ def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permu
     scores   (s, q) checked
     samples  number of samples, at least 1
     """
+    check_count("samples", samples)
     queries = scores.shape[1]
-    exact = queries < 63 and 2**queries <= _checked(samples)
+    exact = queries < 63 and 2**queries <= samples
     blocks = _all_flips(queries) if exact else _drawn_flips(queries, rng, samples)
     parts = [(scores @ flips.T, flips.sum(axis=1)) for flips in blocks]
     flipped, sizes = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
@@ -119,8 +120,9 @@ def bootstraps(scores: Array, rng: np.random.Generator, samples: int) -> Bootstr
     scores   (s, q) checked
     samples  number of samples, at least 1
     """
+    check_count("samples", samples)
     queries = scores.shape[1]
-    parts = [scores @ counts.T for counts in _drawn_counts(queries, rng, _checked(samples))]
+    parts = [scores @ counts.T for counts in _drawn_counts(queries, rng, samples)]
     means = np.concatenate(parts, axis=1) / queries
     return Bootstraps(means - means.mean(axis=1, keepdims=True), scores.mean(axis=1), nearness(scores))
 
@@ -158,16 +160,10 @@ def allowed(alpha: float, count: int) -> int:
     return int(np.floor(alpha * count + 1e-9))  # 0.05 * 100 may come out below 5
 
 
-def _checked(samples: int) -> int:
-    check_count("samples", samples)
-    return samples
-
-
 def _of_pairs(values: Array) -> Array:
     """(p,) differences of all pairs of some values (s,)."""
     first, second = np.triu_indices(len(values), 1)
-    differences: Array = values[first] - values[second]
-    return differences
+    return values[first] - values[second]
 
 
 def _pair_means(drawn: Bootstraps) -> Array:
@@ -177,8 +173,7 @@ def _pair_means(drawn: Bootstraps) -> Array:
 
 def _smallest(rows: Array, place: int) -> Array:
     """(p,) value in each row (p, t) with `place` smaller values."""
-    found: Array = np.partition(rows, place, axis=1)[:, place]
-    return found
+    return np.partition(rows, place, axis=1)[:, place]
 
 
 def _all_flips(queries: int) -> Iterator[Array]:

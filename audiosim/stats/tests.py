@@ -252,8 +252,7 @@ def p_values(scores: ArrayLike, test: str, rng: np.random.Generator, samples: in
     rng      generator for the last two
     samples  number of samples for the last two
     """
-    found: Array = next(named_test(test)(_Asked(check_scores(scores), paired_differences(scores), rng, samples)))[1]
-    return found
+    return next(named_test(test)(_Asked(check_scores(scores), paired_differences(scores), rng, samples)))[1]
 
 
 def named_test(test: str) -> Callable[[_Asked], Results]:
