@@ -335,7 +335,7 @@ def test_judges_is_the_command_of_its_name_and_is_tabled_and_drawn(run, judged, 
     known.save(tmp_path / "mine")
     found = audiosim.judges(tmp_path / "mine")
     assert found.to_dict() == said(run, "judges", tmp_path / "mine")
-    assert repr(found) == "1 people and 1 machines who judge"
+    assert repr(found) == "1 person and 1 machine who judge"
     assert list(found.to_frame().index) == ["", "gpt"]
     assert len(found.plot().to_dict()["data"]["values"]) == 2
 
