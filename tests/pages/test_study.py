@@ -15,6 +15,7 @@ from audiosim.service.app import listen, near
 from audiosim.service.collections.sounds import Sounds
 from audiosim.service.study_app import StudyDesk, create_study_app
 
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 pytestmark = pytest.mark.slow
 LISTS = tuple(f"d0{number}" for number in range(10, 15)), tuple(f"d0{number}" for number in range(20, 25))
 TRAP = ListPair("q13", *LISTS, "", "good")
@@ -57,7 +58,14 @@ def test_somebody_listens_answers_and_gets_their_code(asked, browse, wait_until,
     page.get_by_label("Any comments or suggestions?").fill("nice")
     page.get_by_role("button", name="Submit").click()
     page.get_by_text("DONE-7").wait_for()
+    expect(page.locator("#ending-text")).to_contain_text("You can close this page.")
     assert audit(page) == []
+    late = browse("/")
+    late.get_by_label("Your name or worker identifier").fill("Zoë")
+    late.keyboard.press("Enter")
+    expect(late.locator("#example")).to_be_visible()
+    late.reload()
+    expect(late.get_by_label("Your name or worker identifier")).to_have_value("Zoë")
     first, second = read_study_log(asked.log)[1]
     assert (first.worker, first.answer, first.showing.trap) == ("p 1", "good", True)
     assert (second.answer, second.comment) == ("b" if second.showing.swapped else "a", "nice")

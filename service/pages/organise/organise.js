@@ -198,8 +198,9 @@ function showFigures(campaign, ranking) {
   const decided = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems decided at ${percent(SURE, 0)}`;
   byId("goal").textContent = `${statedOf(campaign)}; ${decided}`;
   showMeter(campaign.confidence, target(goal.goal));
+  byId("judged-about").hidden = !campaign.comparisons;
   byId("pace").textContent = pace.per_hour === null ? "–" : `${whole(Math.round(pace.per_hour))} an hour`;
-  byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} a judgment`;
+  byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} an answer`;
 }
 
 /** The queries that the confidence is about, and the confidence about other queries of their kind. */

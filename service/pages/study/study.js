@@ -7,8 +7,8 @@ import { count } from "../text.js";
 const NAMED_BY = ["worker", "workerId", "PROLIFIC_PID", "worker_id"]; // parameters of the address on different platforms
 const ENDINGS = {
   "turned away": ["Thank you", "Several of your answers differ from known ones, so your part in this study ends here."],
-  limit: ["Thank you", "You have answered as many examples as one person may."],
-  complete: ["Thank you", "All examples are answered."],
+  limit: ["Thank you", "You have answered as many examples as one person may. You can close this page."],
+  complete: ["Thank you", "All examples are answered. You can close this page."],
   later: ["One moment", "The examples that are left are with other people. Some may come back in a while."],
 };
 
@@ -71,6 +71,9 @@ const next = (button) => ask("next", { worker }, button);
 byId("entry-form").addEventListener("submit", (event) => {
   event.preventDefault();
   worker = byId("worker", HTMLInputElement).value.trim();
+  const address = new URL(location.href);
+  address.searchParams.set("worker", worker);
+  history.replaceState(null, "", address); // a page loaded again has the name
   next(event.submitter);
 });
 byId("form").addEventListener("submit", (event) => {
