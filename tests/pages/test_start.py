@@ -45,6 +45,7 @@ def test_collections_of_one_name_are_told_apart_and_a_closed_one_is_said_to_be_c
     with asked.client() as http:
         http.post("/v1/collections/twin/close", json={})
     page = browse("/")
+    expect(page.locator("#collections h3 bdi")).to_have_count(4)  # each name, and what tells them apart
     names = page.locator("#collections h3 bdi").all_inner_texts()
     assert sorted(names) == [names[0], names[0], "demo", "twin"]
     expect(page.locator("#state-twin")).to_contain_text("Closed before the goal was met")
