@@ -15,9 +15,10 @@ import tempfile
 import time
 import wave
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -167,31 +168,41 @@ def publish(walk: Walk, page: Page) -> str:
 
 
 def whole_way(
-    browser: Browser, url: str, sounds: Path, listen_s: float, pictures: Path | None = None
+    browser: Browser,
+    url: str,
+    sounds: Path,
+    listen_s: float,
+    pictures: Path | None = None,
+    reduced_motion: Literal["reduce", "no-preference"] = "no-preference",
 ) -> tuple[Walk, str]:
     """Go the whole way, and return the address of the publication.
 
     listen_s  seconds to listen to each clip
+    reduced_motion  what the browsers say people prefer
     """
     expect.set_options(timeout=PATIENCE_MS)
+    with ExitStack() as opened:
 
-    def own_page() -> Page:
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-        context.set_default_timeout(PATIENCE_MS)
-        return context.new_page()
+        def own_page() -> Page:
+            context = browser.new_context(
+                viewport={"width": 1280, "height": 900}, locale="en-GB", reduced_motion=reduced_motion
+            )
+            opened.callback(context.close)
+            context.set_default_timeout(PATIENCE_MS)
+            return context.new_page()
 
-    walk, page = Walk(pictures), own_page()
-    create(walk, page, url, sounds)
-    links = invite(walk, page)
-    # The second takes what the first does not hold, before the first is done and is given the rest.
-    (one, other), first = ASSESSORS, own_page()
-    done = [judge(walk, first, one, 9, listen_s, links[0]), judge(walk, own_page(), other, 15, listen_s, links[1])]
-    done[0] += judge(walk, first, one, 15, listen_s)
-    assert min(done) > 0, done
-    address = publish(walk, page)
-    with walk.part("read what is published", page):
-        page.goto(f"{url}{address}")
-        expect(page.locator("h1")).to_have_text("first-test")
+        walk, page = Walk(pictures), own_page()
+        create(walk, page, url, sounds)
+        links = invite(walk, page)
+        # The second takes what the first does not hold, before the first is done and is given the rest.
+        (one, other), first = ASSESSORS, own_page()
+        done = [judge(walk, first, one, 9, listen_s, links[0]), judge(walk, own_page(), other, 15, listen_s, links[1])]
+        done[0] += judge(walk, first, one, 15, listen_s)
+        assert min(done) > 0, done
+        address = publish(walk, page)
+        with walk.part("read what is published", page):
+            page.goto(f"{url}{address}")
+            expect(page.locator("h1")).to_have_text("first-test")
     return walk, address
 
 

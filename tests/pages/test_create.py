@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import CALM
+
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 TASK = """instructions = "Listen to both."
 consent = "I agree to be counted."
@@ -140,7 +142,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
 
 @pytest.mark.longest
 def test_a_stranger_comes_from_folders_to_a_published_page_in_few_clicks(browse, chromium, recordings, asked, audit):
-    walk, address = STRANGER["whole_way"](chromium, asked.url, recordings, 0)
+    walk, address = STRANGER["whole_way"](chromium, asked.url, recordings, 0, **CALM)
     assert walk.clicks < 90
     assert walk.typed == 5
     assert audit(browse(address)) == []
