@@ -21,7 +21,7 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Run
 from audiosim.service.access.tokens import TokenStore
 
-from .conftest import LOOKS
+from .conftest import CALM, LOOKS
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
@@ -834,7 +834,7 @@ def anywhere(chromium, watch):
     contexts = []
 
     def make(url):
-        contexts.append(chromium.new_context(base_url=url))
+        contexts.append(chromium.new_context(base_url=url, **CALM))
         contexts[-1].set_default_timeout(1000 * PATIENCE_S)
         page = contexts[-1].new_page()
         watch.watch(page, url)
