@@ -42,6 +42,11 @@ class DatabaseClock:
             return utc_now()
         return datetime.fromtimestamp(self._ahead_s + time.monotonic(), UTC)
 
+    def seconds(self, connection: sql.Connection) -> float:
+        """The time now, in seconds since 1970, after asking the server."""
+        self.ask(connection)
+        return self().timestamp()
+
     def ask(self, connection: sql.Connection) -> None:
         """Ask the server for its time, unless that was done recently."""
         before = time.monotonic()

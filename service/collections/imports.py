@@ -245,8 +245,7 @@ class ImportStore:
     def _now(self) -> float:
         """Seconds since 1970 by the clock that all servers of the database share."""
         with self._tables.connected() as connection:
-            self._clock.ask(connection)
-        return self._clock().timestamp()
+            return self._clock.seconds(connection)
 
     def _change(self, number: int, values: Mapping[str, Any]) -> None:
         self._tables.change(sql.update(IMPORTS).where(IMPORTS.c.number == number).values(**values))

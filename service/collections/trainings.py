@@ -77,13 +77,13 @@ class TrainingStore:
         row = {"collection": collection, "worker": self._worker, "state": msgspec.json.encode(state).decode()}
         with self._tables.adding() as connection:
             connection.execute(sql.delete(TRAININGS).where(TRAININGS.c.collection == collection))
-            connection.execute(sql.insert(TRAININGS).values(**row, seen=self._now(connection)))
+            connection.execute(sql.insert(TRAININGS).values(**row, seen=self._clock.seconds(connection)))
 
     def last(self, collection: str) -> TrainingState | None:
         """The last training in which a collection takes part; interrupted if its server is silent."""
         with self._tables.connected() as connection:
             rows = connection.execute(sql.select(TRAININGS.c.state, TRAININGS.c.seen)).all()
-            now = self._now(connection)
+            now = self._clock.seconds(connection)
         found = [(msgspec.json.decode(state, type=TrainingState), seen) for state, seen in rows]
         mine = [one for one in found if collection in one[0].collections]
         if not mine:
@@ -91,11 +91,6 @@ class TrainingStore:
         state, seen = max(mine, key=lambda one: one[0].began)
         silent = state.status == RUNNING and abs(now - seen) > SILENT_S  # clocks may be set back
         return replace(state, status=INTERRUPTED) if silent else state
-
-    def _now(self, connection: sql.Connection) -> float:
-        """Seconds since 1970 by the clock that all servers of the database share."""
-        self._clock.ask(connection)
-        return self._clock().timestamp()
 
 
 BEAT_S = 2.0  # between signs of life of a training

@@ -43,30 +43,16 @@ LEVEL = 6  # of compression; a higher one would save a few percent of 2 MB, and 
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A file that pages load.
-
-    media_type  media type
-    whole       content
-    packed      content compressed by gzip
-    """
-
-    media_type: str
-    whole: bytes
-    packed: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Release:
     """All files of the pages.
 
     version    hash of names and contents
-    files      the files that browsers load, by path in the folder
+    files      the files that browsers load, compressed by gzip, by path in the folder
     templates  the pages themselves, by name
     """
 
     version: str
-    files: Mapping[str, Page]
+    files: Mapping[str, bytes]
     templates: Mapping[str, str]
 
     @classmethod
@@ -77,7 +63,7 @@ class Release:
         ranking = found.get(Path(RANKING), b"").decode()
         listed = "".join(f"{path.as_posix()} {hashlib.sha256(found[path]).hexdigest()}\n" for path in found)
         files = {
-            path.as_posix(): Page(TYPES[path.suffix], content, gzip.compress(content, LEVEL, mtime=0))
+            path.as_posix(): gzip.compress(content, LEVEL, mtime=0)
             for path, content in found.items()
             if path.suffix in TYPES
         }
@@ -179,8 +165,8 @@ def send_file(request: Request, version: str, name: str) -> Response:
     release = shipped()
     if version != release.version or name not in release.files:
         raise HTTPException(404, "this file is of another release; load it again")
-    found = release.files[name]
+    packed, kind = release.files[name], TYPES[Path(name).suffix]
     headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):
-        return Response(found.whole, headers=headers, media_type=found.media_type)
-    return Response(found.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=found.media_type)
+        return Response(gzip.decompress(packed), headers=headers, media_type=kind)
+    return Response(packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=kind)
