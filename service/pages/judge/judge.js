@@ -152,6 +152,7 @@ async function welcome(judging, leave) {
   while (!(await started(player.context)) && heard) {
     await trouble(t("This device plays no sound. Connect headphones or loudspeakers, then try again."));
   }
+  await shutOut(work); // the campaign may have been closed while the text was read
   if (trained) await train(judging, lessons);
   await work.store.keep("trained", true);
   judging.pace.begin();
