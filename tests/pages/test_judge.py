@@ -873,3 +873,11 @@ def test_a_closed_campaign_says_so_before_it_asks_for_a_name(browse, collection,
     expect(page.locator("#name")).to_be_hidden()
     http.post(f"/v1/collections/{collection}/resume", json={})
     expect(page.locator("#name")).to_be_visible()
+
+
+def test_a_campaign_that_was_closed_meanwhile_says_so_before_the_first_pair(browse, collection, http):
+    page = browse(f"/judge/{collection}")
+    enter_name(page, "Ann")
+    http.post(f"/v1/collections/{collection}/close", json={})
+    page.locator("#skip-training").click()
+    expect(page.locator("#held-title")).to_have_text("Judging has ended")
