@@ -68,7 +68,8 @@ FIRST = {
     "predict variance": "variance of that expectation",
     "predict gain": "expectation as a share of the highest grade; the scores of `estimate` add up gains",
     "predict levels": "the grades that `probabilities` are of, in their order",
-    "predict probabilities": "probability of each of `levels` as a single grade; their mean is the expectation",
+    "predict probabilities": "probability of each of `levels` as a single grade; their mean is the expectation, if "
+    "each level counts as the mean of the grades judged in it",
     "predict model": "model that predicted the pair, which may be a fallback",
     "predict evidence": 'evidence used for the pair, such as "output, genre"',
     "about.queries": "`these`, the queries of the collection; or `queries`, any of their kind",

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -17,8 +18,10 @@ import typer
 from scipy.stats import ttest_rel
 
 from audiosim import cli, estimate
+from audiosim.campaign import Campaign, DatabaseStore, judgments_in
 from audiosim.cli import options
 from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment
 from audiosim.measures.scores import judged_runs
 from audiosim.report import predictions
 
@@ -427,6 +430,21 @@ def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
     assert code == 1
     assert err == f"audiosim: {tmp_path} is not empty and holds no earlier demo; name a new folder\n"
     assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_the_demo_keeps_answers_that_people_gave_in_it(run, tmp_path):
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    (folder / ".audiosim-demo").touch()
+    with closing(DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", "demo")) as log:
+        campaign = Campaign(Collection.load(DEMO), "uniform", "CG@5", log)
+        campaign.tell(Judgment(*campaign.ask(1)[0], grade=50.0, assessor="ann"))
+    code, _, err = run("demo", folder)
+    assert (code, err) == (
+        1,
+        f"audiosim: {folder / 'campaign.db'} has answers of ann, expected a new folder, or this one deleted\n",
+    )
+    assert len(judgments_in(f"sqlite:///{folder / 'campaign.db'}", Collection.load(DEMO))) == 1
 
 
 @pytest.mark.slow

@@ -188,7 +188,8 @@ def prediction_rows(
     """One row per chosen pair: query, document, expectation, variance, probabilities, gain, model, evidence.
 
     expectation and variance are of the pair's grade, as the ranking adds them up, and gain is the expectation as a
-    share of the highest grade; probabilities are those of a single grade, whose mean is the expectation.
+    share of the highest grade; probabilities are those of a single grade, whose mean is the expectation, if each level
+    counts as the mean of the grades judged in it.
 
     belief  behind the ranking
     pairs   (n) pairs of the pool

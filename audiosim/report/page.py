@@ -155,8 +155,13 @@ def _intervals(rows: Sequence[Mapping[str, Any]], name: str, across: str, outer:
 
 def _confidences(ranking: Ranking) -> dict[str, Any] | None:
     """Confidence in the order of each pair of systems."""
-    cells = {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= SURE) for row in ranking.pair_rows()}
-    meaning = "Confidence that the system of the row is better than that of the column; filled at .95 or more. About "
+    # Of systems known to be equal neither is better: what is sure of them is that they are equal.
+    sure = {(row["a"], row["b"]): 0.5 if row["equal"] else row["confidence"] for row in ranking.pair_rows()}
+    cells = {pair: (confidence, confidence >= SURE) for pair, confidence in sure.items()}
+    meaning = (
+        "Confidence that the system of the row is better than that of the column, .50 if they are known to be equal; "
+    )
+    meaning += "filled at .95 or more. About "
     return _triangle(
         [ranking.systems[place] for place in ranking.scores.order], cells, f"{meaning}{ranking.about.words}."
     )

@@ -57,7 +57,8 @@ def predict_to(
     """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level, and gain.
 
     `expectation` and `variance` are of the pair's grade, and `gain` is the expectation as a share of the highest grade:
-    gains add up to the scores of `estimate`. The probabilities are of a single grade, and have the same mean.
+    gains add up to the scores of `estimate`. The probabilities are of a single grade. Their mean is the expectation, if
+    each level counts as the mean of the grades that were judged in it, which lies within the level.
 
     In the form qrels unjudged pairs get whole grades, drawn such that the scores are near the stated ones. Of several
     draws, each file is one possible outcome: the scores' mean over the files is the stated one, for ratios such as nDCG

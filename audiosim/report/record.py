@@ -196,11 +196,11 @@ class Record:
         """One row per pair of systems, the better one first: confidence on these queries, differences on such queries.
 
         difference, satisfied_difference and success_difference have the ends of their intervals, `_low` and `_high`;
-        p is of the difference of scores.
+        p is of the difference of scores; `equal` tells systems that are known to be.
         """
         rows, most = [], 1.0 if self.ranking.measure.bounded else math.inf
         for better, worse, known in zip(*self.ranking.scores.pairs, self.ranking.pair_rows(), strict=True):
-            row = {"a": known["a"], "b": known["b"], "confidence": known["confidence"]}
+            row = {key: known[key] for key in ("a", "b", "confidence", "equal")}
             rows.append(row)
             if not self.several:
                 continue

@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from audiosim.collection.values import Judgment
 from audiosim.collection.written import write_judgments_csv, write_run
 from audiosim.errors import InputError
 from audiosim.ranking.ranking import Ranking
+from audiosim.results.value import listed
 from audiosim.simulation.replay import ReplayMoment, agreement_with_truth, moment, true_scores
 from audiosim.sound.index import AudioIndex, extract
 from audiosim.sound.neighbours import nearest_run
@@ -22,6 +24,8 @@ from audiosim.stats.arrays import Array
 MARK = ".audiosim-demo"
 SYSTEM = "audiosim-nearest"
 BATCH = 10
+LOG = "campaign.db"
+SIMULATED = "simulated"  # name of the listener who judges in the demo
 FILES = {
     "sounds": "the sound files",
     "sounds.index": "a Gaussian of MFCC frames for each of them, from `audiosim extract`",
@@ -70,13 +74,13 @@ class DemoResult:
 def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoResult:
     """Run the whole workflow in a folder, starting from the sound files.
 
-    folder  made if it is not there; an earlier demo in it is replaced, anything else is refused
+    folder  made if it is not there; an earlier demo is replaced, unless people judged in it; anything else is refused
     target  confidence at which judging stops
     say     called with each step
     """
     start = time.monotonic()
     collection = prepare_demo(folder, say)
-    log = DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", collection.identifier)
+    log = DatabaseStore(f"sqlite:///{folder / LOG}", collection.identifier)
     campaign = Campaign(collection, None, f"CG@{collection.cutoff}", log, CampaignSettings(BATCH))
     pool = campaign.selection.pool
     say(f"{len(pool.systems)} systems answer {len(pool.queries)} queries: {len(pool.pairs)} pairs, none judged yet")
@@ -98,10 +102,19 @@ def prepare_demo(folder: Path, say: Callable[[str], None]) -> Collection:
 def _copy_fixture(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise InputError(f"{folder} is not empty and holds no earlier demo; name a new folder")
+    if people := sorted(_people_who_judged(folder)):
+        raise InputError(f"{folder / LOG} has answers of {listed(people)}, expected a new folder, or this one deleted")
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(package_files.folder("fixtures") / "demo", folder)
     (folder / MARK).write_text("made by `audiosim demo`, which replaces this folder\n", encoding="utf-8")
+
+
+def _people_who_judged(folder: Path) -> set[str]:
+    if not (folder / LOG).exists():
+        return set()
+    with closing(DatabaseStore(f"sqlite:///{folder / LOG}", folder.name, reading=True)) as log:
+        return {event.assessor for _, event in log.read() if event.assessor} - {SIMULATED}
 
 
 def _describe_sound(folder: Path, say: Callable[[str], None]) -> AudioIndex:
@@ -128,6 +141,6 @@ def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[Repla
     curve = [moment(campaign.selection, scores)]
     while not campaign.selection.reached(target):
         for pair in campaign.ask(BATCH):
-            campaign.tell(Judgment(*pair, grade=truth[pool.positions[pair]], assessor="simulated"))
+            campaign.tell(Judgment(*pair, grade=truth[pool.positions[pair]], assessor=SIMULATED))
             curve.append(moment(campaign.selection, scores))
     return tuple(curve), agreement_with_truth(campaign.ranking, scores)[1]

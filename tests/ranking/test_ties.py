@@ -18,6 +18,7 @@ from audiosim.ranking import Selection
 from audiosim.ranking.expected import expected_scores
 from audiosim.ranking.scores import SystemScores
 from audiosim.ranking.verdicts import Verdicts
+from audiosim.report.publication import write_report
 from audiosim.stats.inference.ties import equalised, shared_ranks
 
 SEEDS = range(24)
@@ -95,6 +96,16 @@ def test_no_score_is_above_one_by_rounding(name):
         means = estimate(made, "uniform", measure).scores.mean
         if values.measure.bounded:
             assert max(values.values.max(), values.means.max(), means.max()) <= 1
+
+
+def test_a_report_calls_equal_systems_equal_and_neither_the_better_one(tmp_path):
+    made = drawn(0)
+    page = write_report(made, tmp_path / "judged.html", ["CG@1"], "uniform").read_text(encoding="utf-8")
+    assert page.count("<td>equal</td>") == 2  # of A and B, and of B and C
+    alike = replace(made, runs=(made.runs[0], Run("same as A", made.runs[0].rankings)), judgments=())
+    page = write_report(alike, tmp_path / "open.html", ["CG@1"], "uniform").read_text(encoding="utf-8")
+    assert ("<td>equal</td>" in page, '<td class="open">0.50</td>' in page) == (True, True)
+    assert '<td class="sure">' not in page
 
 
 def test_scores_within_rounding_are_equal_and_others_keep_their_order():

@@ -82,13 +82,13 @@ def test_reading_in_time_gives_its_result_or_its_error():
 def test_an_import_that_exceeds_its_time_has_failed_and_is_not_resumed(coarse):
     one, imports = ServedCollection(coarse, "uniform", Judging()), ImportStore(None)
     query, documents = next(iter(coarse.runs[0].rankings.items()))
-    lines = "".join(f"{query},{documents[0]},2,person{number}\n" for number in range(100_000))
+    lines = "".join(f"{query},{documents[0]},2,person{number}\n" for number in range(400_000))
     body = f"query,document,broad,assessor\n{lines}".encode()
     file = imports.add(Delivery.of("coarse", "ann", "", body), body)
-    assert import_next(one, imports, lambda _: False, lambda _: 0.01)
+    assert import_next(one, imports, lambda _: False, lambda _: 0.1)
     found = imports.get("coarse", file.number)
     assert (found.status, found.written) == ("failed", 0)
-    assert found.problem == "reading it takes more than 0.01 s: expected a simpler or smaller file"
+    assert found.problem == "reading it takes more than 0.1 s: expected a simpler or smaller file"
     assert not import_next(one, imports, lambda _: False)
     imports.close()
 
