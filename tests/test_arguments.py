@@ -41,7 +41,10 @@ def demo():
             lambda _: audiosim.Campaign("demo"),
             r"^expected a collection, such as Collection.load\(folder\), got 'demo'$",
         ),
-        (lambda _: audiosim.parse_measure(None), r"^unknown measure None, expected a name and a cutoff such as CG@5$"),
+        (
+            lambda _: audiosim.parse_measure(None),
+            r"^unknown measure None, expected a name and a cutoff such as CG@5; the names are P, AP",
+        ),
         (lambda c: audiosim.estimate(c, model=3), r"^expected a model's name or file, or an estimator, got 3$"),
         (lambda c: audiosim.estimate(c, about=3.5), r"^a statement is about these or queries, .*; got 3\.5$"),
         (lambda c: audiosim.estimate(c, about=[3.5]), r"^a statement is about these or queries, .*; got '3\.5'$"),

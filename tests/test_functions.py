@@ -216,6 +216,8 @@ def test_every_result_is_tabled_told_and_drawn(found, name):
     for name in table.index if result._index else ():
         parts = dict(zip(result._index, name if isinstance(name, tuple) else (name,), strict=True))
         assert parts.items() <= result[name].items()
+        assert name in result
+    assert "no such row" not in result
     with pytest.raises(KeyError, match="no row 'no such row'"):
         result["no such row"]
     assert set(table.columns) | set(result._index) == {column for row in rows for column in row}

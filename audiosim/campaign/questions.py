@@ -71,7 +71,8 @@ def kinds_of_question(
 ) -> KindsOfQuestion:
     """Show which kind of question is most informative per second, a grade or a comparison, with the best of each.
 
-    The seconds are those of the campaign's log, or of comparisons.tsv.
+    Columns: kind, the expected seconds of an answer, its information per second relative to the best kind, and the
+    question's query and documents. The seconds are those of the campaign's log, or of comparisons.tsv.
 
     assessor   person whose seconds count. Default: everybody's
     judgments  as for `estimate`

@@ -113,7 +113,8 @@ AspectName = Annotated[
 Partial = Annotated[
     bool,
     typer.Option(
-        "--partial", help="Accept runs that answer fewer than 90 % of the queries; otherwise they are an error."
+        "--partial",
+        help="Accept runs that answer fewer than 90 % of the queries, otherwise an error; a missing query scores 0.",
     ),
 ]
 PlotFile = Annotated[

@@ -93,7 +93,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
         ),
         "predict-rows": Verb("report.predictions:predict_rows", spelled={"model": "MODEL", "scale": "--scale"}),
         "next": Verb("ranking.verbs:next_pairs", "report.rank:next_view"),
-        "questions": Verb("campaign.questions:kinds_of_question", "report.rank:table_view"),
+        "questions": Verb("campaign.questions:kinds_of_question", "report.rank:questions_view"),
         "plan": Verb("simulation.plan:plan", "report.rank:effort_view", hidden=["batch", "distribution"]),
         "history": Verb(
             "campaign.history:history", "report.rank:history_view", metavars={"sources": "SOURCE"}, plots=True

@@ -92,7 +92,8 @@ def with_cutoff(text: str, cutoff: int | None) -> str:
         return text if cutoff is None or "@" in text else f"{text}@{cutoff}"
     if (parts := CUT.fullmatch(text)) is not None:
         return f"{_named(parts['name']).name}@{parts['cutoff']}"
-    return text if cutoff is None else f"{text}@{cutoff}"
+    # What is no measure keeps its spelling, for the error.
+    return text if cutoff is None or not WRITTEN.fullmatch(f"{text}@{cutoff}") else f"{text}@{cutoff}"
 
 
 def parse_measure(text: str) -> Measure:
@@ -101,7 +102,8 @@ def parse_measure(text: str) -> Measure:
     if parts is None:
         if isinstance(text, str) and re.fullmatch(NAMES, text):
             raise InputError(f"measure {text!r} has no cutoff, expected one such as {_named(text).name}@5")
-        raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5")
+        known = ", ".join(MEASURE_POINT.names())
+        raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5; the names are {known}")
     definition = _named(parts["name"])
     name = definition.name
     chosen = [SPELLINGS.get((name, *one), one) for one in _parse_parameters(text, parts["parameters"])]

@@ -60,6 +60,8 @@ def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
     form = one.scores.measure.form_in_words
     count = one.scores.values.shape[1]
     means = Text(f"95 % interval: of the mean over queries like {'this one' if count == 1 else f'these {count}'}.")
+    if one.bounds is not None:
+        means.append(" If all judged: the lowest and highest score that the missing judgments could give.")
     return [table, means, *_pairs(one), *([Text(form)] if form else []), Text("")]
 
 

@@ -178,7 +178,7 @@ def effort_view(found: "Effort") -> RenderableType:
         sure = f"80 % interval {low:,} to {high:,}" if found.reliable else "too few campaigns for an interval"
         said = (
             f"{rule} takes about {found.judgments:,} more judgments ({sure}), "
-            f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
+            f"{found.time_in_words} of {with_whom} at {found.seconds:.0f} s a judgment."
         )
     basis = (
         f"Judged so far: {counted(found.judged, 'pair')}. Simulated with drawn grades: "
@@ -208,10 +208,10 @@ def effort_view(found: "Effort") -> RenderableType:
 def _further(found: "Effort") -> RenderableType:
     """Gain from another hundred judgments, and from another person, for both statements."""
     judging = Column("Judging", lambda row: row["what"], "whole"), number("People", "people", "")
-    panel = number("those who judged", "panel"), number("interval", "panel_width")
-    listeners = number("listeners at large", "listeners"), number("interval", "listeners_width")
+    panel = number("those who judged", "panel"), number("their interval", "panel_width")
+    listeners = number("listeners at large", "listeners"), number("their interval", "listeners_width")
     table = filled(plain(found.beside), *judging, number("Judgments", "judgments", ","), *panel, *listeners)
-    head = f"Confidence, and mean width of the 95 % intervals of scores, on {QUERIES_IN_WORDS['these']}:"
+    head = f"Confidence about each, and mean width of the 95 % intervals of scores, on {QUERIES_IN_WORDS['these']}:"
     means = "People: how many have judged by then, as far as they are named."
     if any(None in (one.panel, one.listeners) for one in found.beside):
         means += " -: no confidence, since nothing is left to order: all pairs are judged, or the systems are equal."
@@ -321,6 +321,15 @@ def next_view(found: Result) -> RenderableType:
     said = "weight: worth of a judgment by the selection rule, in no unit; only the order matters."
     table = table_view(found)
     return Group(table, Text(said)) if len(found) else table
+
+
+def questions_view(found: Result) -> RenderableType:
+    """The best question of each kind, and what the columns mean."""
+    said = (
+        "seconds: expected time of an answer; relative: information per second, as a share of the best kind's; query, "
+        "documents: the question to ask, empty if none of its kind is left."
+    )
+    return Group(table_view(found), Text(said))
 
 
 def table_view(found: Result) -> RenderableType:

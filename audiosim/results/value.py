@@ -183,6 +183,13 @@ class Result(Value):
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows())
 
+    def __contains__(self, name: object) -> bool:
+        """True for the name of a row, as `found[name]` takes it, and for a row itself."""
+        return any(name == row or self._name(row) in (name, (name,)) for row in self.rows())
+
+    def _name(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row[key] for key in self._index)
+
     @overload
     def __getitem__(self, name: slice) -> list[Row]: ...
 
@@ -194,11 +201,11 @@ class Result(Value):
         rows = self.rows()
         if isinstance(name, slice | int):
             return rows[name]
-        names = [tuple(row[key] for key in self._index) for row in rows]
-        for row, parts in zip(rows, names, strict=True):
-            if parts in (name, (name,)):
+        for row in rows:
+            if self._name(row) in (name, (name,)):
                 return row
-        near = did_you_mean(str(name), (", ".join(map(str, parts)) for parts in names))
+        names = [", ".join(map(str, self._name(row))) for row in rows] if self._index else []
+        near = did_you_mean(str(name), names) or (f", such as {'; '.join(names[:NAMED])}" if names else "")
         raise KeyError(f"no row {name!r}, expected {' and '.join(self._index) or 'a place'} of a row{near}")
 
 

@@ -35,6 +35,7 @@ from audiosim.simulation.remaining import BATCH, SIMULATED_CAMPAIGNS, Forecast, 
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments
 from audiosim.stats.threads import one_thread
+from audiosim.text import counted
 from audiosim.workers import Workers
 
 if TYPE_CHECKING:
@@ -201,6 +202,12 @@ class Effort(Forecast, Result):
         """Hours until the goal, all listeners judging at the same time; None if no campaign was finished."""
         return None if self.judgments is None else self.judgments * self.seconds / 3600 / self.listeners
 
+    @property
+    def time_in_words(self) -> str:
+        """`hours`, as minutes below one hour."""
+        hours = self.hours or 0.0
+        return f"{hours:.1f} hours" if hours >= 1 else counted(math.ceil(60 * hours), "minute")
+
     def rows(self) -> list[Row]:
         """One row: the numbers of `to_dict`, and how many pairs of systems would be unsettled."""
         numbers = {key: value for key, value in self.to_dict().items() if not isinstance(value, list | dict)}
@@ -229,7 +236,7 @@ class Effort(Forecast, Result):
             return f"{self.stopping_rule}: more than {low} further judgments, {self.judged} judged"
         sure = f" (80 % {low} to {high})" if self.reliable else ""
         return (
-            f"{self.stopping_rule}: {self.judgments} further judgments{sure}, {self.hours:.1f} hours at "
+            f"{self.stopping_rule}: {self.judgments} further judgments{sure}, {self.time_in_words} at "
             f"{self.seconds:.0f} s a judgment, {len(self.unsettled)} pairs of systems still open then"
         )
 

@@ -86,7 +86,7 @@ class PieceWorth:
             return f"{self.evidence} has no measurable worth for predictions"
         if self.rmse > 0:
             return f"{self.evidence} lowers the error of a grade by {self.rmse:.3f} of the scale"
-        return f"{self.evidence} makes the probabilities of grades better, but predicts no grade more nearly"
+        return f"{self.evidence} makes the predicted probabilities better, though not the expected grades"
 
 
 @dataclass(frozen=True, slots=True)

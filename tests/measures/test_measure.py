@@ -118,6 +118,10 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
             "unknown measure 'recall', expected one of P, AP, RR, CG, DCG, nDCG, Q, RBP, ERR, EDCG, GAP, ADR; recall",
         ),
         ("CG@", "unknown measure 'CG@', expected a name and a cutoff"),
+        (
+            "precision at 10",
+            "unknown measure 'precision at 10', expected a name and a cutoff such as CG@5; the names are P",
+        ),
         ("CG(gain=linear@5", "unknown measure 'CG(gain=linear@5', expected a name and a cutoff"),
         ("recall@5", "; recall is no measure here; AP(rel=1) and nDCG also count"),
         ("R@5", "; recall is no measure here"),

@@ -150,4 +150,4 @@ def test_the_command_says_judgments_hours_and_what_stays_open(run, tiny, tmp_pat
     code, out, _ = run(*call, "--campaigns", "2", "--listeners", "2")
     assert code == 0
     assert "judgments=3 takes about 3 more judgments (80 % interval 3 to 3)" in out
-    assert "hours of each of 2 listeners at 30 s a judgment" in out
+    assert ", 1 minute of each of 2 listeners at 30 s a judgment" in out

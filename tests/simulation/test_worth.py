@@ -87,7 +87,7 @@ def test_worth_is_said_in_sentences():
     assert str(replace(one, saved=None)) == "genre lowers the error of a grade by 0.012 of the scale"
     assert (
         str(replace(one, saved=None, rmse=-0.001))
-        == "genre makes the probabilities of grades better, but predicts no grade more nearly"
+        == "genre makes the predicted probabilities better, though not the expected grades"
     )
     unsure, worse = replace(one, log_score_low=-0.1), replace(one, log_score_low=-0.5, log_score_high=-0.1)
     assert str(replace(unsure, saved=None)) == "genre has no measurable worth for predictions"
