@@ -65,7 +65,7 @@ FIRST = {
     "beside.high": "upper end of its 95 % interval",
     "beside.confidence": "probability of the order, about those queries",
     "predict expectation": "expected grade of the pair",
-    "predict variance": "variance of that expectation",
+    "predict variance": "variance of the pair's grade",
     "predict gain": "expectation as a share of the highest grade; the scores of `estimate` add up gains",
     "predict levels": "the grades that `probabilities` are of, in their order",
     "predict probabilities": "probability of each of `levels` as a single grade; their mean is the expectation, if "

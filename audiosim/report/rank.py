@@ -66,7 +66,7 @@ def _percent(share: float | None) -> str:
 
 
 def _documents(facts: DocumentFacts) -> str:
-    known = f"{facts.described:,} in documents.tsv, artist of {facts.artist:,}, genre of {facts.genre:,}"
+    known = f"{facts.described:,} described, artist of {facts.artist:,}, genre of {facts.genre:,}"
     return f"{facts.documents:,} within the cutoff, queries included: {known}"
 
 

@@ -101,7 +101,7 @@ class OnWire:
     systems         one entry for each system, best first
     time            time in ISO 8601, UTC
     top_k           number K of best systems that the probabilities `top` are about
-    variance        variance of the expectation
+    variance        variance of the pair's grade
     version         version of the model; models of one version predict the same
     widened         factor by which deviations are widened after the check FAIL; else 1
     """

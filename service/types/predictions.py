@@ -145,7 +145,7 @@ class PredictionsOut(Wire, omit_defaults=True):
     model          model that predicts
     judgments      number of judgments used
     expectation    expected grade of each row
-    variance       variance of the expectation of each row
+    variance       variance of the grade of each row
     status         "predicted", "judged" or "unknown", for each row
     models         name of the model used for each row, which may be a fallback
     levels         grades of the scale, rising; on request
