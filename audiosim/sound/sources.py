@@ -137,9 +137,6 @@ def _sounds(start: str | Path) -> Iterator[tuple[str, SoundSource]]:
             yield _named(path.relative_to(start), source)
     elif start.name.lower().endswith((".tsv", ".tsv.gz")):
         yield from _documents(start)
-    elif not start.exists():
-        gone = LeftOut(str(start), "is not there, expected a sound file, a folder of them or a table of documents")
-        yield f"{start}/", gone
     else:
         yield _named(Path(start.name), start)
 
