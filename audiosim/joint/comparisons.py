@@ -509,8 +509,6 @@ class ComparisonModel:
         people = listeners.fresh + listeners.each**2 * len(self.compared.judges)
         wider = _with_own(gains, people * opinion).with_effects(loadings, taste)
         off, block = sites.value - differences.mean, gains.block[self.compared.first]
-        of_tasters = (self.compared.judge[:, None] == tasters)[..., None] * self._differ[:, None]
-        tastes = np.hstack([of_tasters.reshape(len(off), -1), np.zeros(self._differ.shape)])
         seen: dict[int, ConditionedBlock] = {}
         for rows in by_number(block):
             code, some = int(block[rows[0]]), self.compared.some(rows)
@@ -518,7 +516,11 @@ class ComparisonModel:
             signs = (some.first[:, None] == here).astype(float) - (some.second[:, None] == here)
             across = signs @ gains.within[code]
             own = across @ signs.T + self._opinions(some) + np.diag(sites.variance[rows])
-            values = SeenValues.of(own, np.hstack([signs @ gains.loadings[code], tastes[rows]]), off[rows])
+            # Nobody's answers depend on the last, the tastes of those who have none of their own here.
+            tastes = np.zeros((len(rows), len(tasters) + 1, self.parts.shape[1]))
+            tastes[:, :-1] = (some.judge[:, None] == tasters)[..., None] * self._differ[rows, None]
+            among = np.hstack([signs @ gains.loadings[code], tastes.reshape(len(rows), -1)])
+            values = SeenValues.of(own, among, off[rows])
             across += listeners.each * signs * opinion[here]
             seen[code] = condition_block(wider.within[code], wider.loadings[code], across, values)
         return wider.given(seen)

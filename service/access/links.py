@@ -239,8 +239,11 @@ class OpenLinkStore:
 
     def link_of(self, collection: str, assessor: str) -> OpenLink | None:
         """The link by which an assessor joined; None if they were invited."""
-        person = self.participant(collection, assessor)
-        return None if person is None else self.link(collection, person.code)
+        if not NAME.fullmatch(assessor):
+            return None
+        named = (PARTICIPANTS.c.name == assessor) & (PARTICIPANTS.c.collection == collection)
+        of = sql.select(OPEN_LINKS).join(PARTICIPANTS, PARTICIPANTS.c.code == OPEN_LINKS.c.code)
+        return next((OpenLink(**row._mapping) for row in self._tables.read(of.where(named))), None)
 
     def participant(self, collection: str, assessor: str) -> Participant | None:
         """The person with a drawn name; None if nobody joined by an open link under that name."""
