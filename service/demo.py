@@ -11,7 +11,7 @@ from audiosim.collection.collection import Collection
 from audiosim.report.publication import page_alone
 from audiosim.report.record import record_of
 from audiosim.results.value import need
-from audiosim.simulation.demo import DemoResult, prepare_demo, run_demo
+from audiosim.simulation.demo import LOG, DemoResult, prepare_demo, run_demo
 from audiosim.text import NOTES
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _serve_demo(folder: Path, port: int) -> None:
     from audiosim.service.collections.campaigns import Judging
 
     collection = prepare_demo(folder, NOTES.info)
-    judging = Judging(f"sqlite:///{folder / 'campaign.db'}")
+    judging = Judging(f"sqlite:///{folder / LOG}")
     judge, organise = (f"http://127.0.0.1:{port}/{page}/{collection.identifier}" for page in ("judge", "organise"))
     NOTES.info("judge pairs at %s, watch the ranking settle at %s", judge, organise)
 

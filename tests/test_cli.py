@@ -432,19 +432,28 @@ def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
-def test_the_demo_keeps_answers_that_people_gave_in_it(run, tmp_path):
+@pytest.mark.parametrize(("by", "who"), [("ann", "ann"), ("", "somebody")])
+def test_the_demo_keeps_answers_that_people_gave_in_it(run, tmp_path, monkeypatch, by, who):
     folder = tmp_path / "demo"
     folder.mkdir()
     (folder / ".audiosim-demo").touch()
-    with closing(DatabaseStore(f"sqlite:///{folder / 'campaign.db'}", "demo")) as log:
+    url = f"sqlite:///{folder / 'campaign.db'}"
+    with closing(DatabaseStore(url, "demo")) as log:
         campaign = Campaign(Collection.load(DEMO), "uniform", "CG@5", log)
-        campaign.tell(Judgment(*campaign.ask(1)[0], grade=50.0, assessor="ann"))
-    code, _, err = run("demo", folder)
-    assert (code, err) == (
-        1,
-        f"audiosim: {folder / 'campaign.db'} has answers of ann, expected a new folder, or this one deleted\n",
-    )
-    assert len(judgments_in(f"sqlite:///{folder / 'campaign.db'}", Collection.load(DEMO))) == 1
+        campaign.tell(Judgment(*campaign.ask(1)[0], grade=50.0, assessor=by))
+    monkeypatch.chdir(folder)
+    for named, shown in ((folder, folder / "campaign.db"), (Path(), Path("campaign.db"))):
+        said = f"audiosim: {shown} has answers of {who}, expected a new folder, or this one deleted\n"
+        assert run("demo", named)[::2] == (1, said)
+    assert len(judgments_in(url, Collection.load(DEMO))) == 1
+
+
+@pytest.mark.parametrize(("typed", "told"), [(["evaluate", "a.run", "b.qrels"], True), (["demo", "a", "b"], False)])
+def test_who_names_runs_and_judgments_one_by_one_is_told_of_the_folder(run, typed, told):
+    code, _, err = run(*typed)
+    assert code == 2
+    assert "unexpected extra argument" in err
+    assert ("COLLECTION; --judgments FILE names others" in " ".join(err.replace("│", "").split())) is told
 
 
 @pytest.mark.slow

@@ -80,7 +80,12 @@ class OnDemand(TyperGroup):
 
                 if place := elsewhere(option):
                     ctx.fail(f"{option} is no option: {place}")
-            if str(getattr(error, "message", "")).startswith("Got unexpected extra"):
+            asked = getattr(getattr(error, "ctx", None), "command", None)
+            takes = {one.name for one in getattr(asked, "params", ())}
+            if str(getattr(error, "message", "")).startswith("Got unexpected extra") and takes >= {
+                "collection",
+                "judgments",
+            }:
                 error.message += ". Runs and judgments lie in one folder, COLLECTION; --judgments FILE names others"  # type: ignore[attr-defined]
             raise
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from audiosim import package_files
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
+from audiosim.campaign.event import ANSWERS
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
 from audiosim.collection.written import write_judgments_csv, write_run
@@ -30,7 +31,7 @@ FILES = {
     "sounds": "the sound files",
     "sounds.index": "a Gaussian of MFCC frames for each of them, from `audiosim extract`",
     "runs": f"results of each system; {SYSTEM} is `audiosim neighbours`",
-    "campaign.db": "the log of the judging campaign",
+    LOG: "the log of the judging campaign",
     "judgments.csv": "the judgments it made",
     "truth.qrels": "all judgments, as the simulated listener would make them",
     "report.html": "the ranking as a page with plots",
@@ -113,8 +114,10 @@ def _copy_fixture(folder: Path) -> None:
 def _people_who_judged(folder: Path) -> set[str]:
     if not (folder / LOG).exists():
         return set()
-    with closing(DatabaseStore(f"sqlite:///{folder / LOG}", folder.name, reading=True)) as log:
-        return {event.assessor for _, event in log.read() if event.assessor} - {SIMULATED}
+    given = (*ANSWERS, "repeat", "comparison")  # not leases: who only looked has lost nothing
+    with closing(DatabaseStore(f"sqlite:///{folder / LOG}", folder.resolve().name, reading=True)) as log:
+        who = {event.assessor or "somebody" for _, event in log.read() if event.kind in given}
+    return who - {SIMULATED}
 
 
 def _describe_sound(folder: Path, say: Callable[[str], None]) -> AudioIndex:
