@@ -158,13 +158,11 @@ def _confidences(ranking: Ranking) -> dict[str, Any] | None:
     # Of systems known to be equal neither is better: what is sure of them is that they are equal.
     sure = {(row["a"], row["b"]): 0.5 if row["equal"] else row["confidence"] for row in ranking.pair_rows()}
     cells = {pair: (confidence, confidence >= SURE) for pair, confidence in sure.items()}
-    meaning = (
+    said = (
         "Confidence that the system of the row is better than that of the column, .50 if they are known to be equal; "
     )
-    meaning += "filled at .95 or more. About "
-    return _triangle(
-        [ranking.systems[place] for place in ranking.scores.order], cells, f"{meaning}{ranking.about.words}."
-    )
+    said += f"filled at .95 or more. About {ranking.about.words}."
+    return _triangle([ranking.systems[place] for place in ranking.scores.order], cells, said)
 
 
 # Parts of a page about collections that are judged in full.
