@@ -319,6 +319,11 @@ class Campaign:
             leases = self._ledger.leases(self._clock())
         return [lease for lease in leases if assessor in (None, lease.assessor)]
 
+    def left(self, assessor: str) -> int:
+        """Number of pairs without a judgment that an assessor may be handed now, including those on lease to them."""
+        with self._log.state:
+            return int(self._queue.free(self._ledger, self.selection, self._clock(), assessor).sum())
+
     def cannot(self) -> dict[Pair, dict[str, str]]:
         """The reason why an assessor cannot judge a pair, by pair and assessor."""
         with self._log.state:

@@ -29,11 +29,13 @@ class Worth(NamedTuple):
 
     kind  grade or comparison
     grade, comparison  value of the best one of each, per second
+    left  number of questions that remain for this person now, including those on lease to them
     """
 
     kind: Literal["grade", "comparison"]
     grade: float
     comparison: float
+    left: int
 
 
 class ComparisonQueue:
@@ -93,24 +95,23 @@ class ComparisonQueue:
 
     def worth(self, assessor: str) -> Worth:
         """Kind of question that makes the best use of an assessor's time; pairs leased to them come first."""
-        if self.allowed == "none":
-            return Worth(GRADE, 0.0, 0.0)
         selection = self._selection()
         with self._log.state:
-            now = self._clock()
-            values, values_at = self._values(selection, assessor, now), self._ledger.seconds
+            now, values_at = self._clock(), self._ledger.seconds
+            values = None if self.allowed == "none" else self._values(selection, assessor, now)
             seconds = {kind: values_at.expected(kind, assessor) for kind in (GRADE, COMPARISON)}
             free = self._queue.free(self._ledger, selection, now, assessor)
             comparisons = self._held(assessor, now)
             pairs = [lease for lease in self._ledger.leases(now) if lease.assessor == assessor]
         if values is None:
-            return Worth(GRADE, 0.0, 0.0)
+            return Worth(GRADE, 0.0, 0.0, int(free.sum()))
+        left = len(comparisons) + int((values.values > 0).sum()) + (0 if self.allowed == "only" else int(free.sum()))
         grade = float(values.grades[free].max(initial=0.0)) / seconds[GRADE]
         comparison = float(values.values.max(initial=0.0)) / seconds[COMPARISON]
         if self.allowed == "only" or (comparisons and not pairs):
-            return Worth(COMPARISON, grade, comparison)
+            return Worth(COMPARISON, grade, comparison, left)
         better = comparison > grade and not pairs
-        return Worth(COMPARISON if better else GRADE, grade, comparison)
+        return Worth(COMPARISON if better else GRADE, grade, comparison, left)
 
     def ask(self, count: int, assessor: str) -> list[ComparisonLease]:
         """Most informative comparisons, leased to an assessor, those already leased first; fewer if fewer are left.

@@ -49,13 +49,21 @@ NO_SCALE = "scale not given, no judgments: taken as fine, 0 to 100"
 class Reading(NamedTuple):
     """A line on a file's contents and their overlap with the runs.
 
+    said      the line, without what to type
     doubtful  True if a name looks misspelt
     unread    True if the file was not read
+    advice    what to type for a file to be read; empty if it is
     """
 
-    line: str
+    said: str
     doubtful: bool = False
     unread: bool = False
+    advice: str = ""
+
+    @property
+    def line(self) -> str:
+        """The line with the advice."""
+        return f"{self.said}; {self.advice}" if self.advice else self.said
 
 
 def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: object) -> None:
@@ -117,8 +125,8 @@ def unread_files(files: FolderFiles, settings: Settings) -> tuple[Reading, ...]:
     """A line on each file that looks like judgments and is not read, also not as a judge's grades or evidence."""
     named = (*settings.evidence.values(), *(judge.file for judge in settings.judges.values()))
     left = [path for path in files.unread if path not in {files.folder / one for one in named}]
-    said = "looks like judgments and is not read, as it is not called judgments; `judgments=FILE` reads it"
-    return tuple(Reading(f"{path.name} {said}", unread=True) for path in left)
+    said, advice = "looks like judgments and is not read, as it is not called judgments", "`judgments=FILE` reads it"
+    return tuple(Reading(f"{path.name} {said}", unread=True, advice=advice) for path in left)
 
 
 def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str]) -> Reading:

@@ -84,9 +84,9 @@ class PieceWorth:
             return f"{self.evidence} makes predictions worse"
         if self.log_score_low <= 0:
             return f"{self.evidence} has no measurable worth for predictions"
-        if self.rmse > 0:
+        if self.rmse_low > 0:
             return f"{self.evidence} lowers the error of a grade by {self.rmse:.3f} of the scale"
-        return f"{self.evidence} makes the predicted probabilities better, though not the expected grades"
+        return f"{self.evidence} makes the predicted probabilities better, but not measurably the expected grades"
 
 
 @dataclass(frozen=True, slots=True)

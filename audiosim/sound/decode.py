@@ -210,7 +210,9 @@ def _check_file(path: Path) -> int:
             raise SoundError(f"{path}: is not a file, expected a sound file")
         path.open("rb").close()
     except OSError as error:
-        raise SoundError(f"{path}: cannot be read ({error.strerror}), expected a sound file") from None
+        # A name without a suffix may have been meant as a folder's.
+        wanted = "a sound file" if path.suffix else "a sound file or a folder that exists"
+        raise SoundError(f"{path}: cannot be read ({error.strerror}), expected {wanted}") from None
     if not status.st_size:
         raise SoundError(f"{path}: is empty, expected a sound file")
     return status.st_size

@@ -46,12 +46,12 @@ def lease_comparisons(
     assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
     check_admitted(one, assessor)
     campaign.refresh()
-    count = within_quota(asked.count, links, one, assessor)
-    count = min(count, fair_share(request, caller, one, shares, assessor)) if count else 0
     worth = campaign.comparisons.worth(assessor)
+    left = within_quota(worth.left, links, one, assessor)
+    count = min(asked.count, left, fair_share(request, caller, one, shares, assessor)) if left else 0
     chosen = campaign.comparisons.ask(count, assessor) if count and worth.kind == "comparison" else []
     found = [ComparisonLeaseOut.from_domain(one, lease, one.called(caller.role)) for lease in chosen]
-    return NextComparisonsOut(assessor, campaign.current_state.number, *worth, found)
+    return NextComparisonsOut(assessor, campaign.current_state.number, *worth._replace(left=left), found)
 
 
 @router.post("/collections/{collection}/comparisons", dependencies=[ASSESSOR], **WRITES)

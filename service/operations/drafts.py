@@ -172,8 +172,8 @@ def _checked(draft: Draft, served: Served) -> DraftCheckOut:
     try:
         with draft.assembled() as (found, folder):
             said = check(found, folder=folder)
-            # What follows is how a command reads the file: here it is given another name.
-            readings = [one.line.replace(f"{folder}/", "").partition("; `")[0] for one in found.readings]
+            # Without the advice for a command: here the file is given another name.
+            readings = [one.said.replace(f"{folder}/", "") for one in found.readings]
             asked = draft.settings.campaign.of_judging(served.judging).settings.comparisons
             return DraftCheckOut.from_domain(found, said, readings, asked)
     except InputError as error:

@@ -160,14 +160,15 @@ def lease_pairs(
     check_admitted(one, assessor)
     count = within_quota(asked.count, links, one, assessor)
     if not count:
-        return NextOut(assessor, one.campaign.current_state.number, [])
+        return NextOut(assessor, one.campaign.current_state.number, 0, [])
     count = min(count, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one, caller)
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
     held = [leased(one, leases[pair], one.called(caller.role)) for pair in pairs if pair in leases]
-    return NextOut(assessor, one.campaign.current_state.number, held)
+    left = max(len(held), within_quota(one.campaign.left(assessor), links, one, assessor))
+    return NextOut(assessor, one.campaign.current_state.number, left, held)
 
 
 def check_admitted(one: ServedCollection, assessor: str) -> None:

@@ -436,11 +436,13 @@ class LeasedOut(Addresses):
 class NextOut(Wire):
     """The pairs to judge.
 
+    left   number of pairs that remain for the assessor now, including those given here
     pairs  the pairs, most informative first
     """
 
     assessor: str
     state: int
+    left: int
     pairs: list[LeasedOut]
 
 
@@ -572,6 +574,7 @@ class NextComparisonsOut(Wire):
     kind         "grade" (request pairs) or "comparison"
     grade        information per second of the best pair to grade
     comparison   the same of the best comparison, in the same unit
+    left         number of questions that remain for the assessor now, including those given here
     comparisons  the comparisons to answer; empty if the kind is "grade"
     """
 
@@ -580,4 +583,5 @@ class NextComparisonsOut(Wire):
     kind: Literal["grade", "comparison"]
     grade: float
     comparison: float
+    left: int
     comparisons: list[ComparisonLeaseOut]

@@ -237,7 +237,23 @@ def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collect
     assert campaign.comparisons.worth("ann").kind == GRADE
     (one,) = campaign.comparisons.ask(1, "ann")
     assert one.assessor == "ann"
-    assert Campaign(collection, measure="CG@1").comparisons.worth("ann") == (GRADE, 0, 0)
+    assert Campaign(collection, measure="CG@1").comparisons.worth("ann") == (GRADE, 0, 0, SYSTEMS * QUERIES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allowed", ["only", "some"])
+def test_the_number_of_questions_left_falls_to_none_as_each_is_answered(collection, allowed):
+    # Four documents a query make six comparisons; where grades are asked too, each document can be graded as well.
+    campaign = Campaign(collection, measure="CG@1", settings=CampaignSettings(comparisons=allowed))
+    everything = 6 * QUERIES + (SYSTEMS * QUERIES if allowed == "some" else 0)
+    assert campaign.comparisons.worth("ann").left == everything
+    given = 0
+    while found := campaign.comparisons.ask(20, "ann"):
+        assert campaign.comparisons.worth("ann").left == everything - given
+        campaign.tell_all([compared(*one[:3]) for one in found])
+        given += len(found)
+    assert given == 6 * QUERIES
+    assert campaign.comparisons.worth("ann").left == everything - given
 
 
 @pytest.mark.slow

@@ -1,10 +1,14 @@
 """Comparisons on the judging page, by keyboard, in a real browser against a live server."""
 
 import re
+import shutil
 import time
+from dataclasses import replace
 
 import pytest
 
+from audiosim.collection.collection import Collection
+from audiosim.collection.values import Run
 from audiosim.service.client import Client
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
@@ -16,9 +20,17 @@ SCREEN = "#screen-compare:not([hidden])"
 
 @pytest.fixture
 def live(commanded, demo, tmp_path):
-    """A server that asks assessors only for comparisons."""
+    """A server that asks assessors only for comparisons; in `few` there are three, of the documents of one query."""
     options = ("--comparisons", "only", "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
-    with commanded([demo], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
+    whole, folder = Collection.load(demo), tmp_path / "few"
+    ((query, (first, second, third, *_)), *_) = whole.runs[0].rankings.items()
+    runs = (
+        Run(whole.runs[0].system, {query: (first, second)}),
+        Run(whole.runs[1].system, {query: (third,)}),
+    )
+    replace(whole, identifier="few", name="few", runs=runs, judgments=(), comparisons=()).save(folder)
+    shutil.copytree(demo / "sounds", folder / "sounds")
+    with commanded([demo, folder], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 
 
@@ -173,6 +185,21 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     absent = german.goto("/judge/nowhere?lang=es")
     assert absent.status == 404
     expect(german.get_by_role("heading")).to_have_text("Aquí no hay ninguna colección «nowhere»")
+
+
+def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_batch(browse, live):
+    page = browse("/judge/few?listen=0.1")
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    page.locator("#start").click()
+    for place in (1, 2, 3):
+        until_shown(page, place)
+        expect(page.locator("#compare-left")).to_contain_text(f"{4 - place} left")
+        assert page.locator("#compare-progress").evaluate("one => one.value") == pytest.approx((place - 1) / 3)
+        page.keyboard.press("1")
+        until_heard(page)
+        page.keyboard.press("Enter")
+    expect(page.locator("#batch-title")).to_have_text("Nothing to judge now")
 
 
 def test_the_comparison_page_has_what_the_grading_page_has(browse, live, wait_until, audit):

@@ -85,9 +85,10 @@ def test_worth_is_said_in_sentences():
     one = PieceWorth("genre", 1.0, 0.0, 0.0124, 0.001, 0.02, 0.3, 0.1, 0.5, 106.4)
     assert str(one) == "genre saves about 106 judgments"
     assert str(replace(one, saved=None)) == "genre lowers the error of a grade by 0.012 of the scale"
+    # 0.012 is not told from 0 by an interval that contains 0.
     assert (
-        str(replace(one, saved=None, rmse=-0.001))
-        == "genre makes the predicted probabilities better, though not the expected grades"
+        str(replace(one, saved=None, rmse_low=-0.001))
+        == "genre makes the predicted probabilities better, but not measurably the expected grades"
     )
     unsure, worse = replace(one, log_score_low=-0.1), replace(one, log_score_low=-0.5, log_score_high=-0.1)
     assert str(replace(unsure, saved=None)) == "genre has no measurable worth for predictions"

@@ -96,7 +96,9 @@ def test_a_path_may_be_a_string(write, music):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    assert refused(tmp_path / "none.wav") == "cannot be read (No such file or directory), expected a sound file"
+    missing = "cannot be read (No such file or directory), expected a sound file"
+    assert refused(tmp_path / "none.wav") == missing
+    assert refused(tmp_path / "none") == f"{missing} or a folder that exists"
 
 
 def test_an_unreadable_file_is_refused(tmp_path):

@@ -167,7 +167,7 @@ function lessonsOf({ task, work }) {
 }
 
 function showWelcome(work, lessons, leave) {
-  const left = work.pairs.length;
+  const { left } = work;
   const compares = work.comparisons.length > 0;
   byId("start-title").textContent = work.given ? t("Welcome back") : t("Welcome");
   byId("start-text").textContent = compares

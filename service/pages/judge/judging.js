@@ -55,9 +55,8 @@ export class Judging {
     if (this.closed) return;
     if (work.comparisons.length) return this.#showComparison();
     if (work.candidates > 1) return this.#showPage();
-    const { done, settings, pairs } = work;
-    const [pair] = pairs;
-    this.place(t("Pair {place} of {all}", { place: done + 1, all: done + pairs.length }), this.#left(pairs.length), done / settings.batch);
+    const [pair] = work.pairs;
+    this.place(t("Pair {place} of {all}", { place: work.done + 1, all: work.all }), ...this.#progress());
     return this.#present("pair", pair, { draft: this.drafts[nameOf(pair)] });
   }
 
@@ -90,14 +89,12 @@ export class Judging {
   /** Ask for comparisons; when there are no more, show the next step. */
   async #showComparison(earlier) {
     const { work, compare } = this;
-    const { batch } = work.settings;
     const turn = ++this.turn;
     this.kind = this.mode = null;
     this.hush();
     showScreen("compare");
     const [one] = work.comparisons;
-    const { done } = work;
-    compare.place(t("Comparison {place} of {all}", { place: done + 1, all: batch }), this.#left(batch - done), done / batch);
+    compare.place(t("Comparison {place} of {all}", { place: work.done + 1, all: work.all }), ...this.#progress());
     const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.beside.trouble(text));
     if (turn !== this.turn) return;
     this.kind = this.mode = "comparison";
@@ -114,16 +111,16 @@ export class Judging {
   /** Show the candidates of a page beside one another, then the next step. */
   async #showPage() {
     const { work, several } = this;
-    const { batch } = work.settings;
+    const { done, all } = work;
     const turn = ++this.turn;
     this.kind = this.mode = null;
     this.hush();
     showScreen("several");
     const pairs = work.page;
-    const last = work.done + pairs.length;
+    const last = done + pairs.length;
     several.prepare(pairs);
-    const where = pairs.length > 1 ? t("Pairs {first} to {last} of {batch}", { first: work.done + 1, last, batch }) : t("Pair {place} of {all}", { place: last, all: batch });
-    several.place(where, this.#left(work.pairs.length), work.done / batch);
+    const where = pairs.length > 1 ? t("Pairs {first} to {last} of {batch}", { first: done + 1, last, batch: all }) : t("Pair {place} of {all}", { place: last, all });
+    several.place(where, ...this.#progress());
     const drafts = pairs.map((pair) => this.drafts[nameOf(pair)]);
     const found = await this.#patiently(() => this.clips.all(Several.addresses(pairs)), turn, (text) => several.desk.beside.trouble(text));
     if (turn !== this.turn) return;
@@ -203,7 +200,7 @@ export class Judging {
     delete this.drafts[nameOf(pair)];
     this.work.store.keep("drafts", this.drafts);
     if (mode === "pair") this.pace.note();
-    announce(mode === "pair" ? t("Saved. {n} left in this batch.", { n: this.work.pairs.length }) : t("Revision saved."));
+    announce(mode === "pair" ? t("Saved. {n} left in this batch.", { n: this.work.left }) : t("Revision saved."));
     await this.showNext();
   }
 
@@ -270,7 +267,7 @@ export class Judging {
       return;
     }
     announce(t("Last answer undone."));
-    this.place(t("Changing your last answer"), this.#left(this.work.pairs.length), this.work.done / this.work.settings.batch);
+    this.place(t("Changing your last answer"), ...this.#progress());
     const draft = { answers: last };
     if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: the earlier answer counts again
     else await this.#present("pair", last.pair, { draft, listen: 0 });
@@ -280,7 +277,7 @@ export class Judging {
   async revise(answer) {
     const pair = await this.work.pairOf(answer);
     this.#keepDraft();
-    this.place(t("Revising an earlier answer"), "", this.work.done / this.work.settings.batch);
+    this.place(t("Revising an earlier answer"), "", this.#progress()[1]);
     const draft = { answers: answer };
     await this.#present("revision", pair, { draft, listen: 0, saveText: t("Save the revision") });
   }
@@ -413,9 +410,13 @@ export class Judging {
     this.pace.rest();
   }
 
-  /** The number of questions left, and the pace once it is known. */
-  #left(n) {
+  /**
+   * The number of questions left, with the pace once it is known, and the share of the batch that is done.
+   * @returns {[string, number]}
+   */
+  #progress() {
+    const { done, left: n, all } = this.work;
     const median = this.pace.medianS;
-    return median === null ? t("{n} left", { n }) : t("{n} left · {seconds} s each", { n, seconds: Math.round(median) });
+    return [median === null ? t("{n} left", { n }) : t("{n} left · {seconds} s each", { n, seconds: Math.round(median) }), done / Math.max(1, all)];
   }
 }

@@ -26,6 +26,7 @@ export class Work {
     this.none = false; // true if the last request returned nothing
     this.filled = []; // moments at which questions about the person were answered
     this.comparisons = []; // comparisons to answer, instead of pairs
+    this.until = 0; // number of answers given once none of the questions known at the last request is left
     this.compared = []; // answers to comparisons since the page was opened
     this.comparedBefore = []; // earlier ones
     this.first = null; // name of the pair to show first
@@ -90,6 +91,16 @@ export class Work {
     return this.given % this.settings.batch;
   }
 
+  /** Number of questions left in the current batch, or in all if these are fewer. */
+  get left() {
+    return Math.min(this.settings.batch - this.done, this.until - this.given);
+  }
+
+  /** Number of questions in the current batch. */
+  get all() {
+    return this.done + this.left;
+  }
+
   /** True if the last answer is about a comparison. */
   get comparedLast() {
     return this.compared.length > 0 && this.compared.at(-1).after === this.history.length;
@@ -101,7 +112,7 @@ export class Work {
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
     if (this.comparing && (await this.#leaseComparisons())) return;
     const body = { assessor: this.assessor, count: this.settings.batch - this.done, by_query: true };
-    const { pairs } = await post(`${this.root}/next`, body, { repeatable: true });
+    const { pairs, left } = await post(`${this.root}/next`, body, { repeatable: true });
     await this.store.rememberClips(pairs);
     const { answers } = this;
     const unsent = new Set(this.history.filter((answer) => answer.place !== undefined).map(nameOf));
@@ -110,6 +121,7 @@ export class Work {
     const order = inOrder(open, this.assessor);
     order.sort((one, other) => Number(nameOf(other) === this.first) - Number(nameOf(one) === this.first));
     this.pairs = order;
+    this.until = this.given + left;
     this.none = !order.length;
     const ends = Math.min(...pairs.map((pair) => Date.parse(pair.until)));
     this.renewAt = (Number(serverNow()) + ends) / 2;
@@ -118,8 +130,9 @@ export class Work {
   /** Request comparisons; resolves with true if they are more informative than grades, and so come next. */
   async #leaseComparisons() {
     const body = { assessor: this.assessor, count: Math.min(COMPARISONS, this.settings.batch - this.done) };
-    const { kind, comparisons } = await post(`${this.root}/comparisons/next`, body, { repeatable: true });
+    const { kind, comparisons, left } = await post(`${this.root}/comparisons/next`, body, { repeatable: true });
     this.comparisons = comparisons;
+    this.until = this.given + left;
     this.none = !comparisons.length; // neither pairs, if the campaign has only comparisons
     if (kind === "comparison") this.pairs = [];
     return kind === "comparison";
