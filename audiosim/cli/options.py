@@ -274,9 +274,9 @@ def say_read(collection: Collection) -> None:
 
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
-    """Note a measure's cutoff that is too deep, and the judgments that each measure leaves unused."""
+    """Note cutoffs that are too deep, judgments left unused, and measures to which nearly every pair is relevant."""
     from audiosim.measures.measure import unused_in_words
-    from audiosim.measures.scores import unused_judgments
+    from audiosim.measures.scores import indiscriminate_in_words, unused_judgments
 
     for cutoff in sorted({measure.cutoff for measure in measures}):
         if deep := deep_in_words(collection, cutoff):
@@ -284,6 +284,8 @@ def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
     for measure in measures:
         if unused := unused_judgments(collection, measure):
             NOTES.info("%s", unused_in_words(measure, unused, len(collection.judgments)))
+        if said := indiscriminate_in_words(collection, measure):
+            NOTES.info("%s", said)
 
 
 def keyword(name: str, annotation: Any, default: Any) -> signatures.Parameter:

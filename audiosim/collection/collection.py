@@ -233,7 +233,7 @@ class Collection(Result):
         runs, (graded_on, judged) = tables.runs, tables.judged
         there, depth = Retrieved.of(runs), deepest(runs)
         lines = check_tables(files, tables, there, frozenset() if partial else common_queries(runs))
-        lines += unread_files(files, settings) if files.unread else ()
+        lines += unread_files(files, settings)
         if given is not None:
             check_judgments(runs, judged, given)
         cutoff, guesses = settled_cutoff(depth, settings.cutoff, settings.scale, judged)

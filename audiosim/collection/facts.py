@@ -122,11 +122,13 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
 
 
 def unread_files(files: FolderFiles, settings: Settings) -> tuple[Reading, ...]:
-    """A line on each file that looks like judgments and is not read, also not as a judge's grades or evidence."""
+    """A line on each spreadsheet, and each file that looks like judgments, grades of a judge and evidence aside."""
     named = (*settings.evidence.values(), *(judge.file for judge in settings.judges.values()))
     left = [path for path in files.unread if path not in {files.folder / one for one in named}]
     said, advice = "looks like judgments and is not read, as it is not called judgments", "`judgments=FILE` reads it"
-    return tuple(Reading(f"{path.name} {said}", unread=True, advice=advice) for path in left)
+    sheets = (f"{path.name} is a spreadsheet and is not read: save its table as CSV" for path in files.spreadsheets)
+    found = [Reading(f"{path.name} {said}", unread=True, advice=advice) for path in left]
+    return *found, *(Reading(line, unread=True) for line in sheets)
 
 
 def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str]) -> Reading:

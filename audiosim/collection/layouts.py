@@ -36,7 +36,8 @@ PARTS = (*TABLES, "runs.trec", "runs", *JUDGMENTS, "collection.toml", TASK_FILE,
 READ = (
     "", "csv", "json", "jsonl", "parquet", "parq", "pq", "qrel", "qrels", "run", "tab", "trec", "tsv", "txt", "xml",
 )  # fmt: skip
-KINDS = (*READ, "ods", "toml", "xls", "xlsx", "yaml", "yml")
+SPREADSHEETS = ("ods", "xls", "xlsx")
+KINDS = (*READ, *SPREADSHEETS, "toml", "yaml", "yml")
 SAME = {"qrels": "judgments", "groups": "judgments", "run": "runs"}
 RUN_KINDS = ("runs", "scores")
 STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": JUDGMENTS[0], "run": "runs.trec"}
@@ -49,7 +50,8 @@ def open_folder(folder: str | Path) -> Path:
     folder = Path(folder)
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "no such folder"
-        table = f"; {A_TABLE}" if folder.suffix.lower().lstrip(".") in FRAMES else ""
+        kind = folder.suffix.lower().lstrip(".")
+        table = f"; {A_TABLE}" if kind in FRAMES else "; save a spreadsheet's tables as CSV" * (kind in SPREADSHEETS)
         raise InputError(f"{folder}: {problem}, {A_COLLECTION}{table}")
     return folder
 
@@ -210,6 +212,7 @@ class FolderFiles:
     sounds    folder of the index of its recordings
     guesses   a sentence if files were recognised by their contents
     unread    files that look like judgments, of a folder that has none by name
+    spreadsheets  files of spreadsheets, which are never read
     """
 
     folder: Path
@@ -220,6 +223,7 @@ class FolderFiles:
     sounds: Path | None = None
     guesses: tuple[str, ...] = ()
     unread: tuple[Path, ...] = ()
+    spreadsheets: tuple[Path, ...] = ()
 
     @classmethod
     def find(cls, folder: str | Path, judgments: object) -> "FolderFiles":
@@ -238,7 +242,8 @@ class FolderFiles:
             own = _only_one(folder, qrels, "judgments") if recognised else find_table(folder, JUDGMENTS, "qrels")
         there = {what: path for what, path in (*tables.items(), ("judgments", own)) if path is not None}
         check_names(folder, judgments is None, {*runs, *qrels, *there.values()})
-        left = [] if own or judgments is not None else _visible(folder)
+        seen = _visible(folder)
+        left = [] if own or judgments is not None else seen
         left = [path for path in left if path not in (*runs, *there.values()) and _ending(path) in READ]
         if str(judgments) == "none":
             there = {what: path for what, path in there.items() if what not in ("judgments", "comparisons")}
@@ -251,6 +256,7 @@ class FolderFiles:
             sounds=folder / SOUNDS if (folder / SOUNDS).is_dir() else None,
             guesses=(_in_words(folder, runs, own if own in qrels else None, others),) if recognised else (),
             unread=tuple([path for path in left if _kind(path) == "judgments"]),
+            spreadsheets=tuple([path for path in seen if _ending(path) in SPREADSHEETS]),
         )
 
 

@@ -46,7 +46,7 @@ __all__ = [
 # Spellings of ir_measures for parameters that mean the same here.
 SPELLINGS = {("nDCG", "dcg", "log2"): ("gain", "linear"), ("nDCG", "dcg", "exp-log2"): ("gain", "exponential")}
 NAMES = rf"{NAME}(?:[ _-]{NAME})*"
-WRITTEN = re.compile(rf"(?P<name>{NAMES})(\((?P<parameters>[^()]*)\))?@(?P<cutoff>[0-9]{{1,6}})")
+WRITTEN = re.compile(rf"(?P<name>{NAMES})(\((?P<parameters>[^()]*)\))? *@ *(?P<cutoff>[0-9]{{1,6}})")
 MEASURES: Mapping[str, Definition] = {
     definition.name: definition
     for module in (binary, cumulative, cascade, levels)
@@ -69,8 +69,8 @@ ABSENT = (
     | dict.fromkeys(("success", "hit", "hits", "hitrate", "hr"), HIT_RATE)
     | dict.fromkeys(("bpref", "rprec", "infap", "gmmap"), WHOLE)
 )
-# A cutoff as trec_eval writes it: ndcg_cut_5, P.10.
-CUT = re.compile(rf"(?P<name>{NAMES}?)[._](?P<cutoff>[0-9]{{1,6}})")
+# A cutoff as trec_eval writes it, ndcg_cut_5 or P.10, or as people do, precision at 10 or P 10.
+CUT = re.compile(rf"(?P<name>{NAMES}?)(?:[._]| +at +| +)(?P<cutoff>[0-9]{{1,6}})")
 MEASURE_POINT = ExtensionPoint(
     "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
 )
@@ -86,7 +86,7 @@ def as_measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
 def with_cutoff(text: str, cutoff: int | None) -> str:
     """The text of a measure, with this cutoff if it has none: CG is CG@10 in a collection with cutoff 10.
 
-    A cutoff as trec_eval writes it is understood: ndcg_cut_5 and ndcg_cut.5 are nDCG@5.
+    A cutoff as trec_eval or people write it is understood: ndcg_cut_5, ndcg_cut.5 and ndcg at 5 are nDCG@5.
     """
     if "@" in text or text in MEASURE_POINT.names():
         return text if cutoff is None or "@" in text else f"{text}@{cutoff}"

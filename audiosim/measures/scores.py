@@ -25,7 +25,7 @@ from audiosim.collection.values import (
     on_one_table,
 )
 from audiosim.errors import InputError, not_judged
-from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, score
+from audiosim.measures.measure import MINIMUM, Measure, as_measure, has_judged_ideal, score
 from audiosim.results.value import cached_property, frame_of
 from audiosim.stats.arrays import Array, Integers, places_within
 from audiosim.stats.inference.ties import equalised
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 Unjudged = Literal["error", "zero", "skip"]
+MOST_TOLD_APART = 0.9  # share of relevant pairs from which on a measure of relevant ones says little
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,6 +326,23 @@ def unused_judgments(collection: Collection, measure: Measure) -> int:
         return 0
     there = Results.of(collection.runs, measure.cutoff)
     return len(collection.judgments) - int(np.isin(judged_keys(there, collection.judgments), there.keys).sum())
+
+
+def indiscriminate_in_words(collection: Collection, measure: Measure) -> str:
+    """A sentence on a measure for which nine in ten judged pairs or more are relevant; empty if it tells more apart.
+
+    Only for measures that count each grade above 0 as relevant, because no lowest one was chosen.
+    """
+    scale, grades = collection.scale, graded_pairs(collection.judgments).grades
+    relevant, steps = int((grades > 0).sum()), scale.levels[2:]
+    if measure.lowest_relevant or MINIMUM not in measure.definition.parameters or not steps or not len(grades):
+        return ""
+    if relevant < MOST_TOLD_APART * len(grades):
+        return ""
+    least = next(level for level in steps if 2 * level >= scale.maximum)
+    other = replace(measure, parameters=(*measure.parameters, ("min", least)))
+    counts = f"{relevant:,} of {len(grades):,} judged pairs"
+    return f"{measure} counts every grade above 0 as relevant, {counts}; {other} counts grades from {least:g} on"
 
 
 # Lower and upper bounds of scores over all possible values of the missing judgments.

@@ -59,6 +59,16 @@ def test_names_of_ours_come_first_and_other_files_are_left_alone(tmp_path):
     assert (len(read.judgments), [one for one in read.readings if one.unread]) == (2, [])
 
 
+@pytest.mark.parametrize("layout", ["runs/a", "a"])
+def test_a_spreadsheet_is_told_to_be_saved_as_csv(tmp_path, layout):
+    folder = _written(tmp_path, {layout: RUNS["A"], "ratings.xlsx": "PK\x03\x04", "old.ods": "PK\x03\x04"})
+    said = [note for note in check(Collection.load(folder)).notes if " is a spreadsheet " in note]
+    sheets = "old.ods", "ratings.xlsx"
+    assert said == [f"{name} is a spreadsheet and is not read: save its table as CSV" for name in sheets]
+    with pytest.raises(InputError, match=r"ratings.xlsx: is not a folder, .*; save a spreadsheet's tables as CSV$"):
+        Collection.load(folder / "ratings.xlsx")
+
+
 @pytest.mark.parametrize("odd", ["q1 Q0 d2 second -1 B\n", "q1 Q0 d2 2 B\n", "# sent in by B\n"])
 def test_one_odd_line_of_a_run_is_complained_about_not_a_reason_to_leave_the_run_out(tmp_path, odd):
     folder = _written(tmp_path, {"a": RUNS["A"], "b": RUNS["B"] + odd})

@@ -3,11 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audiosim.collection.collection import Collection
 from audiosim.collection.grading import artificial_binary, regrade
-from audiosim.collection.values import Judgment, Run
+from audiosim.collection.values import SCALES, Judgment, Run
 from audiosim.errors import InputError
 from audiosim.measures.measure import MEASURES, parse_measure, score
-from audiosim.measures.scores import Scores, judged_runs, scores
+from audiosim.measures.scores import Scores, indiscriminate_in_words, judged_runs, scores
 
 
 @pytest.fixture
@@ -115,3 +116,23 @@ def test_all_measures_of_mirex_2011_are_0_to_1_and_a_minimum_of_40_is_the_artifi
         np.testing.assert_allclose(by_minimum, binary.scores(f"{name}@5").values, rtol=1e-13)
     np.testing.assert_allclose(binary.scores("GAP@5").values, binary.scores("AP@5").values, rtol=1e-13)
     np.testing.assert_allclose(binary.scores("CG@5").values, binary.scores("P@5").values, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("scale", "grades", "measure", "said"),
+    [
+        ("broad", [1, 2, 2, 0] + [1] * 6, "AP@1", "9 of 10 judged pairs; AP(min=2)@1 counts grades from 2 on"),
+        ("fine", [1] * 10, "RR@1", "10 of 10 judged pairs; RR(min=50)@1 counts grades from 50 on"),
+        ("broad", [1, 2, 0, 0] + [1] * 6, "AP@1", ""),
+        ("broad", [1] * 10, "P(min=1)@1", ""),
+        ("broad", [1] * 10, "AP(rel=1)@1", ""),
+        ("broad", [1] * 10, "CG@1", ""),
+        ("binary", [1] * 10, "AP@1", ""),
+    ],
+)
+def test_a_measure_to_which_nearly_every_pair_is_relevant_says_so(scale, grades, measure, said):
+    ranking = tuple(map(str, range(len(grades))))
+    judged = tuple(Judgment("q", document, grade) for document, grade in zip(ranking, grades, strict=True))
+    collection = Collection("c", "c", SCALES[scale], 1, (Run("S", {"q": ranking}),), judgments=judged)
+    found = indiscriminate_in_words(collection, parse_measure(measure))
+    assert found == (f"{measure} counts every grade above 0 as relevant, {said}" if said else "")

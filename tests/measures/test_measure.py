@@ -86,9 +86,9 @@ def test_a_measure_is_known_in_any_case_and_by_the_names_of_other_tools(text, kn
     assert parse_measure(f"{change(text)}@7") == parse_measure(f"{known}@7")
 
 
-@pytest.mark.parametrize("between", "_.")
+@pytest.mark.parametrize("between", ["_", ".", " at ", " ", " @ "])
 @pytest.mark.parametrize(("text", "known"), [("ndcg_cut", "nDCG"), ("map_cut", "AP"), ("P", "P"), ("recip_rank", "RR")])
-def test_a_cutoff_is_known_as_trec_eval_writes_it(text, known, between):
+def test_a_cutoff_is_known_as_trec_eval_and_people_write_it(text, known, between):
     assert as_measure(f"{text}{between}10", 5) == parse_measure(f"{text}{between}10") == parse_measure(f"{known}@10")
 
 
@@ -119,8 +119,8 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
         ),
         ("CG@", "unknown measure 'CG@', expected a name and a cutoff"),
         (
-            "precision at 10",
-            "unknown measure 'precision at 10', expected a name and a cutoff such as CG@5; the names are P",
+            "precision, 10",
+            "unknown measure 'precision, 10', expected a name and a cutoff such as CG@5; the names are P",
         ),
         ("CG(gain=linear@5", "unknown measure 'CG(gain=linear@5', expected a name and a cutoff"),
         ("recall@5", "; recall is no measure here; AP(rel=1) and nDCG also count"),
