@@ -79,6 +79,7 @@ class StudyShownOut(msgspec.Struct):
 
     state     task, or the reason why there is none: turned away, limit, complete, later
     answered  number of answers that this person has given
+    most      largest number of answers that they may give in all
     key       key to return with the answer
     query, a, b  addresses of the clips; lists start with the best rank
     code      completion code, if the person has answered at least once and is done
@@ -86,6 +87,7 @@ class StudyShownOut(msgspec.Struct):
 
     state: str
     answered: int
+    most: int
     key: str = ""
     query: str = ""
     a: Sequence[str] = ()
@@ -132,11 +134,11 @@ class StudyDesk:
 
     def show(self, worker: str) -> StudyShownOut:
         """The lists for a person to compare next."""
-        shown = self._progress.next_for(worker, monotonic())
+        shown, most = self._progress.next_for(worker, monotonic()), self._progress.most(worker, monotonic())
         answered = self._progress.given(worker) + self._progress.right(worker)[1]
         if isinstance(shown, Ending):
             done = shown in (Ending.LIMIT, Ending.COMPLETE) and answered > 0
-            return StudyShownOut(shown.value, answered, code=self._code if done else "")
+            return StudyShownOut(shown.value, answered, most, code=self._code if done else "")
         if worker not in self._keys:  # keep no key of a person who left without an answer
             self._keys = {name: kept for name, kept in self._keys.items() if self._progress.showing(name) is not None}
         key, before = self._keys.get(worker, ("", None))
@@ -147,7 +149,7 @@ class StudyDesk:
         lists = [[self._address(worker, document) for document in listed] for listed in (pair.a, pair.b)]
         a, b = reversed(lists) if shown.swapped else lists
         query = self._address(worker, self._collection.query_document(pair.query))
-        return StudyShownOut("task", answered, key, query, a, b)
+        return StudyShownOut("task", answered, most, key, query, a, b)
 
     def _address(self, worker: str, document: str) -> str:
         return f"clips/{quote(document)}" if self._people is None else f"clips/{self._people[worker]}/{quote(document)}"

@@ -205,6 +205,13 @@ class StudyProgress:
         right, answered = self.right(worker)
         return answered < self._entry or right >= self.study.rules.trust * answered - 1e-9
 
+    def most(self, worker: str, now_s: float) -> int:
+        """Largest number of examples and traps that a person may answer in all; fewer if others answer meanwhile."""
+        person, rules, (_, checked) = self._people.get(worker, _Person()), self.study.rules, self.right(worker)
+        given, traps = self.given(worker), len(self.study.traps) if rules.trap_share else self._entry
+        wanting, _ = self._open(worker, person, now_s)
+        return given + min(wanting, max(0, rules.limit - given)) + max(traps, checked)
+
     @property
     def workers(self) -> list[str]:
         """People with an answer, in order of their first answers."""
@@ -265,8 +272,8 @@ class StudyProgress:
             return Ending.LATER if wanting else Ending.COMPLETE
         return Showing(int(draw.choice(traps if is_trap and traps else free)), is_trap and bool(traps), swapped)
 
-    def _open(self, worker: str, person: _Person, now_s: float) -> tuple[bool, list[int]]:
-        """True if examples are left for this person; and the examples that are not shown to anybody else now."""
+    def _open(self, worker: str, person: _Person, now_s: float) -> tuple[int, list[int]]:
+        """Number of examples left for this person; and those of them that are not shown to anybody else now."""
         answered, looked_at = [0] * len(self.study.examples), [0] * len(self.study.examples)
         for name, other in self._people.items():
             if name == worker or not self.counts(name):
@@ -281,7 +288,7 @@ class StudyProgress:
             if count < self.study.rules.opinions and (False, place) not in person.said
         ]
         free = [place for place in wanting if answered[place] + looked_at[place] < self.study.rules.opinions]
-        return bool(wanting), free
+        return len(wanting), free
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -44,6 +44,7 @@ def test_somebody_listens_answers_and_gets_their_code(asked, browse, wait_until,
     assert page.get_by_label("Your name or worker identifier").input_value() == "p 1"
     assert audit(page) == []
     page.get_by_role("button", name="Start").click()
+    expect(page.locator("#place")).to_have_text("Example 1 of at most 2")
     page.get_by_role("radio", name="They are both equally good").check()
     page.locator("#list-a audio").first.evaluate("one => one.play()")
     page.locator("#query").evaluate("one => ((one.loop = true), one.play())")
@@ -54,6 +55,7 @@ def test_somebody_listens_answers_and_gets_their_code(asked, browse, wait_until,
     assert labels == ["Query", *(f"Service {side}, result {rank}" for side in "AB" for rank in range(1, 6))]
     page.get_by_role("button", name="Submit").click()
     page.get_by_text("1 answer saved").wait_for()
+    expect(page.locator("#place")).to_have_text("Example 2 of at most 2")
     page.get_by_role("radio", name="Service A").check()
     page.get_by_label("Any comments or suggestions?").fill("nice")
     page.get_by_role("button", name="Submit").click()

@@ -41,6 +41,7 @@ def take_part(progress, worker, careful, rng, most=10_000):
         showing = progress.next_for(worker, now)
         if isinstance(showing, Ending):
             return shown, showing
+        assert progress.given(worker) + progress.right(worker)[1] < progress.most(worker, now)
         right = truth(progress.study, showing)
         said = right if careful else str(rng.choice([one for one in TRUTH if one != right]))
         # When a page swaps the lists, answers are swapped, too.
@@ -56,6 +57,9 @@ def test_everybody_begins_with_traps_in_random_order_and_stops_at_the_limit(rng)
     assert why is Ending.LIMIT
     assert [one.trap for one in first[:4]] == [True] * 4
     assert sum(not one.trap for one in first) == 25
+    # All traps may come among the examples; without a share of them only the four at the entry.
+    assert StudyProgress(study).most("ann", 0) == 25 + 20
+    assert StudyProgress(a_study(limit=99, trap_share=0)).most("ann", 0) == 60 + 4
     assert len({(one.trap, one.place) for one in first}) == len(first)
     assert [one.place for one in first if not one.trap] != [one.place for one in second if not one.trap]
     assert [one.place for one in first if not one.trap] != sorted(one.place for one in first if not one.trap)

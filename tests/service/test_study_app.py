@@ -73,6 +73,7 @@ def test_a_careful_person_gets_through_and_a_careless_one_does_not(desk, client,
             "comment": "x",
         }
         seen.append(shown)
+        assert (shown["answered"], shown["most"]) == (len(seen) - 1, len(STUDY.examples) + len(STUDY.traps))
         answered = client.post("/answers", json=said)
         assert answered.status_code == 201
         # An answer sent again, as after a broken connection, is kept once.
@@ -92,7 +93,7 @@ def test_a_careful_person_gets_through_and_a_careless_one_does_not(desk, client,
 
 def test_nothing_shown_tells_traps_from_examples(client):
     shown = client.post("/next", json={"worker": "ann"}).json()
-    assert shown.keys() == {"state", "answered", "key", "query", "a", "b", "code"}
+    assert shown.keys() == {"state", "answered", "most", "key", "query", "a", "b", "code"}
     assert "trap" not in json.dumps(shown)
     assert client.post("/next", json={"worker": "ann"}).json() == shown
 

@@ -37,10 +37,12 @@ function show(found) {
     byId(`list-${side}`).replaceChildren(...found[side].map((address, place) => element("li", {}, clip(address, `${name}, result ${place + 1}`))));
   }
   byId("form", HTMLFormElement).reset();
+  const place = `Example ${found.answered + 1} of at most ${found.most}`;
+  byId("place").textContent = place;
   only("example");
   byId("example").focus();
   scrollTo(0, 0);
-  announce(found.answered ? `Saved. Example ${found.answered + 1}` : "First example");
+  announce(found.answered ? `Saved. ${place}` : place);
 }
 
 function end({ state, code }) {
