@@ -89,7 +89,14 @@ def test_of_queries_that_are_no_recordings_it_is_said_that_there_is_nothing_to_c
     (folder / "documents.tsv").write_text(f"document\tartist\tgenre\n{known}")
     code, _, err = run("estimate", folder)
     assert code == 0
-    assert "the genre of every query is unknown; queries.tsv, or the table of queries, names its recording\n" in err
+    unused = "note: genre of documents is known and not used: the genre of every query is unknown; queries.tsv, or the "
+    unused += "table of queries, names its recording\n"
+    assert unused.partition("not used: ")[2] in err
+    assert unused in run("check", folder)[1]
+    queries = "query\tdocument\n" + "".join(f"q{n}\td{n}\n" for n in (1, 2))
+    (folder / "queries.tsv").write_text(queries)
+    assert unused not in run("check", folder)[1]
+    (folder / "queries.tsv").unlink()
     assert "note: sound is unknown for all 6 pairs\n" in err
     assert "no genre" not in err
 

@@ -10,6 +10,7 @@ from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.evidence import Evidence, EvidenceOf, Key, MachineJudge
 from audiosim.collection.facts import RunFacts
 from audiosim.collection.layouts import is_file
+from audiosim.collection.pool import NO_QUERY_GENRE
 from audiosim.collection.values import Scale, queries_of, retrieved_by
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
@@ -154,8 +155,12 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         folder, collection = collection, Collection.load(collection, partial=True)
     found, unread = inspect(collection), (one.line for one in collection.readings if one.unread)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
+    guesses = (*collection.guesses, *unread, *found.notes)
     heard = lacking(collection) if any(one.path for one in collection.documents.values()) else ()
     judges = tuple(facts for judge in collection.graders if (facts := _graded(judge, pairs)) is not None)
+    genres = {name for name, one in collection.documents.items() if one.genre}
+    unused = genres.isdisjoint(_asked(collection)) and not genres.isdisjoint(one for _, one in pairs)
+    genre = [f"genre of documents is known and not used: {NO_QUERY_GENRE}"] if unused else []
     wanted = {one for _, one in pairs} | _asked(collection)
     documents, sounds = _documents(collection, wanted, folder)
     known: dict[EvidenceOf, Set[Key]] = {
@@ -176,7 +181,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         evidence=tuple(_piece(one, known[one.about]) for one in collection.evidence),
         judges=judges,
         problems=(*found.problems, *sounds, *_silent(judges)),
-        notes=(*collection.guesses, *unread, *found.notes, *heard, *(_taken_for(one, len(pairs)) for one in judges)),
+        notes=(*guesses, *genre, *heard, *(_taken_for(one, len(pairs)) for one in judges)),
     )
 
 

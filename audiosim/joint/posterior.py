@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from audiosim.collection.pool import UNKNOWN, Pool
+from audiosim.collection.pool import NO_QUERY_GENRE, UNKNOWN, Pool
 from audiosim.collection.values import SCALES
 from audiosim.errors import InputError
 from audiosim.joint.comparisons import ComparedGains
@@ -723,7 +723,7 @@ def _unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
         why = f"no model is trained for grades {pool.scale}"
         why += f" unless they are those of `scale={named}`" if named else ""
     elif np.all(pool.query_genre == UNKNOWN):
-        why = "the genre of every query is unknown; queries.tsv, or the table of queries, names its recording"
+        why = NO_QUERY_GENRE
     else:
         why = "this model does not use them"
     are = "are" if len(known) > 1 else "is"
