@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 Unjudged = Literal["error", "zero", "skip"]
-MOST_TOLD_APART = 0.9  # share of relevant pairs from which on a measure of relevant ones says little
+NEARLY_ALL = 0.9  # share of relevant pairs from which on a measure of relevant ones says little
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,7 +337,7 @@ def indiscriminate_in_words(collection: Collection, measure: Measure) -> str:
     relevant, steps = int((grades > 0).sum()), scale.levels[2:]
     if measure.lowest_relevant or MINIMUM not in measure.definition.parameters or not steps or not len(grades):
         return ""
-    if relevant < MOST_TOLD_APART * len(grades):
+    if relevant < NEARLY_ALL * len(grades):
         return ""
     least = next(level for level in steps if 2 * level >= scale.maximum)
     other = replace(measure, parameters=(*measure.parameters, ("min", least)))
