@@ -10,8 +10,6 @@ from itertools import count, pairwise
 
 import pytest
 
-from .conftest import LOOKS
-
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 QUICK = "listen=0.1"  # seconds to listen to each clip
@@ -782,24 +780,24 @@ def test_a_waveform_is_a_place_to_go_to(browse, collection):
 def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, collection, audit):
     page = browse(f"/judge/{collection}?{SHORT}")
     page.locator("#name:focus").wait_for()
-    assert audit(page, LOOKS) == []
+    assert audit(page) == []
     page.keyboard.type("Ann")
     page.keyboard.press("Enter")
     page.locator("#screen-start:not([hidden])").wait_for()
-    assert audit(page, LOOKS) == []
+    assert audit(page) == []
     page.click("#skip-training")
     wait_for_pair(page)
     hear_both(page)
     grade(page, 0, 50)
     assert page.locator("#warning").is_visible()
-    assert audit(page, LOOKS) == []
+    assert audit(page) == []
     for opened in ("open-help", "open-cannot"):
         page.click(f"#{opened}")
-        assert audit(page, LOOKS) == []
+        assert audit(page) == []
         page.keyboard.press("Escape")
     save(page)
     open_answers(page)
-    assert audit(page, LOOKS) == []
+    assert audit(page) == []
 
 
 def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, collection, http):
