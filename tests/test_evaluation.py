@@ -267,9 +267,8 @@ def test_the_report_says_in_words_what_estimate_says(demo):
     judged = replace(demo, judgments=demo.judgments[:99])
     page = re.sub(r"</?bdi>", "", page_alone(record_of(judged, "nDCG@5", "mjud", about=THESE, curve=()), DAY))
     assert f"<strong>{verdicts.sentence}" in page
-    assert (
-        f"<dd>{len(demo.runs)} systems, on {len(pool.queries)} queries: {len(pool.pairs)} results in all.</dd>" in page
-    )
+    pairs = f"{len(pool.pairs)} pairs of a query and a result"
+    assert f"<dd>{len(demo.runs)} systems, on {len(pool.queries)} queries: {pairs}.</dd>" in page
     assert f"{selection.ranking.judged} of {selection.ranking.pool} pairs judged" in page
     assert f"<p>{selection.ranking.check.sentence}</p>" in page
     assert (

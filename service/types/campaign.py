@@ -107,7 +107,7 @@ class EstimateOut(Wire, omit_defaults=True):
     groups        groups of systems that cannot be told apart
     family_wise   level at which all groups and ranks hold together
     nearest       the two systems that the fewest further judgments would tell apart; null if unknown
-    fit_evidence  strongest evidence against the model so far; 1 is none
+    fit_evidence  evidence against the model so far: 1 is none, and from 20 on the model fails the check
     fit_against   reasons against the model, after FAIL
     fit_instead   "general" if the ranking uses a general prior over collections instead; else empty
     draws         number of draws of grades, for measures without a formula
@@ -456,7 +456,7 @@ class TwoSystemsOut(StandingOut):
     again        probability of the likelier order on another sample of queries; null if it cannot be told
     more         further judgments that would probably separate them; null if they are separated or it is unknown
     beside       the verdict about the other kind of queries
-    fit_evidence  strongest evidence against the model so far; 1 is none
+    fit_evidence  evidence against the model so far: 1 is none, and from 20 on the model fails the check
     fit_against   reasons against the model, after FAIL
     fit_instead   "general" if the ranking uses a general prior over collections instead; else empty
     queries      number of queries
