@@ -99,8 +99,13 @@ bench: $(VENV)/installed
 	for script in $$(ls benchmarks/*.py | grep -v -e figures.py -e measured_code.py -e own_postgres.py -e soak.py); do $(BIN)/python $$script || exit 1; done
 	$(BIN)/python benchmarks/figures.py
 
-docs: $(VENV)/installed-for-docs
-	$(BIN)/python -m sphinx -q -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
+# Anew when a file that the site may show has changed (tests/test_site.py asks for it too), and always all of it: Sphinx
+# does not repeat the warnings of pages that it kept. A proxy that is not there keeps it from loading anything.
+docs: docs/_build/built
+docs/_build/built: $(VENV)/installed-for-docs $(wildcard $(shell git ls-files))
+	http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
+	  $(BIN)/python -m sphinx -q -W --keep-going -E -b html -d docs/_build/doctrees docs docs/_build/html
+	touch $@
 
 links: $(VENV)/installed-for-docs
 	$(BIN)/python .ci/links.py

@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "abort_on_example_error": True,
+    "run_stale_examples": True,  # audiosim may have changed, though a script has not
     "within_subsection_order": "FileNameSortKey",
     "copyfile_regex": r".*\.rst",
 }
