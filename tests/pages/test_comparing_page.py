@@ -200,6 +200,15 @@ def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_ba
         until_heard(page)
         page.keyboard.press("Enter")
     expect(page.locator("#batch-title")).to_have_text("Nothing to judge now")
+    for action, shown, said in (
+        ("close", "#held-title", "Judging has ended"),
+        ("resume", "#batch-title", "Nothing to judge now"),
+        ("pause", "#held-title", "Paused"),
+    ):  # nobody touches the page
+        with live.client() as http:
+            http.post(f"/v1/collections/few/{action}", json={}).raise_for_status()
+        expect(page.locator(shown)).to_be_visible()
+        expect(page.locator(shown)).to_have_text(said)
 
 
 def test_the_comparison_page_has_what_the_grading_page_has(browse, live, wait_until, audit):

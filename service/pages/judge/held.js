@@ -24,6 +24,16 @@ export async function untilOpen({ root, given, outbox }) {
   showScreen("loading");
 }
 
+/** Resolves with true once the campaign is paused or closed, or with false once `stands` is no longer true. */
+export async function untilHeld({ root }, stands) {
+  for (;;) {
+    await wait(LOOK_MS);
+    if (!stands()) return false;
+    const now = document.hidden ? null : await get(`${root}/status`).catch(() => null);
+    if (now && now.status !== "open") return stands();
+  }
+}
+
 function say(now, count, waiting) {
   const closed = now.status === "closed";
   byId("held-title").textContent = closed ? t("Judging has ended") : t("Paused");

@@ -5,7 +5,7 @@ import { t, tn } from "../language.js";
 import { announce, byId } from "../page.js";
 import { nameOf as nameOfCandidate } from "./beside.js";
 import { enterAgain } from "./entry.js";
-import { untilOpen } from "./held.js";
+import { untilHeld, untilOpen } from "./held.js";
 import { showCompleted } from "./completed.js";
 import { nameOf } from "./order.js";
 import { Several } from "./several.js";
@@ -331,6 +331,7 @@ export class Judging {
     const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";
     byId("batch-text").textContent = `${pairs}${beside}${speed}${rest}`.trim();
     showScreen("batch");
+    untilHeld(this.work, () => turn === this.turn && shownScreen() === "batch").then((held) => held && this.ended());
   }
 
   /** Ask for another batch. */
