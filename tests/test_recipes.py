@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -11,21 +12,20 @@ import ir_measures
 import pytest
 
 from audiosim import Collection
+from tests.test_package import TOGETHER
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"^```diff\n (\S+)\n(.*?)^```$", (ROOT / "docs" / "recipes.md").read_text("utf-8"), re.M | re.S)
-DESCRIBED = """
+SERVED = """
 import json, sys
-sys.path.insert(0, "docs")
-import generated_pages as pages
-print(json.dumps([pages._document(), pages.faces_page(), pages.commands_page()]))
-"""
-ANSWERED = """
 from fastapi.testclient import TestClient
 from audiosim import Collection
 from audiosim.service.app import create_app
+sys.path.insert(0, "docs")
+import generated_pages as pages
 with TestClient(create_app([Collection.load("made")]), "http://localhost") as client:
-    print(client.get("/v1/collections/made/judged").text)
+    answer = client.get("/v1/collections/made/judged").json()
+print(json.dumps([answer, pages._document(), pages.faces_page(), pages.commands_page()]))
 """
 DURATIONS = """
 import sys
@@ -67,9 +67,10 @@ def project(tmp_path_factory):
     return folder
 
 
-def asked(project, *arguments):
+def asked(project, *arguments, given=None):
     said = subprocess.run(
         [sys.executable, *map(str, arguments)],
+        input=given,
         cwd=project,
         env={"PYTHONPATH": str(project), "PATH": "", "HOME": str(project), "COLUMNS": "200"},
         capture_output=True,
@@ -82,24 +83,22 @@ def asked(project, *arguments):
 
 @pytest.mark.slow
 def test_a_new_verb_is_one_function_and_one_line_and_a_new_option_one_parameter(project):
-    command = ("-m", "audiosim", "judged", "made", "--format", "json")
-    assert json.loads(asked(project, *command)) == {"systems": ["near", "far"], "shares": [3 / 6, 2 / 4]}
-    assert json.loads(asked(project, *command, "--depth", "1")) == {
-        "systems": ["near", "far"],
-        "shares": [2 / 2, 1 / 2],
-    }
-    assert "system,judged\nnear,0.5" in asked(project, *command[:-1], "csv")
-    said = " ".join(asked(project, "-m", "audiosim", "judged", "--help").replace("│", " ").split())
+    table = ["judged", "made", "--format"]
+    commands = [[*table, "json"], [*table, "json", "--depth", "1"], [*table, "csv"], ["judged", "--help"], ["--help"]]
+    all_of_it, first, rows, helped, listed = json.loads(asked(project, "-c", TOGETHER, given=json.dumps(commands)))
+    assert json.loads(all_of_it[1]) == {"systems": ["near", "far"], "shares": [3 / 6, 2 / 4]}
+    assert json.loads(first[1]) == {"systems": ["near", "far"], "shares": [2 / 2, 1 / 2]}
+    assert rows[1].splitlines()[:2] == ["system,judged", "near,0.5"]
+    said = " ".join(helped[1].replace("│", " ").split())
     assert "Show which share of each system's results people have judged." in said
     assert "--depth <int range> [x>=1] Number of first results of each query that count." in said
-    assert " judged " in asked(project, "-m", "audiosim", "--help")
+    assert " judged " in listed[1]
 
 
 @pytest.mark.slow
 def test_a_new_route_answers_like_the_command_and_is_described(project):
-    answer = json.loads(asked(project, "-c", ANSWERED).splitlines()[-1])
+    answer, document, faces, commands = json.loads(asked(project, "-c", SERVED).splitlines()[-1])
     assert answer == json.loads(asked(project, "-m", "audiosim", "judged", "made", "--format", "json"))
-    document, faces, commands = json.loads(asked(project, "-c", DESCRIBED).splitlines()[-1])
     assert document["paths"]["/v1/collections/{collection}/judged"]["get"]["summary"].startswith("Show which share")
     assert document["components"]["schemas"]["JudgedSharesOut"]["properties"]["shares"]["description"] == (
         "Share of each, 0 to 1."
@@ -107,7 +106,9 @@ def test_a_new_route_answers_like_the_command_and_is_described(project):
     assert "| `audiosim judged` |  | `GET /v1/collections/{collection}/judged` |" in faces
     assert "| judged | `depth` | `--depth` |" in faces
     assert "## audiosim judged\n" in commands
-    asked(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", "tests/test_layers.py")
+    layers = runpy.run_path(str(project / "tests" / "test_layers.py"))
+    for law in (name for name in layers if name.startswith("test_")):
+        layers[law]()
 
 
 @pytest.mark.slow

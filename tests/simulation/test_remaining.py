@@ -128,8 +128,8 @@ def test_the_interval_holds_what_it_claims_from_the_first_number_of_campaigns_th
 
 @pytest.mark.slow
 def test_later_forecasts_lie_in_the_earlier_intervals_as_often_as_these_claim():
-    # Twenty campaigns whose grades come from the model: each is asked at its beginning, and later again, and so is the
-    # plan of a folder with the same judgments, without a campaign.
+    # Twenty campaigns whose grades come from the model: each is asked at its beginning, and later again, and of the
+    # first so is the plan of a folder with the same judgments, without a campaign.
     stop, held, needed = Assurance(ORDER, 0.9), [], []
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -138,11 +138,12 @@ def test_later_forecasts_lie_in_the_earlier_intervals_as_often_as_these_claim():
         now, told = start(pool, batch=4), []
         truth = drawn_grades(now.belief, rng)
 
-        def stated(now, told, made=made):
+        def stated(now, told, made=made, seed=seed):
             found = forecast(now, stop, np.random.default_rng(0))
-            planned = plan(replace(made, judgments=tuple(told)), uniform, CG, stopping_rule=stop, time_limit=1e6)
-            for part in ("judged", "counts", "judgments", "interval"):
-                assert getattr(planned, part) == getattr(found, part)
+            if seed < 3:
+                planned = plan(replace(made, judgments=tuple(told)), uniform, CG, stopping_rule=stop, time_limit=1e6)
+                for part in ("judged", "counts", "judgments", "interval"):
+                    assert getattr(planned, part) == getattr(found, part)
             return found
 
         low, high = stated(now, told).interval
