@@ -42,7 +42,7 @@ SMALLER = {
     "-n 20": "-n 5",
 }
 CLIPS = 6  # in the folder of music
-NAMES = {"RULE": "judgments=20", "URL": "sqlite:///campaign.db", "million.index": "demo/sounds.index"}
+NAMES = {"RULE": "judgments=20", "URL": "sqlite:///demo/campaign.db", "million.index": "demo/sounds.index"}
 
 
 def commands_of(text):
