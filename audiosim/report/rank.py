@@ -422,7 +422,8 @@ def music_folder_view(found: "MusicFolder | GeneratedFolder") -> RenderableType:
         _without_tags(result["unknown"], result["documents"]),
         f"{counted(len(result['queries']), 'query')} {whence}: {_some(result['queries'])}",
     ]
-    following = f"Next: audiosim serve {quote(result['collection'])} --db sqlite:///campaign.db --open"
+    folder = result["collection"]
+    following = f"Next: audiosim serve {quote(folder)} --db {quote(f'sqlite:///{folder}/campaign.db')} --open"
     twins = result["near_duplicates"]
     if not twins:
         return Text("\n".join([*lines, "No duplicate recordings found.", following]))

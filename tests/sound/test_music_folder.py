@@ -262,7 +262,7 @@ def test_the_command_shows_all_of_it(run, source, tmp_path):
     assert "7 recordings in" in out
     assert "3 of 7 files have no artist tag, 4 of 7 files have no genre tag." in out
     assert "tagless_copy" in out
-    assert f"Next: audiosim serve {tmp_path / 'made'} --db sqlite:///campaign.db --open" in out
+    assert f"Next: audiosim serve {tmp_path / 'made'} --db sqlite:///{tmp_path / 'made'}/campaign.db --open" in out
     # `check` and `report` handle a collection of one system and so few recordings.
     code, out, _ = run("check", tmp_path / "made")
     assert (code, out.splitlines()[-1]) == (0, "Nothing looks wrong.")
