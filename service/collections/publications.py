@@ -120,13 +120,17 @@ class PublicationStore:
         """
         self._lasts, self._tables, self._clock = url is not None, TablesBeside(url, PUBLICATIONS), clock
 
+    def check_lasting(self) -> None:
+        """Raise InputError without a database, in which case nothing can be published."""
+        if not self._lasts:
+            raise InputError("this service keeps nothing, so it cannot publish: start it with a database, --db")
+
     def publish(self, collection: str, by: str, judgments: int, content: bytes) -> PublishedRecord:
         """Publish a bundle under the next number.
 
         content  a zip file
         """
-        if not self._lasts:
-            raise InputError("this service keeps nothing, so it cannot publish: start it with a database, --db")
+        self.check_lasting()
         if len(content) > MOST_BYTES:
             raise InputError(f"the bundle has {len(content):,} bytes, and a page may have {MOST_BYTES:,}: download it")
         last = sql.select(sql.func.max(PUBLICATIONS.c.number)).where(PUBLICATIONS.c.collection == collection)

@@ -55,6 +55,7 @@ async def publish_page(
 
     Each publication has its own number and does not change with later judgments.
     """
+    store.check_lasting()  # before a bundle is made for seconds
     imprint, measure = asked.to_domain(), one.measure(None)
 
     def publish() -> PublishedOut:
