@@ -539,10 +539,11 @@ def pooled(cluster: Any) -> Iterator[Any]:
 
 
 # Workers that watch themselves fifty times a second take a fiftieth of the processor each while they wait.
-UNWATCHED = {
+DASK_SETTINGS = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",  # workers that one piece of work may take along
 }
 
 
@@ -572,7 +573,7 @@ class LoopbackCluster:
     def start(self, program, *options):
         command = [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard", *map(str, options)]
         with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
-            started = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=os.environ | UNWATCHED)
+            started = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=os.environ | DASK_SETTINGS)
         self.processes.append(started)
         return self.processes[-1]
 

@@ -30,9 +30,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, music):
-    """A folder with 48 sounds in four folders, and a file that is not sound, in a folder `sounds`."""
+    """A folder with 24 sounds in four folders, and a file that is not sound, in a folder `sounds`."""
     folder = tmp_path_factory.mktemp("clips")
-    for n in range(48):
+    for n in range(24):
         path = folder / f"sounds/{n % 4}/{n:02}.wav"
         path.parent.mkdir(parents=True, exist_ok=True)
         soundfile.write(path, music(1.5, seed=n), 22_050)
@@ -58,8 +58,15 @@ def same(outcomes, others):
     )
 
 
+@pytest.fixture
+def one_batch_each(monkeypatch):
+    """One batch for each machine: every batch starts a process."""
+    monkeypatch.setattr(workers, "ROUNDS", 1)
+
+
 @pytest.mark.slow
-def test_a_worker_killed_half_way_changes_nothing(dask_here, sounds, here):
+def test_a_worker_killed_half_way_changes_nothing(dask_here, sounds, here, monkeypatch):
+    monkeypatch.setattr(workers, "ROUNDS", 2)
     victim, other = dask_here.workers
 
     def read_slowly(path):  # so that the other worker is busy when it is killed
@@ -67,16 +74,17 @@ def test_a_worker_killed_half_way_changes_nothing(dask_here, sounds, here):
         return read(path)
 
     outcomes = describe_all(sounds, STANDARD_FRAMES, read_slowly, scheduler=dask_here.address)
-    there = [next(outcomes) for _ in range(20)]
+    there = [next(outcomes) for _ in range(10)]
     dask_here.workers[0] = dask_here.add_worker()  # for the other tests, as it comes too late for this one
     os.kill(victim.pid, signal.SIGKILL)
     there += outcomes
     assert victim.wait() == -signal.SIGKILL
     assert other.poll() is None
     assert same(there, here)
-    assert sum(isinstance(outcome, Described) for outcome in there) == 48
+    assert sum(isinstance(outcome, Described) for outcome in there) == 24
 
 
+@pytest.mark.usefixtures("one_batch_each")
 @pytest.mark.slow
 def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(dask_here, folder, monkeypatch):
     monkeypatch.chdir(folder)
@@ -86,12 +94,13 @@ def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(dask_here,
     assert same(there, list(describe_all(near, STANDARD_FRAMES)))
 
 
+@pytest.mark.usefixtures("one_batch_each")
 @pytest.mark.slow
 def test_the_command_gives_the_index_of_the_local_run(dask_here, folder, tmp_path, run, monkeypatch):
     monkeypatch.chdir(folder)
     for index, options in (("here", ()), ("there", ("--scheduler", dask_here.address))):
         code, out, err = run("extract", "sounds", "-o", tmp_path / index, "--format", "json", *options)
-        assert (code, json.loads(out)["done"]) == (1, 48)
+        assert (code, json.loads(out)["done"]) == (1, 24)
         bad = "cannot be decoded (it is text, a table or a database), expected WAV, FLAC, Ogg, MP3 or AIFF"
         left_out = "1 file left out, the index has the others"
         assert err == f"audiosim: sounds/0/bad.wav: {bad}\naudiosim: {left_out}\n"
@@ -100,9 +109,10 @@ def test_the_command_gives_the_index_of_the_local_run(dask_here, folder, tmp_pat
     assert np.array_equal(there.rows, here.rows)
 
 
+@pytest.mark.usefixtures("one_batch_each")
 @pytest.mark.slow
 def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
-    victim = sounds[10].path
+    victim = sounds[8].path
 
     def read_or_crash(path):
         if str(path) == victim:
@@ -112,13 +122,14 @@ def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
     outcomes = list(describe_all(sounds, STANDARD_FRAMES, read_or_crash, scheduler=dask_here.address))
     assert [worker.poll() for worker in dask_here.workers] == [None, None]
     expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
-    assert outcomes[10] == Failure(victim, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
-    assert same(outcomes[:10] + outcomes[11:], here[:10] + here[11:])
+    assert outcomes[8] == Failure(victim, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
+    assert same(outcomes[:8] + outcomes[9:], here[:8] + here[9:])
 
 
 @pytest.mark.longest
+@pytest.mark.usefixtures("one_batch_each")
 @pytest.mark.slow
-def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch, tmp_path):
+def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, tmp_path):
     finished = tmp_path / "finished"
     finished.mkdir()
 
@@ -129,24 +140,23 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
             # First every other task is done, which would be lost too if it waited here as often as this one begins. Its
             # process takes half a minute to start on a busy machine.
             patience = time.monotonic() + 120
-            while len([*finished.iterdir()]) < 4 and time.monotonic() < patience:
+            while len([*finished.iterdir()]) < 2 and time.monotonic() < patience:
                 time.sleep(0.05)
             os.kill(os.getppid(), signal.SIGKILL)  # the machine's main process
             time.sleep(600)
         return task
 
-    started = loopback(5)
-    monkeypatch.setattr(workers, "ROUNDS", 1)
+    started = loopback(3)
     results = list(
         workers.spread_on_cluster(
             wrap_non_picklable_objects(deadly),
-            [1, 2, 3, 4, 5],
+            [1, 2, 3],
             started.address,
             lambda task: 600.0,
             lambda task, why: why,
         )
     )
-    assert results == ["was given up: every machine that worked on it was lost", 2, 3, 4, 5]
+    assert results == ["was given up: every machine that worked on it was lost", 2, 3]
 
 
 @pytest.mark.slow
