@@ -20,7 +20,8 @@ def restarted(demo, tmp_path, port):
     with ExitStack() as stack:
 
         def start():
-            options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+            # A simple model, so that the campaign itself takes little to learn.
+            options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", "mout")
             return stack.enter_context(commanded([demo], tmp_path / "log", "--port", port, *options))
 
         yield start
