@@ -21,10 +21,16 @@ def restarted(demo, tmp_path, port):
 
         def start():
             # A simple model, so that the campaign itself takes little to learn.
-            options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", "mout")
+            options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", "mjud")
             return stack.enter_context(commanded([demo], tmp_path / "log", "--port", port, *options))
 
         yield start
+
+
+@pytest.fixture
+def live(restarted):
+    """One such server, for `browse` and `http`."""
+    return restarted()
 
 
 def judge(http, grades):
@@ -52,7 +58,7 @@ def test_another_model_is_tried_and_chosen_and_one_is_trained_by_the_keyboard_al
     watch.expected = ["status of 422", "status of 409"]
     judge(http, [10, 90] * 10)
     page = browse("/organise/demo#model")
-    expect(page.locator("#model-now")).to_contain_text("joint-fine")
+    expect(page.locator("#model-now")).to_contain_text("mjud-fine")
     page.locator("#model-other").focus()
     press(page, *"mout", "Tab", "Enter")
     expect(page.locator("#model-said")).to_contain_text("By mout-fine: ")

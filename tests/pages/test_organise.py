@@ -810,14 +810,15 @@ def test_nothing_moves_while_nothing_happens(browse, campaign, width):
     assert page.evaluate(PLACES) == places
 
 
-@pytest.fixture
-def guarded(demo, commanded, tmp_path):
+@pytest.fixture(scope="module")
+def guarded(demo, commanded, tmp_path_factory):
     """A server with tokens, and the organiser's."""
-    database = f"sqlite:///{tmp_path / 'guarded.db'}"
+    folder = tmp_path_factory.mktemp("guarded")
+    database = f"sqlite:///{folder / 'campaign.db'}"
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "guarded", "--db", database, AUDIOSIM_LISTEN="0") as running:
+    with commanded([demo], folder / "log", "--db", database, "--model", "mout", AUDIOSIM_LISTEN="0") as running:
         yield running, secret
 
 
@@ -865,7 +866,7 @@ def test_what_counts_towards_the_goal_and_which_queries_are_meant_is_said(demo, 
 
 def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, anywhere, tmp_path, port, watch):
     watch.expected += ["net::ERR_", "status of 503"]  # there is no service, then one that is still starting
-    options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--port", port)
+    options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--port", port, "--model", "mout")
     with commanded([demo], tmp_path / "first", *options) as running:
         page = anywhere(running.url)
         page.goto("/organise/demo")
@@ -907,11 +908,11 @@ def test_an_assessor_is_kept_from_the_organisers_page(guarded, anywhere):
     running, secret = guarded
     headers = {"Authorization": f"Bearer {secret}"}
     with running.client() as http:
-        made = http.post("/v1/collections/demo/invitations", json={"name": "ivy"}, headers=headers).json()
+        made = http.post("/v1/collections/demo/invitations", json={"name": "bea"}, headers=headers).json()
     page = anywhere(running.url)
     page.goto(f"/organise/demo#{urlsplit(made['link']).fragment}")
     page.wait_for_selector("#entrance:not([hidden])")
-    assert "You are signed in as ivy. Assessors must not see the ranking" in page.inner_text("#entrance-reason")
+    assert "You are signed in as bea. Assessors must not see the ranking" in page.inner_text("#entrance-reason")
     assert not page.is_visible("#campaign")
 
 
