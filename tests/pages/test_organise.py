@@ -67,6 +67,13 @@ def crowd():
     return Collection("crowd", "A crowd of systems", FINE, 5, runs, documents)
 
 
+def single():
+    """One system, so that there is nothing to order."""
+    documents = {name: Document(name) for name in ("d1", "d2", *QUERIES)}
+    run = Run("alone", dict.fromkeys(QUERIES, ("d1", "d2")))
+    return Collection("single", "A single system", FINE, 2, (run,), documents)
+
+
 @pytest.fixture(scope="module")
 def live(demo, commanded, tmp_path_factory):
     """One server for all tests, with a copy of the demo collection for each of them."""
@@ -75,11 +82,25 @@ def live(demo, commanded, tmp_path_factory):
     for folder in folders:
         shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
         (folder / "sounds").symlink_to(demo / "sounds")
-    crowd().save(root / "crowd")
-    folders.append(root / "crowd")
+    for other in (crowd(), single()):
+        other.save(root / other.identifier)
+        folders.append(root / other.identifier)
     database = f"sqlite:///{root / 'campaign.db'}"
     options = ("--db", database, "--stopping-rule", f"confidence={GOAL}", "--model", "mjud")
     with commanded(folders, root / "log", *options, AUDIOSIM_SOUNDS=str(demo)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def joint(demo, commanded, tmp_path_factory):
+    """A server with two campaigns of the demo collection that have the usual model."""
+    root = tmp_path_factory.mktemp("joint")
+    folders = [root / name for name in ("disputed", "counted")]
+    for folder in folders:
+        shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
+        (folder / "sounds").symlink_to(demo / "sounds")
+    settings = {"AUDIOSIM_SOUNDS": str(demo), "AUDIOSIM_UNASKED": "count"}
+    with commanded(folders, root / "log", "--db", f"sqlite:///{root / 'campaign.db'}", **settings) as running:
         yield running
 
 
@@ -417,17 +438,15 @@ def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(br
     assert campaign.get("campaign")["judged"] == 6
 
 
-def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people_from_each_other(
-    demo, commanded, anywhere, tmp_path
-):
-    with commanded([demo], tmp_path / "log", AUDIOSIM_UNASKED="count") as running, running.client() as client:
-        told = Campaign(client, "demo")
+def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people_from_each_other(joint, anywhere):
+    with joint.client() as http:
+        told = Campaign(http, "disputed")
         (pair,) = told.next("ann").json()["pairs"]
         for name, grade in (("ann", 0), ("<bob>", 100)):
             body = {"query": pair["query"], "document": pair["document"], "assessor": name, "fine": grade}
-            answer = client.post(f"{told.path}/judgments", json=body)
+            answer = http.post(f"{told.path}/judgments", json=body)
             assert answer.status_code in (201, 403), answer.text
-        page = anywhere(running.url)
+        page = anywhere(joint.url)
         page.goto(told.page)
         open_tab(shown(page), "People")
         page.locator("#disputed-frame").wait_for()
@@ -443,7 +462,7 @@ def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people
         dialog.get_by_role("button", name="Cancel").click()
         (other,) = told.next("carol").json()["pairs"]
         body = {"query": other["query"], "document": other["document"], "assessor": "carol", "fine": 50}
-        assert client.post(f"{told.path}/judgments", json=body).status_code == 201
+        assert http.post(f"{told.path}/judgments", json=body).status_code == 201
         expect(page.locator("#assessors")).to_contain_text("carol")
         ask.click()
         expect(dialog.get_by_label("Person").locator("option")).to_contain_text(["carol"])
@@ -452,9 +471,8 @@ def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people
         (next_one,) = told.next("carol").json()["pairs"]
         assert (next_one["document"], next_one["why"]) == (listed["document"], "adjudication")
         body = {"query": listed["query"], "document": listed["document"], "assessor": "carol", "fine": 40}
-        assert client.post(f"{told.path}/judgments", json=body).status_code == 201
+        assert http.post(f"{told.path}/judgments", json=body).status_code == 201
         expect(page.locator("#disputed")).to_contain_text("carol (40)")
-        page.close()
 
 
 def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campaign, audit):
@@ -846,14 +864,14 @@ def anywhere(chromium, watch):
         context.close()
 
 
-def test_what_counts_towards_the_goal_and_which_queries_are_meant_is_said(demo, commanded, anywhere, tmp_path):
-    with commanded([demo], tmp_path / "log") as running, running.client() as http:
-        campaign = Campaign(http, "demo")
+def test_what_counts_towards_the_goal_and_which_queries_are_meant_is_said(joint, anywhere):
+    with joint.client() as http:
+        campaign = Campaign(http, "counted")
         campaign.judge("ann", 6)
         now = campaign.get("campaign")
         assert now["goal"]["level"] < now["confidence"]
-        page = anywhere(running.url)
-        page.goto(running.url + campaign.page)
+        page = anywhere(joint.url)
+        page.goto(campaign.page)
         shown(page)
         counts = math.floor(now["goal"]["level"] * 1000) / 10
         allowed = "after allowing for how few pairs are judged"
@@ -861,7 +879,6 @@ def test_what_counts_towards_the_goal_and_which_queries_are_meant_is_said(demo, 
         others = math.floor(now["of_this_kind"] * 1000) / 10
         said = f"for these queries ({others:.1f}\u202f% for queries of this kind)"
         expect(page.locator("#goal")).to_contain_text(said)
-        page.close()  # before the service ends, which the page would report
 
 
 def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, anywhere, tmp_path, port, watch):
@@ -926,19 +943,10 @@ def test_a_wrong_token_is_refused_with_the_services_words(guarded, anywhere, wat
     assert page.inner_text("#entrance-trouble") == "this token is unknown, or has ended."
 
 
-def test_where_there_is_nothing_to_order_the_page_shows_dashes_and_no_false_zero(commanded, anywhere, tmp_path):
-    documents = {name: Document(name) for name in ("d1", "d2", *QUERIES)}
-    run = Run("alone", dict.fromkeys(QUERIES, ("d1", "d2")))
-    Collection("single", "A single system", FINE, 2, (run,), documents).save(tmp_path / "single")
-    with commanded([tmp_path / "single"], tmp_path / "log") as running, running.client() as http:
-        campaign = Campaign(http, "single")
-        page, problems = anywhere(running.url), []
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(running.url + campaign.page)
-        page.wait_for_selector("#live:text-is('Live')")
-        expect(page.locator("#confidence")).to_have_text("–")
-        wait_until(page, lambda: page.inner_text("#remaining") not in ("", "estimating…"))
-        assert page.locator("#course path").count() == 0
-        assert "NaN" not in page.content()
-        assert problems == []
-        page.close()
+def test_where_there_is_nothing_to_order_the_page_shows_dashes_and_no_false_zero(browse):
+    page = browse("/organise/single")
+    page.wait_for_selector("#live:text-is('Live')")
+    expect(page.locator("#confidence")).to_have_text("–")
+    wait_until(page, lambda: page.inner_text("#remaining") not in ("", "estimating…"))
+    assert page.locator("#course path").count() == 0
+    assert "NaN" not in page.content()
