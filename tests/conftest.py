@@ -280,6 +280,7 @@ FORKS.set_forkserver_preload(
         "uvicorn.lifespan.on",
         "uvicorn.loops.uvloop",
         "uvicorn.protocols.http.httptools_impl",
+        "tests.forked",
     ]
 )
 # Without `freeze` the first collection of garbage writes to every inherited object, which copies the parent's memory.
