@@ -47,7 +47,7 @@ def folder(folders, tmp_path):
 @pytest.fixture
 def served(commanded, folder, tmp_path):
     """A client of a server with this folder and no database."""
-    with commanded([folder], tmp_path / "log") as server, Client(server.url) as client:
+    with commanded([folder], tmp_path / "log", "--model", "uniform") as server, Client(server.url) as client:
         yield client
 
 
@@ -146,7 +146,11 @@ def shared(commanded, folders, tmp_path_factory):
 
 @pytest.mark.slow
 def test_whoever_agreed_to_an_earlier_consent_is_asked_again(commanded, folder, tmp_path):
-    with commanded([folder], tmp_path / "log") as server, Client(server.url) as client, server.client() as http:
+    with (
+        commanded([folder], tmp_path / "log", "--model", "uniform") as server,
+        Client(server.url) as client,
+        server.client() as http,
+    ):
 
         def moments():
             return http.get(f"{SMALL}/answers?assessor=ann").json()["questionnaires"]
