@@ -119,7 +119,7 @@ class CollectionCheck(Result):
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        found = f"{len(self.problems)} problems" if self.problems else "nothing looks wrong"
+        found = counted(len(self.problems), "problem") if self.problems else "nothing looks wrong"
         systems, queries = counted(len(self.runs), "system"), counted(self.queries, "query")
         counts = f"{systems}, {queries}, {self.judged:,} of {self.pool:,} pairs judged"
         noted = f" ({counted(len(self.notes), 'note')}, in `notes`)" if self.notes else ""

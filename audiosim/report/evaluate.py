@@ -73,7 +73,8 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
     rows = one.pair_rows()
     if not rows:
         return []
-    least = f"the {min(PAIRS_SHOWN, len(rows))} least sure, --format json gives all:"
+    more = len(rows) > PAIRS_SHOWN
+    least = f"the {PAIRS_SHOWN} least sure, --format json gives all:" if more else "the least sure first:"
     if one.ranks is not None:
         return _rank_pairs(one, rows, least)
     how = f"{one.test} test, p adjusted by Holm"

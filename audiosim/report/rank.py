@@ -243,8 +243,8 @@ def _ranks_of(row: Mapping[str, Any]) -> str:
 
 
 CONFIDENCE_MEANS = (
-    "Confidence is the probability that the first is better at all; the interval, which leaves out 2.5 % at each end, "
-    "excludes 0 from confidence 0.975 on."
+    "Confidence is the probability that the system ahead is better at all; the interval, which leaves out 2.5 % at "
+    "each end, excludes 0 from confidence 0.975 on."
 )
 
 

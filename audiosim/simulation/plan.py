@@ -237,7 +237,7 @@ class Effort(Forecast, Result):
         sure = f" (80 % {low} to {high})" if self.reliable else ""
         return (
             f"{self.stopping_rule}: {self.judgments} further judgments{sure}, {self.time_in_words} at "
-            f"{self.seconds:.0f} s a judgment, {len(self.unsettled)} pairs of systems still open then"
+            f"{self.seconds:.0f} s a judgment, {counted(len(self.unsettled), 'pair')} of systems still open then"
         )
 
     def plot(self) -> "LayerChart":
