@@ -103,7 +103,7 @@ bench: $(VENV)/installed
 # does not repeat the warnings of pages that it kept. A proxy that is not there keeps it from loading anything.
 docs: docs/_build/built
 docs/_build/built: $(VENV)/installed-for-docs $(wildcard $(shell git ls-files))
-	http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 \
+	for name in http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; do export $$name=http://127.0.0.1:9; done; \
 	  $(BIN)/python -m sphinx -q -W --keep-going -E -b html -d docs/_build/doctrees docs docs/_build/html
 	touch $@
 

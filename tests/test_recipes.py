@@ -85,7 +85,9 @@ def asked(project, *arguments, given=None):
 def test_a_new_verb_is_one_function_and_one_line_and_a_new_option_one_parameter(project):
     table = ["judged", "made", "--format"]
     commands = [[*table, "json"], [*table, "json", "--depth", "1"], [*table, "csv"], ["judged", "--help"], ["--help"]]
-    all_of_it, first, rows, helped, listed = json.loads(asked(project, "-c", TOGETHER, given=json.dumps(commands)))
+    ran = json.loads(asked(project, "-c", TOGETHER, given=json.dumps(commands)))
+    assert [code for code, _, _ in ran] == [0] * len(commands)
+    all_of_it, first, rows, helped, listed = ran
     assert json.loads(all_of_it[1]) == {"systems": ["near", "far"], "shares": [3 / 6, 2 / 4]}
     assert json.loads(first[1]) == {"systems": ["near", "far"], "shares": [2 / 2, 1 / 2]}
     assert rows[1].splitlines()[:2] == ["system,judged", "near,0.5"]

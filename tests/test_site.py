@@ -131,6 +131,7 @@ def test_the_site_is_built_without_a_warning_and_without_a_network():
     for script in sorted((ROOT / "gallery").glob("*.py")):
         shown = (html / "gallery" / f"{script.stem}.html").read_text(encoding="utf-8")
         assert re.search(r"<figure>\s*<svg|class=\"sphx-glr-script-out", shown), script
+        assert "print(" not in script.read_text(encoding="utf-8") or "sphx-glr-script-out" in shown, script
     times = (html / "gallery" / "sg_execution_times.html").read_text(encoding="utf-8")
     took = re.findall(r"<p>(\d+:\d\d\.\d+)</p>", times)
     assert len(took) == len(list((ROOT / "gallery").glob("*.py")))

@@ -155,13 +155,13 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         folder, collection = collection, Collection.load(collection, partial=True)
     found, unread = inspect(collection), (one.line for one in collection.readings if one.unread)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
-    guesses = (*collection.guesses, *unread, *found.notes)
     heard = lacking(collection) if any(one.path for one in collection.documents.values()) else ()
     judges = tuple(facts for judge in collection.graders if (facts := _graded(judge, pairs)) is not None)
     genres = {name for name, one in collection.documents.items() if one.genre}
-    unused = genres.isdisjoint(_asked(collection)) and not genres.isdisjoint(one for _, one in pairs)
+    asked = _asked(collection)
+    unused = genres.isdisjoint(asked) and not genres.isdisjoint(one for _, one in pairs)
     genre = [f"genre of documents is known and not used: {NO_QUERY_GENRE}"] if unused else []
-    wanted = {one for _, one in pairs} | _asked(collection)
+    wanted = {one for _, one in pairs} | asked
     documents, sounds = _documents(collection, wanted, folder)
     known: dict[EvidenceOf, Set[Key]] = {
         "document": wanted,
@@ -181,7 +181,10 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         evidence=tuple(_piece(one, known[one.about]) for one in collection.evidence),
         judges=judges,
         problems=(*found.problems, *sounds, *_silent(judges)),
-        notes=(*guesses, *genre, *heard, *(_taken_for(one, len(pairs)) for one in judges)),
+        notes=(
+            *(*collection.guesses, *unread, *found.notes, *genre, *heard),
+            *(_taken_for(one, len(pairs)) for one in judges),
+        ),
     )
 
 

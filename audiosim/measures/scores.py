@@ -333,11 +333,12 @@ def indiscriminate_in_words(collection: Collection, measure: Measure) -> str:
 
     Only for measures that count each grade above 0 as relevant, because no lowest one was chosen.
     """
-    scale, grades = collection.scale, graded_pairs(collection.judgments).grades
-    relevant, steps = int((grades > 0).sum()), scale.levels[2:]
-    if measure.lowest_relevant or MINIMUM not in measure.definition.parameters or not steps or not len(grades):
+    scale, steps = collection.scale, collection.scale.levels[2:]
+    if measure.lowest_relevant or MINIMUM not in measure.definition.parameters or not steps:
         return ""
-    if relevant < NEARLY_ALL * len(grades):
+    grades = graded_pairs(collection.judgments).grades
+    relevant = int((grades > 0).sum())
+    if not len(grades) or relevant < NEARLY_ALL * len(grades):
         return ""
     least = next(level for level in steps if 2 * level >= scale.maximum)
     other = replace(measure, parameters=(*measure.parameters, ("min", least)))

@@ -13,10 +13,10 @@ from audiosim.service.operations.judging import (
     OpenLinksDep,
     SharesDep,
     WritingDep,
+    allowance,
     check_admitted,
     fair_share,
     named_assessor,
-    within_quota,
 )
 from audiosim.service.types.judging import (
     ComparisonIn,
@@ -47,7 +47,7 @@ def lease_comparisons(
     check_admitted(one, assessor)
     campaign.refresh()
     worth = campaign.comparisons.worth(assessor)
-    left = within_quota(worth.left, links, one, assessor)
+    left = min(worth.left, allowance(links, one, assessor))
     count = min(asked.count, left, fair_share(request, caller, one, shares, assessor)) if left else 0
     chosen = campaign.comparisons.ask(count, assessor) if count and worth.kind == "comparison" else []
     found = [ComparisonLeaseOut.from_domain(one, lease, one.called(caller.role)) for lease in chosen]

@@ -1,5 +1,6 @@
 """Judging: pairs to judge, answers to them, and past answers."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -158,16 +159,16 @@ def lease_pairs(
     """The pairs to judge next: those of `audiosim next`, leased to the assessor; another request extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
     check_admitted(one, assessor)
-    count = within_quota(asked.count, links, one, assessor)
-    if not count:
+    allowed = allowance(links, one, assessor)
+    if not allowed:
         return NextOut(assessor, one.campaign.current_state.number, 0, [])
-    count = min(count, fair_share(request, caller, one, shares, assessor))
+    count = min(asked.count, allowed, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one, caller)
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
     held = [leased(one, leases[pair], one.called(caller.role)) for pair in pairs if pair in leases]
-    left = max(len(held), within_quota(one.campaign.left(assessor), links, one, assessor))
+    left = max(len(held), min(allowed, one.campaign.left(assessor)))
     return NextOut(assessor, one.campaign.current_state.number, left, held)
 
 
@@ -185,13 +186,13 @@ def quota_of(links: OpenLinkStore, one: ServedCollection, assessor: str) -> int 
     return None if link is None else link.judgments or None
 
 
-def within_quota(count: int, links: OpenLinkStore, one: ServedCollection, assessor: str) -> int:
-    """Number of requested questions that an assessor gets: none once their quota is reached."""
+def allowance(links: OpenLinkStore, one: ServedCollection, assessor: str) -> int:
+    """Number of further questions that an assessor's quota allows; without a quota larger than any request."""
     quota = quota_of(links, one, assessor)
     if quota is None:
-        return count
+        return sys.maxsize
     one.campaign.refresh()
-    return max(0, min(count, quota - answers_given(one.campaign, assessor)))
+    return max(0, quota - answers_given(one.campaign, assessor))
 
 
 def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:
