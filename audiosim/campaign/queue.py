@@ -178,10 +178,12 @@ class Queue:
         self._checks = CheckPairs(pool, settings)
         self._cannot_limit = settings.cannot_limit
         self._withheld = frozenset(pair for pair in pool.pairs if pair in withheld)
+        self._judged = np.zeros(len(pool.pairs), dtype=np.bool_)  # by the log: the selection may be behind it
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
         """Record the people with a valid judgment of a pair."""
         if pair in self._pool.positions:
+            self._judged[self._pool.positions[pair]] = bool(assessors)
             self._seconds.note(pair, assessors)
             self._whole.note(pair, assessors)
 
@@ -260,8 +262,7 @@ class Queue:
             pairs += opinion
             why |= opinion
         if len(pairs) < count:
-            # The selection may not know the latest judgments yet.
-            allowed = self._mask((*held, *out, *ledger.judged, *pairs))
+            allowed = self._mask((*held, *out, *pairs)) & ~self._judged
             if assessor and self._settings.whole_queries:
                 others = self._of_others(ledger, now, assessor)
                 free = allowed & np.isin(self._pool.query, [self._queries[query] for query in others], invert=True)
@@ -283,23 +284,20 @@ class Queue:
     def free(self, ledger: Ledger, selection: Selection, now: datetime, assessor: str) -> Booleans:
         """(n,) unjudged pairs that an assessor may be handed now."""
         held = {lease.pair for lease in ledger.leases(now) if lease.assessor != assessor}
-        return self._mask({*self._unanswerable(ledger, assessor), *held, *ledger.judged}) & ~selection.belief.judged
+        return self._mask({*self._unanswerable(ledger, assessor), *held}) & ~self._judged & ~selection.belief.judged
 
     def _mask(self, out: Iterable[Pair]) -> Booleans:
         allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
         allowed[[place for pair in out if (place := self._pool.positions.get(pair)) is not None]] = False
         return allowed
 
-    def _opinion(self, ledger: Ledger, selection: Selection, assessor: str, out: Container[Pair]) -> dict[Pair, str]:
+    def _opinion(self, ledger: Ledger, selection: Selection, assessor: str, out: Collection[Pair]) -> dict[Pair, str]:
         """At most one pair for an assessor's second opinion, and the reason; to learn the noise, one answer in four."""
         values = OpinionValues.of(selection, assessor)
         if values is None:
             return {}
-        shared, free = (np.zeros(len(self._pool.pairs), dtype=np.bool_) for _ in range(2))
-        for pair, place in self._pool.positions.items():
-            by = ledger.assessors(pair)
-            free[place] = not by and pair not in out
-            shared[place] = bool(by) and assessor not in by and pair not in out
+        own = (pair for pair in ledger.judged if assessor in ledger.assessors(pair))
+        shared, free = self._mask((*out, *own)) & self._judged, self._mask(out) & ~self._judged
         found = values.second_opinion(shared, free)
         if found is None:
             return {}

@@ -6,6 +6,7 @@ examples. Examples come in random order, with the lists on random sides, up to a
 """
 
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -171,14 +172,23 @@ class StudyProgress:
     def __init__(self, study: ListStudy, answers: Iterable[StudyAnswer] = ()) -> None:
         self.study = study
         self._people: dict[str, _Person] = {}
+        self._answered = [0] * len(study.examples)  # answers that count, of each example
         for one in answers:
             self.note(one)
 
     def note(self, answer: StudyAnswer) -> None:
         """Add an answer; a person's second answer to the same example replaces the first."""
         person = self._people.setdefault(answer.worker, _Person())
+        self._tally(answer.worker, -1)
         person.said[answer.showing.trap, answer.showing.place] = answer
         person.lease = None
+        self._tally(answer.worker, 1)
+
+    def _tally(self, worker: str, more: int) -> None:
+        """Add a person's answers to those of each example, or with -1 take them away, if they count."""
+        if self.counts(worker):
+            for one in self._people[worker].kept(trap=False):
+                self._answered[one.showing.place] += more
 
     def showing(self, worker: str) -> Showing | None:
         """The example or trap last shown to a person, if unanswered."""
@@ -274,20 +284,11 @@ class StudyProgress:
 
     def _open(self, worker: str, person: _Person, now_s: float) -> tuple[int, list[int]]:
         """Number of examples left for this person; and those of them that are not shown to anybody else now."""
-        answered, looked_at = [0] * len(self.study.examples), [0] * len(self.study.examples)
-        for name, other in self._people.items():
-            if name == worker or not self.counts(name):
-                continue
-            for one in other.kept(trap=False):
-                answered[one.showing.place] += 1
-            if other.lease is not None and other.lease[1] > now_s and not other.lease[0].trap:
-                looked_at[other.lease[0].place] += 1
-        wanting = [
-            place
-            for place, count in enumerate(answered)
-            if count < self.study.rules.opinions and (False, place) not in person.said
-        ]
-        free = [place for place in wanting if answered[place] + looked_at[place] < self.study.rules.opinions]
+        leases = [other.lease for name, other in self._people.items() if name != worker and other.lease is not None]
+        shown = Counter(showing.place for showing, until in leases if until > now_s and not showing.trap)
+        opinions, said = self.study.rules.opinions, person.said
+        wanting = [at for at, count in enumerate(self._answered) if count < opinions and (False, at) not in said]
+        free = [at for at in wanting if self._answered[at] + shown[at] < opinions]
         return len(wanting), free
 
 

@@ -65,6 +65,25 @@ def test_everybody_begins_with_traps_in_random_order_and_stops_at_the_limit(rng)
     assert [one.place for one in first if not one.trap] != sorted(one.place for one in first if not one.trap)
 
 
+def test_what_is_left_follows_from_the_answers_that_count(rng):
+    study = a_study(examples=12, traps=6, opinions=2, limit=9, trap_share=0.3, trust=0.7)
+    progress, people, turned_away = StudyProgress(study), ["ann", "bob", "cat", "dan"], set()
+    for now in range(400):
+        worker = str(rng.choice(people))
+        showing = progress.next_for(worker, now)
+        counted = [one.showing.place for one in progress.accepted]
+        own = {one.showing.place for one in progress.accepted if one.worker == worker}
+        if showing is Ending.TURNED_AWAY:
+            turned_away.add(worker)
+        elif not isinstance(showing, Ending):
+            wanting = sum(counted.count(place) < 2 and place not in own for place in range(12))
+            given, (_, checked) = progress.given(worker), progress.right(worker)
+            assert progress.most(worker, now) == given + min(wanting, 9 - given) + max(6, checked)
+            progress.note(StudyAnswer(worker, showing, truth(study, showing) if worker != "dan" else "a"))
+    assert turned_away == {"dan"}
+    assert max(counted.count(place) for place in range(12)) == 2
+
+
 def test_lists_change_sides_half_of_the_time_and_traps_come_as_often_as_they_should(rng):
     study = a_study(examples=300, traps=200, limit=301, trap_share=0.25)
     shown, why = take_part(StudyProgress(study), "ann", True, rng)
