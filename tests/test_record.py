@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from audiosim import compare, estimate
 from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.campaign.event import Event
 from audiosim.collection.collection import Collection
@@ -23,6 +24,7 @@ from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
 from audiosim.measures.satisfaction import published_mapping
 from audiosim.ordinal.model import load_model, save_model
+from audiosim.ranking.about import About
 from audiosim.report.page import Extras
 from audiosim.report.publication import (
     bundle,
@@ -60,8 +62,8 @@ def test_of_one_completed_collection_it_is_the_t_interval_of_scipy():
     found = Pooled.of(values[None])
     test = stats.ttest_1samp(values, 0)
     assert (found.low, found.high) == pytest.approx(tuple(test.confidence_interval(0.95)))
-    assert (found.estimate, found.p) == pytest.approx((values.mean(), test.pvalue))
-    assert Pooled.of(np.full((1, 4), 0.5)) == Pooled(0.5, 0.5, 0.5, 0.0)
+    assert found.estimate == pytest.approx(values.mean())
+    assert Pooled.of(np.full((1, 4), 0.5)) == Pooled(0.5, 0.5, 0.5)
 
 
 def test_several_are_put_together_by_rubin_s_rules():
@@ -111,9 +113,14 @@ def test_judged_in_full_it_says_what_the_scores_of_the_queries_say(made, whole, 
 
 def test_differences_are_of_pairs_of_queries(made, whole):
     first = whole.pair_rows()[0]
-    a, b = (whole.scores[0][whole.ranking.systems.index(first[name])] for name in "ab")
-    assert first["p"] == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    grades, lists = made.grades(), {run.system: run.rankings for run in made.runs}
+    a, b = (
+        np.array([np.mean([grades[q, d] for d in top]) / 100 for q, top in lists[first[name]].items()]) for name in "ab"
+    )
+    test = stats.ttest_rel(a, b)
+    assert first["p"] == pytest.approx(test.pvalue)
     assert first["difference"] == pytest.approx(np.mean(a - b))
+    assert (first["difference_low"], first["difference_high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
     assert first["success_difference_low"] <= first["success_difference"] <= first["success_difference_high"]
 
 
@@ -136,6 +143,24 @@ def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
     assert wide[1] > wide[0]
     assert some.agreement.pairs == 20
     assert some.curve[-1][0] == 90
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("about", ["queries", "these", "these+listeners"])
+def test_estimate_and_compare_state_the_same_about_queries_of_this_kind(some, about):
+    record, kind = (
+        record_of(some.collection, imputations=2, about=About.parse(about)),
+        about.replace("these", "queries"),
+    )
+    ranking = estimate(some.collection, about=kind)
+    scores = {row["system"]: (row["expectation"], row["low"], row["high"]) for row in ranking.rows()}
+    for row in record.rows():
+        assert (row["score"], row["score_low"], row["score_high"]) == pytest.approx(scores[row["system"]], rel=1e-9)
+    for row in record.pair_rows():
+        found = compare(some.collection, row["a"], row["b"], about=kind)
+        stated = (found.expectation, *found.interval, 2 * (1 - found.confidence))
+        said = (row["difference"], row["difference_low"], row["difference_high"], row["p"])
+        assert said == pytest.approx(stated, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.slow

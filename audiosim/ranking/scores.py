@@ -180,6 +180,27 @@ class SystemScores(Moments):
         # An approximate mean may lie outside; its interval contains it all the same.
         return np.minimum(mean, np.maximum(least, mean - half)), np.maximum(mean, np.minimum(most, mean + half))
 
+    def difference_interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """(p,) low and (p,) high end of the difference of each pair, better minus worse.
+
+        E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to the differences within `bounds`
+        """
+        (expectation, variance), (low, high), (better, worse) = self.differences, self.bounds, self.pairs
+        half = self.quantile(level) * np.sqrt(variance)
+        least, most = low[better] - high[worse], high[better] - low[worse]
+        return (
+            np.minimum(expectation, np.maximum(least, expectation - half)),
+            np.maximum(expectation, np.minimum(most, expectation + half)),
+        )
+
+    @property
+    def p_values(self) -> Array:
+        """(p,) two-sided p-value of the hypothesis that the two of a pair are equal: 2 (1 - confidence), and 1 if tied.
+
+        With everything judged, on queries of this kind, that of the paired t-test.
+        """
+        return 2 * self._positive(-self.differences[0])
+
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
         """(s,) the lowest and (s,) the highest score that each system can have, given the judgments."""

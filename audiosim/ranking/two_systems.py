@@ -153,38 +153,34 @@ class TwoSystems(Result):
         check_two(self.ranking.systems, self.a, self.b)
         check_level(self.level)
 
-    @property
+    @cached_property
     def _place(self) -> int:
         """Place of the two among the pairs of the ranking."""
         return self.ranking.scores.place_of(*map(self.ranking.systems.index, (self.a, self.b)))
 
-    @cached_property
-    def _moments(self) -> tuple[float, float]:
-        """Expectation and variance of the score of `a` less that of `b`."""
-        expectation, variance = self.ranking.scores.differences
-        place = self._place
-        sign = 1.0 if self.ranking.systems[self.ranking.scores.pairs[0][place]] == self.a else -1.0
-        return sign * float(expectation[place]), float(variance[place])
+    @property
+    def _sign(self) -> float:
+        """1 if `a` is the better of the two by its place, else -1."""
+        return 1.0 if self.ranking.systems[self.ranking.scores.pairs[0][self._place]] == self.a else -1.0
 
     @property
     def expectation(self) -> float:
         """Expected difference of the mean scores, `a` less `b`."""
-        return self._moments[0]
+        return self._sign * float(self.ranking.scores.differences[0][self._place])
+
+    @property
+    def _variance(self) -> float:
+        return float(self.ranking.scores.differences[1][self._place])
 
     @property
     def interval(self) -> tuple[float, float]:
         """Central interval of the difference at the level, cut to the differences that the systems can have."""
-        half = self.ranking.scores.quantile(self.level) * math.sqrt(self._moments[1])
-        (low, high), a, b = self.ranking.scores.bounds, *map(self.ranking.systems.index, (self.a, self.b))
-        least, most = float(low[a] - high[b]), float(high[a] - low[b])
-        return (
-            min(self.expectation, max(least, self.expectation - half)),
-            max(self.expectation, min(most, self.expectation + half)),
-        )
+        low, high = sorted(self._sign * end[self._place] for end in self.ranking.scores.difference_interval(self.level))
+        return float(low), float(high)
 
     def above(self, size: float) -> float:
         """P(`a` is better than `b` by more than `size`), in [0, 1]; 1/2 if the difference is known to equal it."""
-        return self.ranking.scores.cumulative(self.expectation - size, self._moments[1])
+        return self.ranking.scores.cumulative(self.expectation - size, self._variance)
 
     @property
     def _equal(self) -> bool:
@@ -221,7 +217,7 @@ class TwoSystems(Result):
     def probability(self, condition: Condition) -> float:
         """Probability that a condition holds, in [0, 1]."""
         sign = -1.0 if condition.second else 1.0
-        return self.ranking.scores.cumulative(sign * self.expectation - condition.size, self._moments[1])
+        return self.ranking.scores.cumulative(sign * self.expectation - condition.size, self._variance)
 
     @property
     def unmet(self) -> str:

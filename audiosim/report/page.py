@@ -71,7 +71,7 @@ def page(
         record=value,
         names=list(order),
         check=check.sentence,
-        people=record.satisfied is not None and record.several,
+        people=record.satisfied is not None and record.kind is not None,
         figures=_figures(record, value, calibrated),
         neighbours=[row for row in value["pairs"] if order[row["b"]] - order[row["a"]] == 1],
         triangle=None if record.complete else _confidences(record.ranking),
@@ -124,9 +124,9 @@ def _by_aspect(record: Record) -> list[dict[str, Any]]:
 
 def _figures(record: Record, value: Mapping[str, Any], calibrated: bool) -> dict[str, str]:
     """The figures of the page, by subject."""
-    name = "score" if record.several else "expectation"
+    name = "expectation" if record.kind is None else "score"
     figures = {"scores": _intervals(value["systems"], name, value["measure"])}
-    if record.satisfied is not None and record.several:
+    if record.satisfied is not None and record.kind is not None:
         new = ("satisfied_least", "satisfied_most")
         figures["satisfied"] = _intervals(value["systems"], "satisfied", "P(Sat)", new)
     if calibrated:

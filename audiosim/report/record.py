@@ -1,8 +1,9 @@
 """Report of record: all statements about a collection's systems, judged in full or in part, each with its subject.
 
 There are two kinds of statement. About these queries: the result of full judgments, with the uncertainty of those
-missing. About queries of this kind: the result for a new sample of queries, so that the variation between queries
-counts too. If judgments are missing, the second kind uses multiple imputation: grades are drawn from the belief several
+missing. About queries of this kind: the mean over all of them, so that the variation between queries counts too. Scores
+and their differences are those of the ranking about either, as in `estimate` and `compare`. The shares of users are no
+moments of a ranking. If judgments are missing, they use multiple imputation: grades are drawn from the belief several
 times, each completed collection is analysed as if judged in full, and the results are combined by Rubin's rules.
 """
 
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from audiosim.collection.aspects import MEAN
 from audiosim.collection.collection import Collection
@@ -48,13 +49,11 @@ class Pooled:
 
     estimate   mean of the means of the completed collections
     low, high  ends of the interval at LEVEL
-    p          p-value of the hypothesis that the mean is 0, two-sided
     """
 
     estimate: float
     low: float
     high: float
-    p: float
 
     @classmethod
     def of(cls, values: Array) -> "Pooled":
@@ -71,16 +70,15 @@ class Pooled:
         within, between = _variances(values)
         total = within + between
         if total <= 0:
-            return cls(estimate, estimate, estimate, 1.0 if estimate == 0 else 0.0)
+            return cls(estimate, estimate, estimate)
         complete, missing = queries - 1, between / total
         freedom = 1 / (missing**2 / (times - 1) + 1 / complete) if times > 1 else complete
         reach = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(total)
-        p = 2 * float(stdtr(freedom, -abs(estimate) / math.sqrt(total)))
-        return cls(estimate, estimate - reach, estimate + reach, p)
+        return cls(estimate, estimate - reach, estimate + reach)
 
     @classmethod
     def of_shares(cls, values: Array) -> "Pooled":
-        """The mean of values (m, q) within [0, 1], with the ends of `bounded_mean`.
+        """The mean of shares (m, q) in [0, 1], with the ends of `bounded_mean`.
 
         B counts by the squared ratio of Student's t, with m - 1 degrees of freedom, to the normal quantile.
         """
@@ -89,9 +87,11 @@ class Pooled:
         low, high = bounded_mean(values.mean(), within * queries, queries, between * wider, LEVEL)
         return replace(cls.of(values), low=float(low), high=float(high))
 
-    def within(self, most: float) -> "Pooled":
-        """The same with an interval cut to [-most, most]."""
-        return replace(self, low=max(-most, self.low), high=min(most, self.high))
+    @classmethod
+    def of_differences(cls, values: Array) -> "Pooled":
+        """The mean of differences (m, q) of two shares, with an interval cut to [-1, 1]."""
+        found = cls.of(values)
+        return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
 
     def named(self, name: str) -> dict[str, float]:
         """The interval as columns of a table."""
@@ -112,8 +112,9 @@ class Record:
     collection  collection with the judgments used
     verdicts    verdicts on the s systems and these queries, with the check of the model
     headline    the same about queries of this kind; `verdicts` itself if another subject is asked for
-    scores      (m, s, q) scores in m completed collections; one if everything is judged
-    satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies; None if no mapping is published
+    kind        ranking on queries of this kind; None if there are too few queries
+    satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies, in m completed collections, one if
+                everything is judged; None if no mapping is published
     threshold   share of users above which a list is a success
     agreement   agreement of the assessors
     curve       (judged, confidence) in the order of the judgments; empty if everything is judged
@@ -126,7 +127,7 @@ class Record:
     collection: Collection
     verdicts: Verdicts
     headline: Verdicts
-    scores: Array
+    kind: Ranking | None
     satisfied: Array | None
     threshold: float
     agreement: Agreement
@@ -140,11 +141,6 @@ class Record:
     def complete(self) -> bool:
         """True if every pair of the pool is judged."""
         return self.ranking.judged == self.ranking.pool
-
-    @property
-    def several(self) -> bool:
-        """True if there are enough queries for statements about others of their kind."""
-        return self.ranking.scores.queries >= FEWEST_QUERIES
 
     @property
     def ranking(self) -> Ranking:
@@ -169,14 +165,14 @@ class Record:
         satisfied_above: value that P(Sat) of 95 % of new queries exceeds
         success, ..._low, ..._high: P(Succ), the share of queries with P(Sat) above the threshold
         """
-        if not self.several:
+        if self.kind is None:
             return self.verdicts.rows()
-        pooled = Pooled.of_shares if self.ranking.measure.bounded else Pooled.of
-        places = {system: place for place, system in enumerate(self.ranking.systems)}
+        scores, (low, high) = self.kind.scores, self.kind.scores.interval(LEVEL)
         rows = []
         for row in self.verdicts.rows():
-            place = places[row["system"]]
-            rows.append({**row, **pooled(self.scores[:, place]).named("score"), **self._people(place)})
+            place = self.kind.systems.index(row["system"])
+            score = Pooled(*(float(values[place]) for values in (scores.mean, low, high))).named("score")
+            rows.append(row | score | self._people(place))
         return rows
 
     def aspect_rows(self) -> list[dict[str, Any]]:
@@ -198,19 +194,18 @@ class Record:
         difference, satisfied_difference and success_difference have the ends of their intervals, `_low` and `_high`;
         p is of the difference of scores; `equal` tells systems that are known to be.
         """
-        rows, most = [], 1.0 if self.ranking.measure.bounded else math.inf
-        for better, worse, known in zip(*self.ranking.scores.pairs, self.ranking.pair_rows(), strict=True):
-            row = {key: known[key] for key in ("a", "b", "confidence", "equal")}
-            rows.append(row)
-            if not self.several:
-                continue
-            found = Pooled.of(self.scores[:, better] - self.scores[:, worse]).within(most)
-            row |= found.named("difference") | {"p": found.p}
+        rows = [{key: row[key] for key in ("a", "b", "confidence", "equal")} for row in self.ranking.pair_rows()]
+        if self.kind is None:
+            return rows
+        scores = self.kind.scores
+        intervals = zip(scores.differences[0], *scores.difference_interval(LEVEL), strict=True)
+        for row, better, worse, interval, p in zip(rows, *scores.pairs, intervals, scores.p_values, strict=True):
+            row |= Pooled(*map(float, interval)).named("difference") | {"p": float(p)}
             if self.satisfied is not None:
                 first, second = self.satisfied[:, better], self.satisfied[:, worse]
-                row |= Pooled.of(first - second).within(1.0).named("satisfied_difference")
+                row |= Pooled.of_differences(first - second).named("satisfied_difference")
                 succeeds = (first > self.threshold).astype(np.float64) - (second > self.threshold)
-                row |= Pooled.of(succeeds).within(1.0).named("success_difference")
+                row |= Pooled.of_differences(succeeds).named("success_difference")
         return rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,7 +228,7 @@ class Record:
             "top_k": self.verdicts.k,
             "level": LEVEL,
             "threshold": self.threshold,
-            "imputations": len(self.scores),
+            "imputations": 0 if self.satisfied is None else len(self.satisfied),
             "content": self.source.pool,
             "model": self.model,
             **ranking.check.to_dict(),
@@ -276,7 +271,7 @@ def record_of(
     estimator    estimator made of the model already; None: made here
     about        subject of the verdicts, if it is not queries of this kind with these queries beside them
     threshold    threshold of success: a share of the users, in [0, 1]
-    imputations  number of completed collections if judgments are missing, at least 2
+    imputations  number of completed collections, for the shares of users, if judgments are missing; at least 2
     curve        confidence in the order of the judgments, if it is known; None: computed
     """
     measure = as_measure(measure, collection.cutoff)
@@ -291,14 +286,14 @@ def record_of(
     estimator = after_judgments(pool, start, collection.judgments)
     expected, belief = expected_scores(measure, pool), estimator.predict(spread)
     grounds = grounds_of(expected, estimator, belief, distribution, pool.locate_judged(grades))
-    several = len(pool.queries) >= FEWEST_QUERIES
-    here = THESE if about == OF_THIS_KIND or not several else about
-    verdicts = with_next(Verdicts(grounds.about(here, expected)), expected, belief)
-    headline = verdicts
-    if about == OF_THIS_KIND and several:
-        headline = with_next(Verdicts(grounds.about(about, expected)), expected, belief)
-    rng = np.random.default_rng(0)
-    scores, satisfied = _completed(collection, pool, measure, grounds.belief, 1 if whole else imputations, rng)
+    kind = None
+    if len(pool.queries) >= FEWEST_QUERIES:
+        kind = grounds.about(replace(about, queries=OF_THIS_KIND.queries), expected)
+    here = THESE if about == OF_THIS_KIND or kind is None else about
+    verdicts = headline = with_next(Verdicts(grounds.about(here, expected)), expected, belief)
+    if about == OF_THIS_KIND and kind is not None:
+        headline = with_next(Verdicts(kind), expected, belief)
+    satisfied = _satisfied(collection, pool, measure, grounds.belief, 1 if whole else imputations)
     if curve is None and not whole:
         curve = confidences(pool, measure, start, collection.judgments, distribution=distribution, about=here)
     every = [as_measure(one, collection.cutoff) for one in (measure, *others)] if whole else []
@@ -306,7 +301,7 @@ def record_of(
         collection,
         verdicts,
         headline,
-        scores,
+        kind,
         satisfied,
         threshold,
         _agreement(collection),
@@ -333,22 +328,15 @@ def _by_aspect(
     return found
 
 
-def _completed(
-    collection: Collection, pool: Pool, measure: Measure, belief: Belief, times: int, rng: np.random.Generator
-) -> tuple[Array, Array | None]:
-    """(m, s, q) scores and P(Sat) of collections completed with drawn grades; None if no mapping is published."""
-    people = user_form(measure)
+def _satisfied(collection: Collection, pool: Pool, measure: Measure, belief: Belief, times: int) -> Array | None:
+    """(m, s, q) P(Sat) of collections completed with drawn grades; None if no mapping is published."""
+    people, rng = user_form(measure), np.random.default_rng(0)
     try:
         mapping = published_mapping(people, collection.scale.name)
     except InputError:
-        mapping = None
-    scores, shares = [], []
-    for _ in range(times):
-        grades = belief.grades if times == 1 else drawn_grades(belief, rng)
-        scores.append(scores_of(pool, measure, grades))
-        if mapping is not None:
-            shares.append(mapping.probability(scores_of(pool, people, grades)))
-    return np.array(scores), np.array(shares) if mapping is not None else None
+        return None
+    completed = (belief.grades if times == 1 else drawn_grades(belief, rng) for _ in range(times))
+    return np.array([mapping.probability(scores_of(pool, people, grades)) for grades in completed])
 
 
 def _agreement(collection: Collection) -> Agreement:
