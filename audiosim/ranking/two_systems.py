@@ -232,12 +232,13 @@ class TwoSystems(Result):
         low, high = self.interval
         if self._equal:
             return f"{self.a} and {self.b} are equal on {self.ranking.about.words}."
-        between = f"difference {self.expectation:+.3f}, {100 * self.level:g} % interval {low:+.3f} to {high:+.3f}"
+        between = (
+            f"difference {self.expectation:+.3f}, confidence {self.confidence:.3f} in their order (one-sided), "
+            f"{100 * self.level:g} % interval {low:+.3f} to {high:+.3f} (two-sided)"
+        )
         if self.verdict == "not told apart":
             more = "" if self.more is None else f" To tell would probably take {more_judgments(self.more)}."
-            between += f", confidence {self.confidence:.3f}"
             return f"{self.a} and {self.b} cannot be told apart on {self.ranking.about.words}: {between}.{more}"
-        between += f", confidence {self.confidence:.3f}"
         return f"{self.a} is {self.verdict} than {self.b} on {self.ranking.about.words}: {between}."
 
     def __repr__(self) -> str:

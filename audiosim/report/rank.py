@@ -242,17 +242,16 @@ def _ranks_of(row: Mapping[str, Any]) -> str:
     return str(low) if low == high else f"{low} – {high}"
 
 
-CONFIDENCE_MEANS = (
-    "Confidence is the probability that the system ahead is better at all; the interval, which leaves out 2.5 % at "
-    "each end, excludes 0 from confidence 0.975 on."
-)
-
-
 def verdict_view(found: TwoSystems) -> RenderableType:
     """The verdict on two systems, its condition if it has one, and the number of judgments behind it."""
     condition, ranking, lines = found.condition, found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
     lines += [sentence_again(found), "" if found.beside is None else found.beside.sentence]
-    lines.append(CONFIDENCE_MEANS)
+    if found.verdict != "equal":
+        lines.append(
+            "One-sided: the probability that the system ahead is better at all. Two-sided: "
+            f"{50 * (1 - found.level):.3g} % is left out at each end, so that the interval excludes 0 from confidence "
+            f"{(1 + found.level) / 2:.3g} on."
+        )
     if condition is not None:
         chance = found.probability(condition)
         shown = "Shown" if chance >= found.level else "Not shown"

@@ -1,5 +1,6 @@
 """Statements about all systems at once, compared with studentized ranges, quadrature, brute force and simulation."""
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +18,7 @@ from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.scores import SystemScores
 from audiosim.ranking.two_systems import Condition, TwoSystems
 from audiosim.ranking.verdicts import Verdicts, largest_sets, stretches
+from audiosim.report.rank import verdict_view
 
 
 def ranking(mean, covariance, queries=1000, distribution="t"):
@@ -188,6 +190,25 @@ def test_a_verdict_on_two_systems_is_the_t_test_of_their_difference():
     assert found.probability(Condition.parse("A not worse than B by 0.01", "B", "A")) == pytest.approx(
         student.cdf(0.05 / deviation, 20)
     )
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("deviations", [0.2, 1.0, 1.5, 1.8, 2.2, 3.0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sentence_says_on_which_sides_confidence_and_interval_are_and_when_the_interval_excludes_0(
+    level, deviations, sign
+):
+    found = TwoSystems(ranking([0.5, 0.5 - sign * deviations * 0.02], np.diag([4e-4, 0]), queries=21), "A", "B", level)
+    assert f"confidence {found.confidence:.3f} in their order (one-sided), {100 * level:g} % interval" in found.sentence
+    assert found.sentence.endswith("(two-sided).")
+    assert found.sentence.startswith(
+        "A is " if student.cdf(deviations, 20) >= level else "A and B cannot be told apart"
+    )
+    said = "".join(str(line) for line in verdict_view(found).renderables)
+    from_on = float(re.search(r"excludes 0 from confidence (\S+) on", said)[1])
+    low, high = found.interval
+    assert (low > 0 or high < 0) == (student.cdf(deviations, 20) > from_on)
+    assert "excludes 0" not in str(verdict_view(TwoSystems(ranking([0.5, 0.5], 0 * np.eye(2)), "A", "B")).renderables)
 
 
 @pytest.mark.parametrize(

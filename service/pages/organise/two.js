@@ -20,9 +20,9 @@ export function twoSystems(found) {
   const figures = element(
     "dl",
     { class: "figures" },
-    figure(["Probability that ", named(a, 24), " is better"], percent(found.above)),
+    figure(["Probability that ", named(a, 24), " is better, one-sided"], percent(found.above)),
     figure([`Difference of expected ${found.measure}`], gap(found.expectation)),
-    figure(["95 % interval"], `${gap(found.low)} to ${gap(found.high)}`),
+    figure(["95 % interval, two-sided"], `${gap(found.low)} to ${gap(found.high)}`),
   );
   const beside = found.beside ? [`About ${found.beside.about.queries === "queries" ? "queries of this kind" : "these queries"}: ${VERDICTS[found.beside.verdict]}, confidence ${percent(found.beside.confidence)}.`] : [];
   const more = element("p", { class: "small" }, "Queries of ", link(a), " and of ", link(b), ". ", element("a", { href: addressOf({ a: b, b: a, aspect }), "data-key": "swap" }, "Swap them"), ".");
