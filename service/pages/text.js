@@ -5,19 +5,14 @@ import { element } from "./page.js";
 const MINUS = "\u2212";
 const SPACE = "\u202f"; // narrow no-break space
 
-/** A share as a percentage, rounded down, so that a share short of a goal never reads as the goal; a dash if unknown.
-*/
+/** A share as a percentage, rounded down, so that a share short of a goal never reads as the goal, and "<" before the
+smallest step where only 0 may read as 0; a dash if unknown. */
 export function percent(share, digits = 1) {
   if (share === null) return "–";
   const factor = 10 ** digits;
-  return `${(Math.floor(share * 100 * factor + 1e-9) / factor).toFixed(digits)}${SPACE}%`;
-}
-
-/** A probability as a rounded percentage, "under 1" or "over 99" where only certainty may read as 0 or 100. */
-export function chance(share) {
-  const rounded = Math.round(share * 100);
-  const said = rounded === 0 && share > 0 ? "<1" : rounded === 100 && share < 1 ? ">99" : String(rounded);
-  return `${said}${SPACE}%`;
+  const steps = Math.floor(share * 100 * factor + 1e-9);
+  const [sign, shown] = !steps && share > 0 ? ["<", 1] : ["", steps];
+  return `${sign}${(shown / factor).toFixed(digits)}${SPACE}%`;
 }
 
 export const whole = (count) => count.toLocaleString("en").replaceAll(",", SPACE);

@@ -50,24 +50,38 @@ def test_collections_of_one_name_are_told_apart_and_a_closed_one_is_said_to_be_c
     assert sorted(names) == [names[0], names[0], "demo", "twin"]
     expect(page.locator("#state-twin")).to_contain_text("Closed before the goal was met")
     expect(page.locator("#state-demo")).not_to_contain_text("Closed")
-    labels = [link.get_attribute("aria-label") for link in page.get_by_role("link", name="Organise: ").all()]
-    assert len(set(labels)) == 2
+    names = [link.get_attribute("aria-label") for link in page.locator("#collections a:visible").all()]
+    assert [name.partition(": ")[0] for name in names] == ["Judge", "Organise", "Results"]
+    assert ["twin" in name for name in names] == [False, False, True]
+
+
+SAID = """async (shares) => {
+  const root = document.querySelector("script[type=module]").src.replace("start/start.js", "");
+  const { percent } = await import(`${root}text.js`);
+  return shares.map(([share, digits]) => percent(share, digits).replace("\\u202f", " "));
+}"""
+
+
+def test_percentages_are_rounded_down_and_only_nothing_reads_as_0_and_only_all_as_100(browse, live):
+    asked = {(0.9499, 0): "94 %", (0.95, 0): "95 %", (0.9996, 1): "99.9 %", (1, 1): "100.0 %", (0.29, 0): "29 %"}
+    asked |= {(0.999, 0): "99 %", (0.004, 0): "<1 %", (0.0004, 1): "<0.1 %", (0, 0): "0 %", (0, 1): "0.0 %"}
+    assert browse("/").evaluate(SAID, [list(one) for one in asked]) == list(asked.values())
 
 
 @pytest.fixture
 def invited(demo, commanded, tmp_path):
-    """A server that needs tokens, and the token of Bea, who judges one collection."""
+    """A server that needs tokens, the token of Bea, who judges one collection, and that of its organiser."""
     database = f"sqlite:///{tmp_path / 'invited.db'}"
     store = TokenStore(database)
-    token = store.create("Bea", "assessor", "demo")
+    token, organising = store.create("Bea", "assessor", "demo"), store.create("Olga", "organiser")
     store.close()
     with commanded([demo], tmp_path / "invited", "--db", database, AUDIOSIM_LISTEN="0") as running:
-        yield running, token
+        yield running, token, organising
 
 
 def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(browse, invited, watch, audit):
     watch.expected.append("401 (Unauthorized)")
-    _, token = invited
+    running, token, organising = invited
     page = browse("/")
     page.locator("#token:focus").wait_for()
     assert audit(page) == []
@@ -81,6 +95,11 @@ def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(bro
     assert [link.inner_text() for link in page.locator("#collections a").all()] == ["Judge"]
     text = page.inner_text("main").lower()
     assert [secret for secret in ("confidence", "system", "metrics") if secret in text] == []
+    with running.client() as http:
+        http.post("/v1/collections/demo/close", json={}, headers={"Authorization": f"Bearer {organising}"})
+    page.reload()
+    expect(page.locator("#state-demo")).to_have_text("Judging has ended.")
+    expect(page.locator("#collections a:visible")).to_have_count(0)
     page.click("#leave")
     page.locator("#token").wait_for()
 

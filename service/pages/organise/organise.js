@@ -216,7 +216,7 @@ function showChange(change) {
   byId("judged").textContent = compares ? count(change.comparisons, "comparison") : percent(change.judged / change.pool);
   byId("pool").textContent = compares ? "no pair is graded yet" : `${whole(change.judged)} of ${count(change.pool, "pair")}, ${givenOf(change)}`;
   byId("publish-goal").hidden = change.reached || change.status === "closed";
-  byId("met").textContent = change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : "Not met yet";
+  byId("met").textContent = change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : change.status === "closed" ? "Not met" : "Not met yet";
   badge("status", STATUS[change.status]);
   showStatus(change.status, change.judgments + change.comparisons > 0);
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
@@ -258,7 +258,9 @@ function counting({ goal, judged, confidence }) {
 function showRemaining() {
   const left = known.remaining;
   const { campaign } = known;
-  const [figure, more] = left && !left.preliminary ? forecastOf(left, campaign) : ["estimating…", ""];
+  const closed = campaign.status === "closed";
+  const [figure, more] = closed ? ["none", "the campaign is closed"] : left && !left.preliminary ? forecastOf(left, campaign) : ["estimating…", ""];
+  byId("remaining-title").textContent = closed ? "Judgments still asked for" : "Judgments to the goal";
   byId("remaining").textContent = figure;
   byId("remaining-range").textContent = more;
 }
@@ -267,7 +269,7 @@ function forecastOf(left, campaign) {
   if (campaign.judged >= campaign.pool) return ["0", "nothing is left to judge"];
   if (left.median === null) return [`more than ${whole(left.more_than)}`, "the simulation ran out of time"];
   if (left.high === 0) return ["0", "the goal is met"];
-  const when = campaign.status === "closed" ? "; if judging resumes" : campaign.pool - left.unjudged === campaign.judged ? "" : `; as of ${count(campaign.pool - left.unjudged, "judged pair")}`;
+  const when = campaign.pool - left.unjudged === campaign.judged ? "" : `; as of ${count(campaign.pool - left.unjudged, "judged pair")}`;
   if (comparesOnly(campaign)) return [`about ${count(left.median, "grade")}`, "if pairs are graded; how many comparisons is not forecast"];
   const hours = campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / campaign.pace.per_hour) * 3600)} of listening` : "";
   return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${when}`];

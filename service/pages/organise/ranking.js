@@ -6,7 +6,7 @@ import { grouped } from "./groups.js";
 import { narrowed } from "./narrow.js";
 import { dot, line, svg, text } from "./svg.js";
 import { rowOf } from "./tables.js";
-import { apart, chance, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
+import { apart, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
 
 const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is a shade darker
 const MOST_IN_TABLE = 60;
@@ -76,7 +76,7 @@ function systemRow(system, index, range, above, most) {
     element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(system, range), ends(system))),
     element("td", { class: "number next ranks" }, ranks(system)),
     element("td", { class: "next group", title: system.group }, system.group),
-    element("td", { class: "number next" }, chance(system.best ?? 0)),
+    element("td", { class: "number next" }, percent(system.best ?? 0, 0)),
     element("td", { class: "number next" }, above === undefined ? "" : percent(above, 0)),
   );
 }
@@ -123,7 +123,7 @@ function fold(rows) {
 const ranks = ({ rank_low: low, rank_high: high }) => (low === high ? String(low) : `${low}–${high}`);
 
 const rankedAs = (system, most) =>
-  `${apart(system.system)}: rank ${ranks(system)}; best of all: ${chance(system.best ?? 0)}; among the best ${most}: ${chance(system.top ?? 0)}`;
+  `${apart(system.system)}: rank ${ranks(system)}; best of all: ${percent(system.best ?? 0, 0)}; among the best ${most}: ${percent(system.top ?? 0, 0)}`;
 
 /** An interval and its middle within a range; `at` is a value to draw a line at. */
 export function whiskers(system, range, at = null) {

@@ -37,7 +37,7 @@ function show() {
 function about({ confidence, words, stopping_rule: goal, reached, status, notes }) {
   const sure = confidence === null ? "There is nothing to order." : `Confidence in the ranking: ${percent(confidence)}, about ${words}.`;
   const wanted = target(goal);
-  const met = reached ? "the goal is met" : "the goal is not met yet";
+  const met = reached ? "the goal is met" : status === "closed" ? "judging ended before the goal was met" : "the goal is not met yet";
   const aim = wanted === null ? `${met} (${goal})` : `${met} (${percent(wanted, 0)})`;
   const left = status === "closed" ? "" : "; the results change while people judge";
   return `${sure} ${aim[0].toUpperCase()}${aim.slice(1)}${left}.${notes.map((note) => ` ${note}.`).join("")}`;

@@ -59,7 +59,7 @@ const idOf = (what, one) => `${what}-${one.identifier}`;
 /** A collection and its doings; one of several that are `alike` in name has its identifier beside it. */
 function item(one, { judges, organises }, alike) {
   const name = encodeURIComponent(one.identifier);
-  const link = (text, page, kind) => element("a", { class: `button ${kind}`, href: `/${page}/${name}`, "aria-label": `${text}: ${apart(alike ? one.identifier : one.name)}` }, text);
+  const link = (text, page, kind) => element("a", { id: idOf(page, one), class: `button ${kind}`, href: `/${page}/${name}`, "aria-label": `${text}: ${apart(alike ? one.identifier : one.name)}` }, text);
   const doings = [...(judges ? [link("Judge", "judge", organises ? "" : "primary")] : []), ...(organises ? [link("Organise", "organise", "primary")] : [])];
   const size = `${count(one.systems.length, "system")}, ${count(one.queries, "query", "queries")}, ${count(one.pool, "pair")}`;
   return element(
@@ -72,7 +72,7 @@ function item(one, { judges, organises }, alike) {
   );
 }
 
-/** Show a campaign's state: to assessors whether it is open, to organisers its progress. */
+/** Show a campaign's state: to assessors whether it is open, to organisers its progress; a closed one is not offered to judge. */
 async function fill(one, { judges, organises }) {
   if (!judges) return;
   const path = `/v1/collections/${encodeURIComponent(one.identifier)}`;
@@ -80,7 +80,14 @@ async function fill(one, { judges, organises }) {
   const [said, kind] = STATUS[now.status];
   const badge = byId(idOf("status", one));
   Object.assign(badge, { textContent: said, className: `badge ${kind}`, hidden: false });
-  byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : []));
+  const closed = now.status === "closed";
+  byId(idOf("judge", one)).hidden = closed;
+  if (organises && closed) {
+    const link = byId(idOf("organise", one));
+    link.textContent = "Results";
+    link.ariaLabel = link.ariaLabel.replace("Organise", "Results");
+  }
+  byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : closed ? [element("p", {}, "Judging has ended.")] : []));
 }
 
 function summary(campaign) {
