@@ -235,7 +235,7 @@ class Collection(Result):
         lines = check_tables(files, tables, there, frozenset() if partial else common_queries(runs))
         lines += unread_files(files, settings)
         if given is not None:
-            check_judgments(runs, judged, given)
+            check_judgments(runs, judged, given, tables.documents)
         cutoff, guesses = settled_cutoff(depth, settings.cutoff, settings.scale, judged)
         made = cls._of(
             files.folder.resolve().name,
@@ -323,7 +323,7 @@ class Collection(Result):
             {} if systems is None else read_systems(systems),
             judges=tuple(MachineJudge.of(one, read_grades(given)) for one, given in (judges or {}).items()),
         )
-        check_judgments(tables.runs, tables.judged[1], judgments)
+        check_judgments(tables.runs, tables.judged[1], judgments, tables.documents)
         depth, guesses = settled_cutoff(deepest(tables.runs), cutoff, settings.scale, tables.judged[1])
         return _checked(cls._of(name, tables, settings, depth, (*notes, *guesses)))
 
@@ -447,7 +447,7 @@ class Collection(Result):
         scale, judged = read_judgments(
             judgments, None if assumed else self.scale if by is None else by.scale, notes.append
         )
-        check_judgments(self.runs, judged, judgments)
+        check_judgments(self.runs, judged, judgments, self.documents)
         guesses = (*(one for one in self.guesses if one != NO_SCALE or not judged), *notes)
         if not have_aspects(judged):
             return replace(self.judged_by(judged), scale=scale if by is None else self.scale, guesses=guesses)

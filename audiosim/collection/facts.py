@@ -66,12 +66,16 @@ class Reading(NamedTuple):
         return f"{self.said}; {self.advice}" if self.advice else self.said
 
 
-def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: object) -> None:
+def check_judgments(
+    runs: Sequence[Run], judgments: Sequence[Judgment], source: object, described: Names[str] = ()
+) -> None:
     """Raise an error if no judgment is about a pair that a system retrieved.
 
-    source  file of the judgments, or anything else for judgments in memory
+    source     file of the judgments, or anything else for judgments in memory
+    described  documents that exist although no system may have retrieved them
     """
-    _judged_there(Path(source if isinstance(source, str | Path) else "judgments"), Retrieved.of(runs), judgments)
+    path = Path(source if isinstance(source, str | Path) else "judgments")
+    _judged_there(path, Retrieved.of(runs), judgments, described)
 
 
 class Tables(NamedTuple):
@@ -103,7 +107,7 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
     counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
     several = f": {len(files.runs)} files" if len(files.runs) > 1 else ""
     lines = [Reading(f"{where}{several}: {', '.join(counts)} retrieved")]
-    of = files.tables
+    of, described = files.tables, {*tables.documents, *asked.documents, *asked.texts}
     if "documents" in of and tables.documents:
         # Describing only the documents of queries is enough.
         own = {asked.documents.get(query, query) for query in there.queries}
@@ -115,10 +119,10 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
     if "systems" in of and tables.teams:
         lines.append(_listed(of["systems"], "system", [run.system for run in runs], tables.teams))
     if "judgments" in of:
-        lines.append(_judged_there(of["judgments"], there, tables.judged[1]))
+        lines.append(_judged_there(of["judgments"], there, tables.judged[1], described))
     if "comparisons" in of and tables.comparisons:
-        lines.append(_compared_there(of["comparisons"], there, retrieved_by(runs), tables.comparisons))
-    return (*lines, *_evidence_there(runs, (*tables.evidence, *tables.judges)))
+        lines.append(_compared_there(of["comparisons"], there, retrieved_by(runs), tables.comparisons, described))
+    return (*lines, *_evidence_there(runs, (*tables.evidence, *tables.judges), described))
 
 
 def unread_files(files: FolderFiles, settings: Settings) -> tuple[Reading, ...]:
@@ -140,30 +144,37 @@ def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str])
     return _checked(line, met, wanted, known)
 
 
-def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment]) -> Reading:
+def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment], described: Names[str]) -> Reading:
     """Number of judgments of pairs that a system retrieved."""
     met = int(np.isin(judged_keys(there, judgments), there.keys).sum())
     line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
     queries, documents = judged_names(judgments)
     if not met and not there.documents.isdisjoint(queries) and not documents.keys().isdisjoint(there.queries):
         raise InputError(f"{line}, expected some; query and document look swapped")
-    return _of_pairs(line, met or not judgments, there, queries, documents)
+    return _of_pairs(line, met or not judgments, there, (queries, documents), described)
 
 
 def _compared_there(
-    path: Path, there: Retrieved, retrieved: Mapping[str, set[str]], comparisons: Sequence[PairedComparison]
+    path: Path,
+    there: Retrieved,
+    retrieved: Mapping[str, set[str]],
+    comparisons: Sequence[PairedComparison],
+    described: Names[str],
 ) -> Reading:
     """Number of comparisons of two retrieved documents."""
     met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, set()) for one in comparisons)
     line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
     documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
-    return _of_pairs(line, met, there, {one.query: None for one in comparisons}, documents)
+    return _of_pairs(line, met, there, ({one.query: None for one in comparisons}, documents), described)
 
 
-def _of_pairs(line: str, met: int, there: Retrieved, queries: Mapping[str, None], documents: Names[str]) -> Reading:
+def _of_pairs(
+    line: str, met: int, there: Retrieved, named: tuple[Mapping[str, None], Names[str]], described: Names[str]
+) -> Reading:
+    queries, documents = named
     if queries and queries.keys().isdisjoint(there.queries):
-        return _checked(line, met, there.queries, queries)
-    return _checked(line, met, there.documents, documents)
+        return _checked(line, met, there.queries, queries, described)
+    return _checked(line, met, there.documents, documents, described)
 
 
 def _named_in(runs: Sequence[Run], documents: Names[str] = ()) -> Mapping[str, set[Key]]:
@@ -172,7 +183,7 @@ def _named_in(runs: Sequence[Run], documents: Names[str] = ()) -> Mapping[str, s
     return {"pair": pairs, "document": {*documents_in(runs), *documents}, "system": {run.system for run in runs}}
 
 
-def _evidence_there(runs: Sequence[Run], evidence: Sequence[Evidence]) -> Iterator[Reading]:
+def _evidence_there(runs: Sequence[Run], evidence: Sequence[Evidence], described: Names[str]) -> Iterator[Reading]:
     """Number of retrieved documents, retrieved pairs or systems that each piece of evidence and each machine covers."""
     wanted = _named_in(runs) if evidence else {}
     for piece in evidence:
@@ -180,7 +191,7 @@ def _evidence_there(runs: Sequence[Run], evidence: Sequence[Evidence]) -> Iterat
         noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
         line = f"{piece.source}: {piece} covers {len(own & known)} of {_some(len(own), noun)}"
         missing = sorted(map(spelled, own - known)) if known - own else []  # a million pairs take a second
-        meant = _meant_in(missing, set(map(spelled, known - own)), str.casefold)
+        meant = _meant_in(missing, set(map(spelled, (known - own).difference(described))), str.casefold)
         yield Reading(line + meant, bool(meant))
 
 
@@ -227,16 +238,18 @@ def _some(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else plural}"
 
 
-def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Reading:
-    """The reading, with a suggestion for a misspelt name; an error if nothing matches."""
-    there = set(known)
-    missing = sorted({*wanted} - there)
-    meant = _meant_in(missing, there.difference(wanted), plain_identifier) if missing else ""
+def _checked(line: str, met: int, wanted: Names[str], known: Names[str], described: Names[str] = ()) -> Reading:
+    """The reading, with a suggestion for a misspelt name; an error if nothing matches.
+
+    described  names elsewhere in the collection, which are not misspelt
+    """
+    missing, strange = sorted({*wanted} - {*known}), set(known).difference(wanted, described)
+    meant = _meant_in(missing, strange, plain_identifier) if missing else ""
     if not met:
         meant = (
             meant
-            or _meant_in(missing, there, lambda name: file_identifier(name).casefold())
-            or _meant_in(missing[:1], there, None)
+            or _meant_in(missing, strange, lambda name: file_identifier(name).casefold())
+            or _meant_in(missing[:1], strange, None)
         )
         odd = next((one for one in known if one not in wanted), None)
         found = "" if odd is None else f", found such as {odd}"

@@ -363,6 +363,27 @@ def test_a_file_that_meets_nothing_of_the_runs_is_refused(tmp_path, files, error
         Collection.load(folder_of(tmp_path, {"runs.trec": T, **files}))
 
 
+@pytest.mark.parametrize(
+    "judged",
+    [
+        "query\tdocument\tbroad\nT0000\tb/T0001.mp3\t1\n",  # like another's name, but for the folder
+        "query\tdocument\tbroad\nT0000\tT0011\t1\n",  # like another's name
+        "query\tdocument\tbroad\nT0000\tT0003\t1\n",  # retrieved for another query
+        "query\tdocument\tbroad\nT0009\tT0001\t1\n",  # a query that no system answered
+    ],
+)
+def test_no_other_name_is_suggested_for_one_that_exists(tmp_path, judged):
+    described = "document\tgenre\nT0001\tjazz\nb/T0001.mp3\trock\nT0011\tpop\n"
+    files = {"documents.tsv": described, "queries.tsv": "query\tdocument\nT0009\tT0011\nT0000\tT0011\n"}
+    runs = T + "T0005 Q0 T0003 1 2 S\n"
+    folder = folder_of(tmp_path, {"runs.trec": runs, **files, "judgments.tsv": judged})
+    with pytest.raises(InputError, match="of retrieved pairs, expected some") as error:
+        Collection.load(folder)
+    assert "did you mean" not in str(error.value)
+    (folder / "judgments.tsv").write_text(judged + "T0000\tT0002\t1\n")
+    assert not [one for one in Collection.load(folder).readings if "judgments.tsv" in one.line and one.doubtful]
+
+
 def test_how_much_of_each_file_meets_the_runs_is_said(tmp_path):
     files = {"documents.tsv": "document\tgenre\nT0001\tjazz\nt0002\trock\n", "judgments.qrels": "T0000 0 T0001 1\n"}
     folder = folder_of(tmp_path, {"runs.trec": T, **files})
