@@ -21,6 +21,7 @@ from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import StoreError
 from audiosim.joint.estimators import (
+    Relearning,
     RelevanceEstimator,
     Resuming,
     after_comparisons,
@@ -55,6 +56,12 @@ class Lesson:
         few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
         estimator = after_comparisons(self.estimator, self.comparisons)
         return estimator if few else relearned(estimator, self.grades)
+
+    @property
+    def long(self) -> bool:
+        """True if learning takes longer than starting a process for it."""
+        many = bool(self.comparisons) or int(np.count_nonzero(~np.isnan(self.grades))) >= WORTHWHILE
+        return isinstance(self.estimator, Relearning) and (many or len(self.grades) >= OF_PEOPLE)
 
     @property
     def shared(self) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 from audiosim.campaign import DatabaseStore, Lesson
 from audiosim.campaign.event import utc_now
 from audiosim.errors import RewoundError, StoreError
-from audiosim.joint.estimators import Relearning, RelevanceEstimator
+from audiosim.joint.estimators import RelevanceEstimator
 from audiosim.service.access.access import Access
 from audiosim.service.access.links import OpenLinkStore
 from audiosim.service.collections.imports import ImportStore, import_next
@@ -212,6 +212,5 @@ class Keeper:
                 self._teaching.stopping.wait(POLL_S)
 
     def _learned(self, lesson: Lesson) -> RelevanceEstimator:
-        """The estimator after learning; computed here if there is nothing to learn."""
-        teaches = isinstance(lesson.estimator, Relearning)
-        return self._errands.run_now(lambda: lesson.learned, lesson.shared) if teaches else lesson.learned()
+        """The estimator after learning; computed here if that is quick."""
+        return self._errands.run_now(lambda: lesson.learned, lesson.shared) if lesson.long else lesson.learned()
