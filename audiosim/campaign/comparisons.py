@@ -108,10 +108,8 @@ class ComparisonQueue:
         left = len(comparisons) + int((values.values > 0).sum()) + (0 if self.allowed == "only" else int(free.sum()))
         grade = float(values.grades[free].max(initial=0.0)) / seconds[GRADE]
         comparison = float(values.values.max(initial=0.0)) / seconds[COMPARISON]
-        if self.allowed == "only" or (comparisons and not pairs):
-            return Worth(COMPARISON, grade, comparison, left)
-        better = comparison > grade and not pairs
-        return Worth(COMPARISON if better else GRADE, grade, comparison, left)
+        compares = self.allowed == "only" or (not pairs and (comparisons or comparison > grade))
+        return Worth(COMPARISON if compares else GRADE, grade, comparison, left)
 
     def ask(self, count: int, assessor: str) -> list[ComparisonLease]:
         """Most informative comparisons, leased to an assessor, those already leased first; fewer if fewer are left.

@@ -197,8 +197,7 @@ class StudyProgress:
 
     def said(self, worker: str, showing: Showing) -> bool:
         """True if a person has already answered this."""
-        person = self._people.get(worker)
-        return person is not None and (showing.trap, showing.place) in person.said
+        return (showing.trap, showing.place) in self._people.get(worker, _Person()).said
 
     def right(self, worker: str) -> tuple[int, int]:
         """Number of traps that a person answered correctly, and number of traps answered."""
@@ -242,11 +241,9 @@ class StudyProgress:
         """
         if not self.counts(worker):
             return Ending.TURNED_AWAY
-        person = self._people.get(worker)
-        if person is None:
-            if self._newcomers(now_s) >= NEWCOMERS:
-                return Ending.LATER
-            person = _Person()
+        if worker not in self._people and self._newcomers(now_s) >= NEWCOMERS:
+            return Ending.LATER
+        person = self._people.get(worker, _Person())
         if person.lease is None or (person.lease[1] <= now_s and not person.lease[0].trap):
             person.lease = None
             found = self._choose(worker, person, now_s)

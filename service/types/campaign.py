@@ -219,6 +219,9 @@ class CampaignOut(StandingOut):
     sounds        pairs without sound, which are not offered; empty if all have sound
     totals        numbers of all assessors, cannot, dropped and leases
     evidence      number of pairs of the pool with each kind of evidence: output, genre, sound and so on
+    selection_rule  rule that chooses the pairs to judge next
+    second_share  share of the pairs that two people judge
+    all_asked     true if nobody who answered so far has a question left: only another person can go on
     heard         false if the campaign has no sound at all
     model_lost    reason why the model is not the one chosen in the log; else empty
     aspects       aspects graded for each pair; none if a pair has one grade
@@ -245,6 +248,9 @@ class CampaignOut(StandingOut):
     sounds: str
     totals: dict[str, int]
     evidence: dict[str, int]
+    selection_rule: str
+    second_share: float
+    all_asked: bool
     heard: bool = False
     model_lost: str = ""
     aspects: list[str] = field(default_factory=list)
@@ -254,6 +260,7 @@ class CampaignOut(StandingOut):
         campaign, rule = served.campaign, served.judging.stopping_rule
         progress, selection = _at_rest(campaign)
         names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
+        asked = set(names) - campaign.aside().keys()
         cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
         return cls.of(
             progress,
@@ -285,6 +292,9 @@ class CampaignOut(StandingOut):
             model_lost=served.lost_model,
             aspects=[] if served.collection.aspects is None else list(served.collection.aspects.names),
             evidence=evidence_counts(selection.belief),
+            selection_rule=selection.selection_rule.name,
+            second_share=served.judging.settings.twice,
+            all_asked=bool(asked) and not any(campaign.comparisons.worth(name).left for name in asked),
         )
 
 

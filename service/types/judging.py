@@ -335,6 +335,7 @@ class QuestionsOut(AskedOut, kw_only=True):
     kept_until    day, ISO 8601, after which nobody can be identified any more; null if not given
     break_after   number of answers after which the page suggests a break; null for never
     headphones    true if only people who passed the headphone check get pairs
+    devices       computer, tablet or phone: only people on one of these take part; none for any
     """
 
     collection: str
@@ -346,6 +347,7 @@ class QuestionsOut(AskedOut, kw_only=True):
     kept_until: str | None = None
     break_after: int | None = None
     headphones: bool = False
+    devices: Sequence[str] = ()
 
     @classmethod
     def from_domain(

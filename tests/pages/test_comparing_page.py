@@ -200,6 +200,13 @@ def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_ba
         until_heard(page)
         page.keyboard.press("Enter")
     expect(page.locator("#batch-title")).to_have_text("Nothing to judge now")
+    expect(page.locator("#batch-text")).to_contain_text("You have made 3 comparisons")
+    expect(page.locator("#batch-text")).to_contain_text("The rest needs another person.")
+    organiser = browse("/organise/few")
+    expect(organiser.locator("#next")).to_contain_text("The goal needs another person: invite one.")
+    expect(organiser.locator("#next")).not_to_contain_text("Keep comparing")
+    page.reload()
+    expect(page.locator("#batch-text")).to_have_text(re.compile("^You have answered every comparison"))
     for action, shown, said in (
         ("close", "#held-title", "Judging has ended"),
         ("resume", "#batch-title", "Nothing to judge now"),

@@ -83,6 +83,9 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     assert page.locator("#files tbody tr").count() == 20
     page.select_option("#set-scale", "0-4")
     page.fill("#set-task", "How well does it continue the prompt?")
+    page.fill("#set-listen", "7")
+    page.fill("#set-goal", "confidence=0.9")
+    page.select_option("#set-twice", "0.2")
     expect(page.locator("#preview-task")).to_have_text("How well does it continue the prompt?")
     expect(page.locator("#preview-form input[type=radio]")).to_have_count(5)
     with asked.client() as http:
@@ -129,6 +132,17 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     link = f"{asked.url}/judge/first-test#name="
     assert rows == [["name", "link", "until"], ["Ann", f"{link}Ann", ""], ["'=Ben", f"{link}%3DBen", ""], rows[3]]
     assert rows[3][0] == 'Ito, "Cy"'
+    assert audit(page) == []
+    page.get_by_role("tab", name="Settings").click()
+    expect(page.locator("#given dd")).not_to_have_count(0)
+    names, said = (page.locator(f"#given {kind}").all_inner_texts() for kind in ("dt", "dd"))
+    given = {name: text.replace("\u202f", " ") for name, text in zip(names, said, strict=True)}
+    assert given["Goal"] == "mean confidence of 90 %"
+    assert given["Listening to each clip"] == "at least 7 s"
+    assert given["Scale"] == "custom: 5 levels from 0 to 4"
+    assert given["Pairs judged twice"] == "20 %"
+    assert (given["Comparisons"], given["Candidates on a page"], given["Devices"]) == ("none", "1", "any")
+    assert given["Grades"].startswith("Your grade (5 buttons")
     assert audit(page) == []
     with asked.client() as http:
         questions = http.get("/v1/collections/first-test/questions").json()

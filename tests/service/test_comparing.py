@@ -95,6 +95,29 @@ def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse, in_p
     assert "half of the pairs" in answers[-1].json()["detail"]
 
 
+def test_a_campaign_says_when_only_another_person_can_go_on(coarse, in_process):
+    with in_process(create_app([coarse], "uniform")) as client:
+
+        def all_asked():
+            return client.get(f"{COARSE}/campaign").json()["all_asked"]
+
+        assert not all_asked()  # nobody was asked yet
+        unheard = post(client, "next", assessor="ann")["pairs"][0]
+        pair = {name: unheard[name] for name in ("query", "document")}
+        post(client, "judgments", 201, **pair, cannot="silent", assessor="ann")
+        while found := post(client, "next", assessor="ann", count=10)["pairs"]:
+            assert not all_asked()
+            for one in found:
+                post(client, "judgments", 201, query=one["query"], document=one["document"], broad=1, assessor="ann")
+        assert all_asked()
+        (left,) = post(client, "next", assessor="bea", count=10)["pairs"]
+        assert left["document"] == pair["document"]
+        post(client, "judgments", 201, **pair, broad=2, assessor="bea")
+        assert all_asked()
+        post(client, "undo", 201, assessor="bea")
+        assert not all_asked()  # Bea can answer again
+
+
 @pytest.mark.slow
 def test_a_preference_for_the_document_shown_first_is_reported(coarse, in_process):
     settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, comparisons="only")

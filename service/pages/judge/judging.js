@@ -326,8 +326,10 @@ export class Judging {
     const speed = median === null ? "" : ` ${t("Your pace: {seconds} s a pair.", { seconds: Math.round(median) })}`;
     const rest = full
       ? ` ${t("Continue, or come back later: your place is kept.")}`
-      : ` ${t("All pairs are judged or with other assessors. Thank you.")}`;
-    const pairs = answers.size || !compared.length ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", answers.size) : "";
+      : this.work.onlyCompares
+        ? ` ${t("You have answered every comparison that is free for you. The rest needs another person. Thank you.")}`
+        : ` ${t("Every pair is judged, is with another person, or needs another person. Thank you.")}`;
+    const pairs = answers.size ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", answers.size) : "";
     const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";
     byId("batch-text").textContent = `${pairs}${beside}${speed}${rest}`.trim();
     showScreen("batch");

@@ -26,6 +26,7 @@ export class Work {
     this.none = false; // true if the last request returned nothing
     this.filled = []; // moments at which questions about the person were answered
     this.comparisons = []; // comparisons to answer, instead of pairs
+    this.onlyCompares = false; // true if the last request was answered with comparisons, were it none
     this.until = 0; // number of answers given once none of the questions known at the last request is left
     this.compared = []; // answers to comparisons since the page was opened
     this.comparedBefore = []; // earlier ones
@@ -134,8 +135,9 @@ export class Work {
     this.comparisons = comparisons;
     this.until = this.given + left;
     this.none = !comparisons.length; // neither pairs, if the campaign has only comparisons
-    if (kind === "comparison") this.pairs = [];
-    return kind === "comparison";
+    this.onlyCompares = kind === "comparison";
+    if (this.onlyCompares) this.pairs = [];
+    return this.onlyCompares;
   }
 
   /**

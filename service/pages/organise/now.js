@@ -61,8 +61,9 @@ function nextSteps({ campaign, ranking, remaining }) {
   if (campaign.status === "closed") return [[publish, ", ", files, ", or resume the campaign."]];
   const steps = campaign.status === "paused" ? [[campaign.judgments + campaign.comparisons ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
   const people = campaign.totals.assessors;
-  if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."]];
+  if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."], ...(campaign.all_asked && campaign.twice ? [[`${count(campaign.twice, "pair waits", "pairs wait")} for a second person: `, toTab("invite", "invite one"), "."]] : [])];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), begun(campaign) ? ": nobody judges here yet." : ": nobody has judged yet."]];
+  if (campaign.all_asked) return [...steps, ["Everyone who judges here has answered all that they may. The goal needs another person: ", toTab("invite", "invite one"), "."], ...closest(ranking)];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
 

@@ -12,6 +12,7 @@ import { answered, answersOf } from "./chart.js";
 import { courseChart, courseOf } from "./course.js";
 import { fileImports } from "./imports.js";
 import { adjudicating } from "./disputed.js";
+import { showGiven } from "./given.js";
 import { follow } from "./live.js";
 import { drillDown, refreshDetail } from "./drill.js";
 import { eventLog } from "./log.js";
@@ -142,7 +143,7 @@ const OF_TABS = {
     showProgress(await get(`${PATH}/progress`));
   },
   people: () => showDisputed(),
-  settings: () => Promise.all([showModel(), showTrainings(), showTexts()]),
+  settings: () => Promise.all([showGiven(PATH, () => known.campaign), showModel(), showTrainings(), showTexts()]),
   results: async () => {
     await Promise.all([showPublications(), showLog()]);
     showImports().catch(showTrouble);
