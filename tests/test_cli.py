@@ -209,6 +209,22 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pairs", [False, True])
+def test_every_format_of_predict_has_the_same_order(run, tmp_path, pairs):
+    options = ()
+    if pairs:
+        (path := tmp_path / "pairs.tsv").write_text("query\tdocument\nq02\td072\nq01\td035\nq02\td026\n")
+        options = ("--pairs", path)
+    rows = list(csv.DictReader(io.StringIO(run("predict", DEMO, *options, "--format", "csv")[1])))
+    expected = [(row["query"], row["document"]) for row in rows]
+    json_rows = parsed(run("predict", DEMO, *options, "--format", "json"))
+    assert [(row["query"], row["document"]) for row in json_rows] == expected
+    lines = run("predict", DEMO, *options)[1].splitlines()[1:]
+    shown = [tuple(line.split()[:2]) for line in lines if re.match(r"q\d", line)]
+    assert shown == expected[:20]
+
+
+@pytest.mark.slow
 def test_predictions_as_csv_are_those_of_json_however_many_rows_are_in_memory_at_a_time(run, monkeypatch):
     monkeypatch.setattr(predictions, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a partial one
     found = csv.DictReader(io.StringIO(run("predict", DEMO, "--model", "mjud", "--format", "csv")[1]))

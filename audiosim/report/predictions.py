@@ -136,15 +136,15 @@ def predict_rows(
 
 
 def predictions_view(found: Predictions) -> "RenderableType":
-    """The pairs with the highest expectation first."""
+    """The first pairs, in the order of every format."""
     from rich.console import Group
     from rich.text import Text
 
-    table = rows_view(sorted(found.pairs, key=lambda row: -row["expectation"]), left_out=["probabilities"])
+    table = rows_view(found.pairs, left_out=["probabilities"])
     said = (
         "expectation, variance: of the pair's grade; gain: expectation as a share of the highest grade; evidence: what "
-        "the model knows of the pair, output being the systems' results. The probability of each level: --format json "
-        "or csv."
+        "the model knows of the pair, output being the systems' results. Every format has the same order, that of the "
+        "runs or of --pairs; --format json or csv has the probability of each level."
     )
     return Group(table, Text(said)) if found.pairs else table
 
