@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -249,7 +249,8 @@ class ModelCheck:
     evidence  against the model, by kind; none where a model cannot be checked
     off       error of sums and single judgments relative to their stated deviations, at least 1
     instead   check of the replacement belief, if results are based on one, or None
-    needed    False if no result depends on the model, because everything is judged
+    unneeded  reason for which the model is never checked, in words; empty if it is
+    compared  True if comparisons, which are not checked, count in the results
 
     The weighted mean of the e-values is a test martingale: a true model ever exceeds ALARM with a probability of at
     most 1 / ALARM (Ville 1939; Vovk & Wang 2021, doi:10.1214/20-AOS2020), as far as sums of its errors are normal. See
@@ -261,7 +262,8 @@ class ModelCheck:
     evidence: tuple[Misfit, ...] = ()
     off: float = 1.0
     instead: "ModelCheck | None" = None
-    needed: bool = True
+    unneeded: str = ""
+    compared: bool = False
 
     @cached_property
     def e_values(self) -> Array:
@@ -310,10 +312,11 @@ class ModelCheck:
     def sentence(self) -> str:
         """The verdict as a sentence."""
         count = len(self.chances)
-        if not self.needed:
-            return "Model check: none is needed, as everything is judged."
+        if self.unneeded:
+            return f"Model check: {self.unneeded}."
         if self.verdict == "NOT CHECKED":
-            return f"Model check: {count} of the {LEAST} judgments it needs."
+            beside = "; comparisons count in the scores, but are not checked" if self.compared else ""
+            return f"Model check: {count} of the {LEAST} judgments it needs{beside}."
         if self.verdict == "PASS":
             return f"Model check passed: {count} judgments came out as predicted."
         changes = [] if self.instead is None else ["Metadata are now ignored."]
@@ -357,7 +360,10 @@ class ModelCheck:
 
 
 NOT_CHECKED = ModelCheck(np.empty(0))
-NOT_NEEDED = ModelCheck(np.empty(0), needed=False)
+NOT_NEEDED = ModelCheck(np.empty(0), unneeded="none is needed, as everything is judged")
+NOT_CHECKABLE = ModelCheck(
+    np.empty(0), unneeded="none is possible, as the model predicts from the judgments themselves"
+)
 
 
 def check_model(
@@ -380,11 +386,12 @@ def check_model(
     with its earlier state, if available: see `Unlearned`. An estimator is also compared with its replacement, if it has
     one: see `_of_rival`.
     """
+    compared = belief.answers is not None
     if not len(order):
-        return NOT_CHECKED
+        return replace(NOT_CHECKED, compared=compared)
     before = estimator.predict(np.full(len(belief.grades), np.nan))
     if before.alone is not belief.alone and not np.array_equal(before.marginals, belief.marginals):
-        return NOT_CHECKED
+        return NOT_CHECKABLE
     order, rng = order[:MOST], np.random.default_rng(0) if rng is None else rng
     seen = Prequential.of(belief, order)
     start = estimator.unlearned() if isinstance(estimator, Unlearned) else None
@@ -395,7 +402,7 @@ def check_model(
     groups = () if pool is None else groupings(pool, order)
     kinds = {**_kinds(seen, early.standardised[:FIRST_LEARNING], sums), **_of_rival(start, early, belief, order)}
     evidence = tuple(Misfit(said, 1 / len(kinds), found) for said, found in kinds.items())
-    return ModelCheck(seen.chances(belief, order, rng), groups, evidence, off)
+    return ModelCheck(seen.chances(belief, order, rng), groups, evidence, off, compared=compared)
 
 
 def _of_rival(

@@ -9,7 +9,8 @@ import pytest
 
 from audiosim import Collection, estimate
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import PairedComparison, Run, Scale
+from audiosim.collection.values import Judgment, PairedComparison, Run, Scale
+from audiosim.joint.check import LEAST
 from audiosim.joint.comparisons import (
     CARES,
     CHANCES,
@@ -69,6 +70,17 @@ def test_the_last_answer_of_each_person_counts_whichever_document_stood_first():
     assert found.answer.tolist() == [B, SAME]
     assert [pool.pairs[place].document for place in found.first] == ["q1/S0", "q1/S0"]
     assert [pool.pairs[place].document for place in found.second] == ["q1/S1", "q1/S2"]
+
+
+@pytest.mark.parametrize("graded", [0, 4])
+def test_the_check_of_a_model_says_that_comparisons_count_but_are_not_checked(graded):
+    made, _ = drawn(np.random.default_rng(5), 60)
+    judged = [Judgment(f"q{number}", f"q{number}/S0", 2.0) for number in range(graded)]
+    needed = f"Model check: {graded} of the {LEAST} judgments it needs"
+    beside = "; comparisons count in the scores, but are not checked."
+    assert estimate(collection(made, judged)).check.sentence == needed + beside
+    assert estimate(collection((), judged)).check.sentence == f"{needed}."
+    assert estimate(collection(made, judged), "uniform").check.sentence == f"{needed}."  # which no comparison changes
 
 
 OTHERS = np.random.default_rng(8).dirichlet(np.ones(len(CARES) * len(WIDTHS) * len(GUESSES)))

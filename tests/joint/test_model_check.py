@@ -303,7 +303,9 @@ def test_few_judgments_check_nothing(pool, estimator):
 def test_a_model_that_reads_judgments_is_not_checked(pool):
     truth = np.full(len(pool.pairs), 55.0)
     truth[::2] = 15.0
-    assert checked(make_estimator(pool, "mjud"), truth, 100, np.random.default_rng(0)).verdict == "NOT CHECKED"
+    check = checked(make_estimator(pool, "mjud"), truth, 100, np.random.default_rng(0))
+    assert check.verdict == "NOT CHECKED"
+    assert check.sentence == "Model check: none is possible, as the model predicts from the judgments themselves."
     assert checked(uniform(pool), truth, 100, np.random.default_rng(0)).verdict == "FAIL"
 
 
