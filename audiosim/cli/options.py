@@ -211,12 +211,6 @@ def check_scheduler(scheduler: str | None, jobs: int | None) -> None:
         raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
 
 
-def about_of(words: list[str] | None, otherwise: About = THESE) -> About:
-    """Subject of a statement, parsed from --about; a wrong word is a usage error."""
-    with usage_of("--about"):
-        return About.parse(words or [], otherwise)
-
-
 @dataclass(frozen=True, slots=True)
 class CollectionOptions:
     """Options for reading a collection's files, for commands that list them one after another."""

@@ -66,16 +66,14 @@ class Reading(NamedTuple):
         return f"{self.said}; {self.advice}" if self.advice else self.said
 
 
-def check_judgments(
-    runs: Sequence[Run], judgments: Sequence[Judgment], source: object, described: Names[str] = ()
-) -> None:
+def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: object, known: Names[str] = ()) -> None:
     """Raise an error if no judgment is about a pair that a system retrieved.
 
-    source     file of the judgments, or anything else for judgments in memory
-    described  documents that exist although no system may have retrieved them
+    source  file of the judgments, or anything else for judgments in memory
+    known   documents that exist, even if no system retrieved them
     """
     path = Path(source if isinstance(source, str | Path) else "judgments")
-    _judged_there(path, Retrieved.of(runs), judgments, described)
+    _judged_there(path, Retrieved.of(runs), judgments, known)
 
 
 class Tables(NamedTuple):
@@ -121,7 +119,7 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
     if "judgments" in of:
         lines.append(_judged_there(of["judgments"], there, tables.judged[1], described))
     if "comparisons" in of and tables.comparisons:
-        lines.append(_compared_there(of["comparisons"], there, retrieved_by(runs), tables.comparisons, described))
+        lines.append(_compared_there(of["comparisons"], there, tables, described))
     return (*lines, *_evidence_there(runs, (*tables.evidence, *tables.judges), described))
 
 
@@ -154,14 +152,9 @@ def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment], d
     return _of_pairs(line, met or not judgments, there, (queries, documents), described)
 
 
-def _compared_there(
-    path: Path,
-    there: Retrieved,
-    retrieved: Mapping[str, set[str]],
-    comparisons: Sequence[PairedComparison],
-    described: Names[str],
-) -> Reading:
+def _compared_there(path: Path, there: Retrieved, tables: Tables, described: Names[str]) -> Reading:
     """Number of comparisons of two retrieved documents."""
+    retrieved, comparisons = retrieved_by(tables.runs), tables.comparisons
     met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, set()) for one in comparisons)
     line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
     documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
