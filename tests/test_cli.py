@@ -209,6 +209,21 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
 
 
 @pytest.mark.slow
+def test_a_report_without_a_name_is_named_after_its_collection_and_replaces_no_other(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        shutil.copytree(DEMO, tmp_path / name)
+        code, out, err = run("report", name, "--model", "uniform")
+        assert (code, out) == (0, "")
+        assert f"the report is in {name}-report.html" in err
+    monkeypatch.chdir(tmp_path / "one")
+    assert run("report", ".", "--model", "uniform")[0] == 0  # named after the folder, not after the word
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*-report.html")) == [
+        *("one-report.html", "one/one-report.html", "two-report.html")
+    ]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [False, True])
 def test_every_format_of_predict_has_the_same_order(run, tmp_path, pairs):
     options = ()

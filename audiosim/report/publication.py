@@ -183,7 +183,7 @@ def _checksum(path: Path) -> str:
 
 def write_report(
     collection: object,
-    output: str | Path = "report.html",
+    output: str | Path | None = None,
     measures: Sequence[str] = ("CG",),
     model: str | None = None,
     *,
@@ -203,7 +203,8 @@ def write_report(
     measure. A bundle holds the page, tables, judgments, checksums and CITATION.cff.
 
     collection  `Collection` or its folder
-    output      a name that ends in .html gives a page; any other a bundle, as a .zip file or a folder
+    output      a name that ends in .html gives a page; any other a bundle, as a .zip file or a folder; by default a
+                page with the name of the collection, such as demo-report.html
     measures    measures of the systems; if judgments are missing, only the first is used
     about       queries that the report is about, such as "these"; None: queries of this kind
     judgments   as for `estimate`, or the URL of the database of the collection's campaign
@@ -226,8 +227,9 @@ def write_report(
     from audiosim.report.sounds import query_pictures
 
     need("plots", "a report")
-    url, output = judgments if isinstance(judgments, str) and "://" in judgments else None, Path(output)
+    url = judgments if isinstance(judgments, str) and "://" in judgments else None
     read = as_collection(collection, judgments) if url is None else with_log(url, as_collection(collection))
+    output = Path(f"{read.identifier}-report.html" if output is None else output)
     check = check_output_file if output.suffix == ".html" else check_bundle_place
     check(output)
     subject = as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
