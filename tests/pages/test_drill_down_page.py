@@ -133,6 +133,7 @@ def test_two_ticked_rows_are_compared(browse, http, audit):
     page.get_by_role("link", name="Compare these two").click()
     a, b = names[4], names[1]
     at(page, f"{a} compared with {b}")
+    assert "Percentages are rounded down." in page.inner_text("#detail-shown")
     said = get(http, "two-systems", a=a, b=b)
     expect(page.locator("#detail-about")).to_have_text(said["sentence"])
     figures = page.locator("#detail .figure").all_text_contents()

@@ -162,6 +162,7 @@ def test_the_page_shows_the_ranking_that_the_service_tells(browse, campaign):
         listed = [above[names[place], other] for other in names[place + 1 :]]
         assert row[0] == f"{place + 1} {names[place]}"
         assert [int(said) for said in row[1:] if said] == [int(100 * one + 1e-9) for one in listed]
+    assert "in percent and rounded down" in page.inner_text("#pairs-about")
     said = page.inner_text("#verdict-about")
     assert said.startswith(ranking["sentence"])
     assert ranking["notes"]

@@ -170,7 +170,7 @@ function showPairs(names, pairs, sure) {
     ? "There is only one system."
     : many
       ? `${reach} A table of all pairs is shown for up to ${MOST_IN_TABLE} systems; tick two in the ranking to compare them.`
-      : `Confidence, in percent, that the row's system is better than the column's. ${reach}`;
+      : `Confidence, in percent and rounded down, that the row's system is better than the column's. ${reach}`;
   byId("pairs-frame").hidden = byId("legend").hidden = !pairs.length || many;
   if (!many) byId("pairs").replaceChildren(...matrix(names, sure));
   showLegend();

@@ -32,7 +32,7 @@ export function twoSystems(found) {
     figures,
     ...(beside.length ? [element("p", { class: "small" }, ...beside)] : []),
     more,
-    queries("deciding", "Queries that decide", "The largest expected differences, by size.", found.largest),
+    queries("deciding", "Queries that decide", "The largest expected differences, by size. Percentages are rounded down.", found.largest),
     ...(found.least_sure.length ? [queries("least-certain", "Least certain queries", "The largest variances of the difference: judgments there are most informative.", found.least_sure)] : []),
     telling(found),
   ];
