@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -96,10 +97,16 @@ class Pooler:
         if os.geteuid() == 0:  # it refuses to run as root, too
             shutil.chown(folder, "nobody")
         self._process = subprocess.Popen([program, "-q", settings], stderr=subprocess.DEVNULL, **cluster.user)
-        while self._process.poll() is None and not (folder / ".s.PGSQL.6432").exists():
+        while self._process.poll() is None and not _listens(folder / ".s.PGSQL.6432"):
             time.sleep(0.01)
 
     def stop(self) -> None:
         """Stop it at once."""
         self._process.kill()
         self._process.wait()
+
+
+def _listens(path: Path) -> bool:
+    """True if a server accepts connections at a socket, whose file exists a moment before."""
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(str(path)) == 0

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sql
 
 from audiosim.campaign import DatabaseStore, Event, MemoryStore
-from audiosim.campaign.tables import TABLES
+from audiosim.campaign.tables import BESIDE, TABLES
 
 NAMES = (f"tiny {number}" for number in itertools.count())
 NOON = "2013-05-01T12:00:00Z"
@@ -66,6 +66,7 @@ def database_to_make(database):
     """The URL of a database without our tables, of every kind."""
     engine = sql.create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
     TABLES.drop_all(engine)
+    BESIDE.drop_all(engine)
     engine.dispose()
     return database
 
