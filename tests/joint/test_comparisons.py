@@ -29,6 +29,9 @@ from audiosim.joint.comparisons import (
 from audiosim.joint.estimators import make_estimator
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.people import TASTE, Listeners
+from audiosim.measures.measure import parse_measure
+from audiosim.ranking.selection import Selection
+from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.thurstone import SAME, A, Answering, B, answer_likelihood
 
@@ -81,6 +84,15 @@ def test_the_check_of_a_model_says_that_comparisons_count_but_are_not_checked(gr
     assert estimate(collection(made, judged)).check.sentence == needed + beside
     assert estimate(collection((), judged)).check.sentence == f"{needed}."
     assert estimate(collection(made, judged), "uniform").check.sentence == f"{needed}."  # which no comparison changes
+
+
+def test_comparisons_meet_a_goal_whose_floor_asks_for_no_graded_pair():
+    made, _ = drawn(np.random.default_rng(5), 400)
+    pool = build_pool(collection(made))
+    compared = Selection.start(pool, parse_measure("CG@1"), make_estimator(pool, "joint"), (), learned={})
+    assert compared.ranking.judged == 0
+    assert parse_stopping_rule("confidence(floor=0)=0.8").reached(compared)
+    assert not parse_stopping_rule("confidence=0.8").reached(compared)
 
 
 OTHERS = np.random.default_rng(8).dirichlet(np.ones(len(CARES) * len(WIDTHS) * len(GUESSES)))

@@ -72,7 +72,10 @@ function left(campaign, remaining, people) {
   const { pace } = campaign, goal = goalInWords(campaign.goal.goal);
   if (!remaining || remaining.preliminary) return "Keep judging: estimating how many judgments the goal takes…";
   if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "more judgment")} to the goal (${goal}).`;
-  if (comparesOnly(campaign)) return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.`;
+  if (comparesOnly(campaign)) {
+    const graded = /floor=/.test(campaign.goal.goal) ? "" : " No comparison counts towards the pairs that have to be graded before it is met: 50, or a fifth of a small pool, unless the rule has floor=0.";
+    return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.${graded}`;
+  }
   const hours = pace.per_hour ? (remaining.median / pace.per_hour) * 3600 : null;
   const each = people > 1 ? ` (${duration(hours / people)} for each of ${people} assessors)` : "";
   return `Keep judging: about ${count(remaining.median, "more judgment")} to the goal (${goal})${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}.`;
