@@ -120,6 +120,7 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     page.keyboard.press("Enter")
     expect(page.locator("#compare-missing")).to_contain_text(". Choose an answer")
     page.keyboard.press("1")
+    expect(page.locator("#compare-missing")).not_to_contain_text("Choose")
     until_heard(page)
     page.keyboard.press("Enter")
     until_shown(page, 2)

@@ -438,7 +438,9 @@ def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered
     page.keyboard.press("Enter")
     assert "hear the candidate for 1 s more, choose a button, set the slider" in page.inner_text("#missing")
     grade(page, 1)
+    expect(page.locator("#missing")).to_have_text(re.compile("hear the candidate for 1 s more$", re.IGNORECASE))
     hear(page, 0, 1)
+    expect(page.locator("#missing")).to_have_text("Hear the candidate for 1 s more")
     page.keyboard.press("Enter")
     assert page.inner_text("#missing") == "Hear the candidate for 1 s more"
     assert page.inner_text("#where") == "Pair 1 of 4"

@@ -1,7 +1,7 @@
 // Clips beside one another: a query and its candidates, all running in step, with one audible.
 
 import { listed, sentences, t } from "../language.js";
-import { either, element, onThemeChange } from "../page.js";
+import { byId, either, element, onThemeChange } from "../page.js";
 import { drawWaveform } from "./waveform.js";
 
 const INKS = ["--accent", "--second"]; // colours of the query and of the candidates
@@ -16,6 +16,16 @@ export const nameOf = (place) => t("Candidate {letter}", { letter: letterOf(plac
 
 /** Seconds with two digits. */
 export const round = (seconds) => Math.round(seconds * 100) / 100;
+
+const withoutNumbers = (text) => text.replace(/\d+/g, "");
+
+/** Enable the button that saves once nothing is missing, and keep true what a screen says is missing; its seconds stay,
+as a screen reader would read each of them. The ids of both begin with a `prefix`. */
+export function showMissing(prefix, missing) {
+  byId(`${prefix}save`).setAttribute("aria-disabled", String(missing !== ""));
+  const said = byId(`${prefix}missing`);
+  if (said.textContent && withoutNumbers(said.textContent) !== withoutNumbers(missing)) said.textContent = missing;
+}
 
 /** Shows clips in rows; sends `change` events about listening. */
 export class Beside extends EventTarget {

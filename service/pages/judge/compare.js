@@ -2,7 +2,7 @@
 
 import { sentences, t } from "../language.js";
 import { byId, element } from "../page.js";
-import { Beside, nameOf, round } from "./beside.js";
+import { Beside, nameOf, round, showMissing } from "./beside.js";
 import { AnswerForm } from "./form.js";
 import { Player } from "./player.js";
 
@@ -130,7 +130,6 @@ export class Compare extends EventTarget {
   }
 
   #showMissing() {
-    byId("compare-save").setAttribute("aria-disabled", String(this.missing !== ""));
-    if (byId("compare-missing").textContent && !this.missing) byId("compare-missing").textContent = "";
+    showMissing("compare-", this.missing);
   }
 }

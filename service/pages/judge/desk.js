@@ -3,7 +3,7 @@
 import { listed, m, t } from "../language.js";
 import { byId } from "../page.js";
 import { disagree } from "./answered.js";
-import { Beside, round } from "./beside.js";
+import { Beside, round, showMissing } from "./beside.js";
 import { AnswerForm } from "./form.js";
 
 const NAMES = ["query", "candidate"];
@@ -93,9 +93,7 @@ export class Desk extends EventTarget {
   }
 
   #showMissing() {
-    const { missing } = this;
-    byId("save").setAttribute("aria-disabled", String(missing !== ""));
-    if (byId("missing").textContent && !missing) byId("missing").textContent = "";
+    showMissing("", this.missing);
   }
 
   /** Show what is still missing; returns true if anything is. */

@@ -3,7 +3,7 @@
 import { listed, m, t } from "../language.js";
 import { byId, element } from "../page.js";
 import { disagree } from "./answered.js";
-import { Beside, nameOf, round } from "./beside.js";
+import { Beside, nameOf, round, showMissing } from "./beside.js";
 import { AnswerForm } from "./form.js";
 import { Player } from "./player.js";
 
@@ -206,9 +206,6 @@ export class Several extends EventTarget {
   }
 
   #showMissing() {
-    if (!this.desk || !this.pairs.length) return;
-    const { missing } = this;
-    byId("several-save").setAttribute("aria-disabled", String(missing !== ""));
-    if (byId("several-missing").textContent && !missing) byId("several-missing").textContent = "";
+    if (this.desk && this.pairs.length) showMissing("several-", this.missing);
   }
 }

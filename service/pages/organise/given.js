@@ -29,7 +29,7 @@ function given({ scale, cutoff }, asked, campaign) {
     "Choice of the pairs": campaign.selection_rule,
     Headphones: asked.headphones ? "checked before the start" : "not checked",
     Devices: asked.devices.join(", ") || "any",
-    "Nobody can be identified after": asked.kept_until === null ? "no day given" : day(asked.kept_until),
+    "People may be identified": asked.kept_until === null ? "without a last day" : `until ${day(asked.kept_until)}`,
   };
 }
 
