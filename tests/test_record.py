@@ -164,6 +164,18 @@ def test_estimate_and_compare_state_the_same_about_queries_of_this_kind(some, ab
 
 
 @pytest.mark.slow
+def test_a_page_says_of_which_people_its_scores_and_shares_are(some):
+    for about, words in (("these", "queries of this kind"), ("listeners", "queries of this kind, listeners at large")):
+        record = record_of(some.collection, imputations=2, about=About.parse(about))
+        page = page_alone(record, DAY)
+        assert f"<h2>Scores on {words}</h2>" in page
+        assert f"p are about {words}" in page
+        options = "--about queries --about listeners" if about == "listeners" else "--about queries"
+        assert f"<code>audiosim estimate {options}</code>" in page
+        assert ("by the grades of the people who judged" in page) == (about == "listeners")
+
+
+@pytest.mark.slow
 def test_a_measure_without_a_published_mapping_says_nothing_of_users(made):
     record = record_of(made, "ERR@5")
     assert "satisfied" not in record.rows()[0]
