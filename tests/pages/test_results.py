@@ -72,6 +72,12 @@ def test_an_organiser_makes_a_link_that_shows_the_results_until_it_is_revoked(lo
     watch.expected.append("status of 401")
     assert audit(reader) == []
 
+    assert "The goal is not met yet (95" in reader.inner_text("#verdict-about")
+    with running.client() as http:
+        http.post("/v1/collections/demo/close", json={}, headers={"Authorization": f"Bearer {secret}"})
+    reader.reload()
+    expect(reader.locator("#verdict-about")).to_contain_text("Judging ended before the goal was met (95")
+
     page.get_by_role("button", name="Revoke board").click()
     page.wait_for_selector("#links-frame", state="hidden")
     reader.reload()

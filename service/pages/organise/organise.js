@@ -261,7 +261,7 @@ function showRemaining() {
   const { campaign } = known;
   const closed = campaign.status === "closed";
   const [figure, more] = closed ? ["none", "the campaign is closed"] : left && !left.preliminary ? forecastOf(left, campaign) : ["estimating…", ""];
-  byId("remaining-title").textContent = closed ? "Judgments still asked for" : "Judgments to the goal";
+  byId("remaining-title").textContent = closed ? "Judgments to come" : "Judgments to the goal";
   byId("remaining").textContent = figure;
   byId("remaining-range").textContent = more;
 }

@@ -44,18 +44,18 @@ export function planning(path) {
 /** Show the present plan, and ask again until there is one from the present state or a later one. */
 async function showLatest(path, listeners) {
   const asked = `${path}/plan?listeners=${encodeURIComponent(listeners)}`;
-  const { state, pool } = await get(`${path}/campaign`);
+  const campaign = await get(`${path}/campaign`);
   let plan = await get(asked, { patienceMs: PATIENCE_MS });
-  for (let look = 0; (plan.state < state || plan.preliminary) && look < LOOKS; look++) {
-    if (!plan.preliminary) show(plan, pool, "; a newer plan is being worked out");
+  for (let look = 0; (plan.state < campaign.state || plan.preliminary) && look < LOOKS; look++) {
+    if (!plan.preliminary) show(plan, campaign, "; a newer plan is being worked out");
     await wait(NEXT_MS);
     plan = await get(asked, { patienceMs: PATIENCE_MS });
   }
-  if (!plan.preliminary) show(plan, pool);
+  if (!plan.preliminary) show(plan, campaign);
 }
 
-function show(plan, pool, more = "") {
-  byId("plan-said").textContent = said(plan, pool);
+function show(plan, campaign, more = "") {
+  byId("plan-said").textContent = said(plan, campaign);
   byId("plan-about").textContent = `After ${count(plan.judged, "judged pair")}${more}: ${count(plan.campaigns, "campaign")} simulated with grades drawn from ${plan.model}. The interval is widened by the error of such plans in replays.`;
   byId("plan-otherwise-frame").hidden = !plan.otherwise.length;
   byId("plan-unsettled-frame").hidden = !plan.unsettled.length;
@@ -67,11 +67,12 @@ function show(plan, pool, more = "") {
   rows("plan-unsettled", plan.unsettled, (one) => [longName(one.a), longName(one.b), percent(one.confidence), one.queries === null ? "over 10 000" : whole(one.queries)]);
 }
 
-function said(plan, pool) {
-  if (plan.judgments === null) return `The goal (${goalInWords(plan.goal)}) takes more than ${count(plan.low, "judgment")}: no simulated campaign met it in time.`;
+function said(plan, { pool, status }) {
+  const the = status === "closed" ? "If judging resumes, the" : "The";
+  if (plan.judgments === null) return `${the} goal (${goalInWords(plan.goal)}) takes more than ${count(plan.low, "judgment")}: no simulated campaign met it in time.`;
   const goal = goalInWords(plan.goal), high = Math.min(plan.high, pool - plan.judged);
   const who = plan.listeners === 1 ? "for one listener" : `for each of ${whole(plan.listeners)} listeners`;
-  return `The goal (${goal}) takes about ${count(plan.judgments, "more judgment")} (80 % prediction interval: ${whole(plan.low)}–${whole(high)}): ${duration(plan.hours * 3600)} ${who} at ${duration(plan.seconds_per_judgment)} a judgment.`;
+  return `${the} goal (${goal}) takes about ${count(plan.judgments, "more judgment")} (80 % prediction interval: ${whole(plan.low)}–${whole(high)}): ${duration(plan.hours * 3600)} ${who} at ${duration(plan.seconds_per_judgment)} a judgment.`;
 }
 
 /** Fill a table; a column is right-aligned if its head is. */
