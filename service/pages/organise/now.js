@@ -63,7 +63,7 @@ function nextSteps({ campaign, ranking, remaining }) {
   const people = campaign.totals.assessors;
   if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."], ...(campaign.all_asked && campaign.twice ? [[`${count(campaign.twice, "pair waits", "pairs wait")} for a second person: `, toTab("invite", "invite one"), "."]] : [])];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), begun(campaign) ? ": nobody judges here yet." : ": nobody has judged yet."]];
-  if (campaign.all_asked) return [...steps, ["Everyone who judges here has answered all that they may. The goal needs another person: ", toTab("invite", "invite one"), "."], ...closest(ranking)];
+  if (campaign.all_asked) return [...steps, ["Everyone who judges here has answered all that they may. Going on needs another person: ", toTab("invite", "invite one"), `.${notGraded(campaign)}`], ...closest(ranking)];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
 
@@ -72,14 +72,14 @@ function left(campaign, remaining, people) {
   const { pace } = campaign, goal = goalInWords(campaign.goal.goal);
   if (!remaining || remaining.preliminary) return "Keep judging: estimating how many judgments the goal takes…";
   if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "more judgment")} to the goal (${goal}).`;
-  if (comparesOnly(campaign)) {
-    const graded = /floor=/.test(campaign.goal.goal) ? "" : " No comparison counts towards the pairs that have to be graded before it is met: 50, or a fifth of a small pool, unless the rule has floor=0.";
-    return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.${graded}`;
-  }
+  if (comparesOnly(campaign)) return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.${notGraded(campaign)}`;
   const hours = pace.per_hour ? (remaining.median / pace.per_hour) * 3600 : null;
   const each = people > 1 ? ` (${duration(hours / people)} for each of ${people} assessors)` : "";
   return `Keep judging: about ${count(remaining.median, "more judgment")} to the goal (${goal})${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}.`;
 }
+
+/** Reason why comparisons alone do not meet a goal; empty if they may. */
+const notGraded = (campaign) => (!comparesOnly(campaign) || /floor=/.test(campaign.goal.goal) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool, unless the rule has floor=0.");
 
 function closest({ pairs }) {
   const open = pairs.filter((pair) => pair.confidence < SURE).sort((a, b) => a.confidence - b.confidence);
