@@ -253,7 +253,7 @@ def real_sounds() -> Path:
 @pytest.fixture(scope="session")
 def real_index(real_sounds: Path, made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The index of the real clips."""
-    return made_once("real", lambda folder: extract(real_sounds, n_jobs=2, into=folder / "index")) / "index"
+    return made_once("real", lambda folder: extract(real_sounds, into=folder / "index")) / "index"
 
 
 PATIENCE_S = 180  # limit for any process on a busy machine

@@ -75,7 +75,8 @@ def test_simulate_takes_every_goal(ask, stopping_rule):
 
 @pytest.mark.slow
 def test_simulate_compares_every_rule(ask, run, folder):
-    rows = ask("rules", "--stopping-rule", "judgments=20", "--batch", "10")
+    options = ("--stopping-rule", "judgments=10", "--batch", "5")
+    rows = ask("rules", *options)
     assert [(row["rule"], row["by_query"]) for row in rows] == [
         *((name, False) for name in SELECTION_RULES),
         ("drawn", True),
@@ -94,16 +95,16 @@ def test_simulate_compares_every_rule(ask, run, folder):
         "turns",
     ]
     assert all(list(row) == keys for row in rows)
-    assert {row["judged"] for row in rows} == {20}
+    assert {row["judged"] for row in rows} == {10}
     # Each row equals a campaign with that rule alone.
     for row in (rows[2], rows[-1]):
-        options = ["--selection-rule", row["rule"], *(["--by-query"] if row["by_query"] else [])]
-        alone = ask("simulate", "--stopping-rule", "judgments=20", "--batch", "10", *options)
+        rule = ["--selection-rule", row["rule"], *(["--by-query"] if row["by_query"] else [])]
+        alone = ask("simulate", *options, *rule)
         assert {key: alone[key] for key in keys[2:]} == {key: row[key] for key in keys[2:]}
-    code, out, _ = run("rules", folder, "--stopping-rule", "judgments=20", "--batch", "10")
+    code, out, _ = run("rules", folder, "--stopping-rule", "judgments=1")
     assert code == 0
     assert "drawn, by query" in out
-    assert "judgments=20" in out
+    assert "judgments=1" in out
     assert all(name in out for name in SELECTION_RULES)
 
 
@@ -174,7 +175,7 @@ CURVE = [
     *("bias", "bias_error", "tau", "tau_error", "rho", "rho_error", "rmse_differences", "rmse_differences_error"),
     *("bins", "by_part"),
 ]
-FOLLOW = ("calibration", "--parts", "4", "--at", "0,25,60")
+FOLLOW = ("calibration", "--parts", "4", "--at", "0,15,30")
 
 
 @pytest.mark.slow
@@ -185,7 +186,7 @@ def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
     assert list(found) == said
     assert (found["repeats"], found["queries"], found["teams"], found["held_out"]) == (4, 6, 4, "queries")
     assert found["near"] == 0.02
-    assert [row["judged"] for row in found["curve"]] == [0, 25, 60]
+    assert [row["judged"] for row in found["curve"]] == [0, 15, 30]
     for row in found["curve"]:
         assert list(row) == CURVE
         assert list(row["clear"]) == ["pairs", "stated", "accuracy"]
@@ -226,13 +227,13 @@ def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_
         some.save(tmp_path / name)
     assert run("train", tmp_path / "rest", "--features", "fSYS,aSYS", "--folds", "0", "-o", model)[0] == 0
     code, out, _ = run(
-        "simulate", tmp_path / "part", "--model", model, "--stopping-rule", "judgments=60", "--format", "json"
+        "simulate", tmp_path / "part", "--model", model, "--stopping-rule", "judgments=30", "--format", "json"
     )
     assert code == 0
     alone = json.loads(out)["curve"]
-    found = ask("calibration", "--parts", "1", "--learn", "fSYS,aSYS", "--at", "0,25,60")["curve"]
-    assert [row["stated"] for row in found] == pytest.approx([alone[at]["confidence"] for at in (0, 25, 60)])
-    assert [row["accuracy"] for row in found] == pytest.approx([alone[at]["accuracy"] for at in (0, 25, 60)])
+    found = ask("calibration", "--parts", "1", "--learn", "fSYS,aSYS", "--at", "0,15,30")["curve"]
+    assert [row["stated"] for row in found] == pytest.approx([alone[at]["confidence"] for at in (0, 15, 30)])
+    assert [row["accuracy"] for row in found] == pytest.approx([alone[at]["accuracy"] for at in (0, 15, 30)])
 
 
 @pytest.mark.slow
@@ -252,7 +253,7 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
     for words in ("Which of two systems is better", "95 % intervals", "Where goals were met", "every=1.5", "0 of 4"):
         assert words in out
     number, error = r"[+-]?\d\.\d{3}", r" ± \d\.\d{3}"
-    lines = [line for line in out.splitlines() if re.match(r" *(0|25|60) ", line)]
+    lines = [line for line in out.splitlines() if re.match(r" *(0|15|30) ", line)]
     assert len(lines) == 9
     assert all(re.fullmatch(rf" *\d+( +{number}{error}){{4}} +\d\.\d{{4}} *", line) for line in lines[:3])
     single = run("calibration", folder, "--parts", "1", "--learn", "fSYS", "--at", "0")[1]
@@ -290,7 +291,7 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
             "unknown selection rule 'luck', expected one of differences, unsettled, scores, doubts, drawn, variances, ",
         ),
         (
-            ["--measure", "nDCG@5", "--stopping-rule", "users(share=0.1)=0.8"],
+            ["--measure", "nDCG@5", "--stopping-rule", "users(share=0.1,floor=0)=0.8"],
             "satisfaction follows from user-oriented scores: ",
         ),
         (["--judgments", "none"], "330 of the pool's 330 pairs have no judgment, such as query d0, "),

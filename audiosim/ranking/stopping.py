@@ -244,8 +244,8 @@ def spelled_target(number: float) -> str:
 
 def checked(state: LoopState, floor: int) -> bool:
     """True if enough is judged to trust the model: `floor` pairs, or one in SMALL of a small pool."""
-    ranking = state.ranking
-    return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
+    # Not by the ranking: below the floor nobody reads it, and its model would be checked for nothing.
+    return bool(np.count_nonzero(state.belief.judged) >= min(floor, -(-len(state.pool.pairs) // SMALL)))
 
 
 def check_floor(floor: int) -> None:

@@ -9,6 +9,7 @@ import pytest
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, Judgment, Run
+from audiosim.measures.measure import parse_measure
 from audiosim.measures.scores import score_bounds, scores
 
 RUNS = (
@@ -23,12 +24,14 @@ WITH_IDEAL = ("nDCG@4", "nDCG@3", "Q@4", "AP(min=1)@4", "AP(min=2)@4", "RBP@4", 
 
 
 def all_scores(measure, collection=COLLECTION):
-    """The scores for each of these: (worlds, s, q)."""
-    judged = {judgment.pair for judgment in collection.judgments}
-    holes = [pair for pair in build_pool(collection, 4).pairs if pair not in judged]
+    """The scores for each of these: (worlds, s, q). As queries have their own scores, their worlds go side by side."""
+    judged, holes = {judgment.pair for judgment in collection.judgments}, {}
+    for pair in build_pool(collection, parse_measure(measure).cutoff).pairs:
+        if pair not in judged:
+            holes.setdefault(pair.query, []).append(pair)
     worlds = []
-    for grades in product(BROAD.levels, repeat=len(holes)):
-        more = tuple(Judgment(*pair, grade) for pair, grade in zip(holes, grades, strict=True))
+    for grades in product(BROAD.levels, repeat=max(map(len, holes.values()))):
+        more = tuple(Judgment(*pair, grade) for of in holes.values() for pair, grade in zip(of, grades, strict=False))
         worlds.append(scores(replace(collection, judgments=collection.judgments + more), measure).values)
     return np.array(worlds)
 
@@ -59,15 +62,16 @@ def test_where_nothing_is_missing_there_is_no_residual(tiny, tiny_truth):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("measure", WITHOUT_IDEAL + WITH_IDEAL)
-def test_so_it_is_on_random_rankings(measure, seed):
-    rng = np.random.default_rng(seed)
-    runs = tuple(Run(system, {"q": tuple(map(str, rng.permutation(6)[:4]))}) for system in "AB")
-    pairs = build_pool(replace(COLLECTION, runs=runs), 4).pairs
-    judged = rng.permutation(len(pairs))[4:]
-    judgments = tuple(Judgment(*pairs[place], float(rng.integers(3))) for place in judged)
-    collection = replace(COLLECTION, runs=runs, judgments=judgments)
+def test_so_it_is_on_random_rankings(measure):
+    """Six queries, of each of which four documents are not judged."""
+    rng = np.random.default_rng(0)
+    runs = tuple(Run(system, {q: tuple(map(str, rng.permutation(6)[:4])) for q in "nopqrs"}) for system in "AB")
+    judgments = []
+    for q in "nopqrs":
+        pairs = [pair for pair in build_pool(replace(COLLECTION, runs=runs), 4).pairs if pair.query == q]
+        judgments += [Judgment(*pairs[place], float(rng.integers(3))) for place in rng.permutation(len(pairs))[4:]]
+    collection = replace(COLLECTION, runs=runs, judgments=tuple(judgments))
     worlds, (low, high) = all_scores(measure, collection), score_bounds(collection, measure)
     assert np.all(low <= worlds.min(axis=0) + 1e-12)
     assert np.all(worlds.max(axis=0) <= high + 1e-12)

@@ -55,10 +55,11 @@ def expected_best(doubt, query, discount, gain):
     return total
 
 
-def by_the_formulas(doubt, form, discount, gain, signs):
+def by_the_formulas(doubt, form, discount, gain, signs, ideal):
     """Mean over the queries of equations 8.5 and 8.6, for a sum of systems' numerators over the ideal.
 
     signs  by place of a run: {0: 1} means the first system, {0: 1, 1: -1} the difference of two, as in section 8.1.2
+    ideal  `expected_best` of each query
     """
     gains, expectation, variance = moments_of_gains(doubt, gain), 0.0, 0.0
     for query in doubt.pool.queries:
@@ -73,7 +74,7 @@ def by_the_formulas(doubt, form, discount, gain, signs):
         of_x, of_y = (sum(weight[d] * mean[d] for d in documents) for weight in (x, y))
         var_x, var_y = (sum(weight[d] ** 2 * spread[d] for d in documents) for weight in (x, y))
         covariance = 0.0 if form == "independent" else sum(x[d] * y[d] * spread[d] for d in documents)
-        of_y = expected_best(doubt, query, discount, gain) if form == "ordered" else of_y
+        of_y = ideal[query] if form == "ordered" else of_y
         expectation += of_x / of_y
         if of_x:
             relative = var_x / of_x**2 + var_y / of_y**2 - 2 * covariance / (of_x * of_y)
@@ -91,12 +92,14 @@ def by_the_formulas(doubt, form, discount, gain, signs):
 def test_scores_and_differences_are_the_formulas_of_the_thesis(doubt, written, form, judged):
     doubt = doubt.judged(judged)
     found = RatioScores(parse_measure(written), doubt.pool, form).scores(doubt.belief)
+    ideal = {query: expected_best(doubt, query, *RATIOS[written]) for query in doubt.pool.queries}
     for a in range(4):
-        expected = by_the_formulas(doubt, form, *RATIOS[written], {a: 1})
+        expected = by_the_formulas(doubt, form, *RATIOS[written], {a: 1}, ideal)
         assert (found.mean[a], found.variance[a]) == pytest.approx(expected, rel=1e-11)
     for a, b in combinations(range(4), 2):
         difference = found.mean[a] - found.mean[b], found.variance[[a, b]].sum() - 2 * found.covariance[a, b]
-        assert difference == pytest.approx(by_the_formulas(doubt, form, *RATIOS[written], {a: 1, b: -1}), rel=1e-9)
+        expected = by_the_formulas(doubt, form, *RATIOS[written], {a: 1, b: -1}, ideal)
+        assert difference == pytest.approx(expected, rel=1e-9)
 
 
 def cubed(measure):
@@ -108,8 +111,9 @@ def test_a_measure_of_one_s_own_that_is_relative_is_expected_as_the_thesis_has_i
     doubt = doubt.judged(judged)
     measure = Measure(Definition("CUBE", (IDEAL,), rank_weights=cubed, relative=judged_ideal), 2)
     found = expected_scores(measure, doubt.pool).scores(doubt.belief)
+    ideal = {query: expected_best(doubt, query, lambda rank: rank**-3.0, float) for query in doubt.pool.queries}
     for a in range(4):
-        expected = by_the_formulas(doubt, "ordered", lambda rank: rank**-3.0, float, {a: 1})
+        expected = by_the_formulas(doubt, "ordered", lambda rank: rank**-3.0, float, {a: 1}, ideal)
         assert (found.mean[a], found.variance[a]) == pytest.approx(expected, rel=1e-11)
     user = Measure(measure.definition, 2, (("ideal", "user"),))
     assert isinstance(expected_scores(user, doubt.pool), LinearScores)

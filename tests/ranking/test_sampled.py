@@ -170,8 +170,8 @@ def test_a_measure_needs_the_pool_of_its_own_cutoff(tiny):
         SampledScores(parse_measure("AP@3"), build_pool(tiny))
 
 
-def means_by_hand(runs, pool, belief, definition, measure, least, draws=200_000):
-    """Mean scores by loops over ranks, from numpy's normal gains, cut at the quantiles of scipy's t for each level.
+def relevant_by_hand(pool, belief, least, draws=200_000):
+    """Sets of relevant pairs with their shares, from numpy's normal gains, cut at the quantiles of scipy's t.
 
     least  the lowest level that is relevant
     """
@@ -181,8 +181,13 @@ def means_by_hand(runs, pool, belief, definition, measure, least, draws=200_000)
     cuts = stats.t(10).ppf(below) * np.sqrt(np.diagonal(covariance))
     drawn = np.random.default_rng(99).multivariate_normal(np.zeros(count), covariance, draws) > cuts
     outcomes, times = np.unique(drawn, axis=0, return_counts=True)
+    return list(zip(outcomes.tolist(), times / draws, strict=True))
+
+
+def means_by_hand(runs, pool, outcomes, definition, measure):
+    """Mean scores by loops over ranks, from `relevant_by_hand`."""
     mean = np.zeros(len(runs))
-    for relevant, share in zip(outcomes.tolist(), times / draws, strict=True):
+    for relevant, share in outcomes:
         grades = {pair: 95.0 if good else 5.0 for pair, good in zip(pool.pairs, relevant, strict=True)}
         for place, run in enumerate(runs):
             for query, documents in run.rankings.items():
@@ -193,15 +198,17 @@ def means_by_hand(runs, pool, belief, definition, measure, least, draws=200_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["P", "AP", "RR"])
 @pytest.mark.parametrize("least", [40, 75])
-def test_correlated_grades_are_relevant_together_as_often_as_normal_variables(tiny, definitions, name, least):
-    pool, measure = build_pool(tiny), parse_measure(f"{name}(min={least})@2")
+def test_correlated_grades_are_relevant_together_as_often_as_normal_variables(tiny, definitions, least):
+    pool = build_pool(tiny)
     belief = make_estimator(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
-    mean = means_by_hand(tiny.runs, pool, belief, definitions[name], measure, least)
-    assert np.all((mean > 0.05) & (mean < 0.999))
-    found = SampledScores(measure, pool).scores(belief)
-    assert np.all(np.abs(found.mean - mean) <= 4 * np.sqrt(found.variance * (1 / DRAWS + 1 / 200_000)))
+    outcomes = relevant_by_hand(pool, belief, least)
+    for name in ("P", "AP", "RR"):
+        measure = parse_measure(f"{name}(min={least})@2")
+        mean = means_by_hand(tiny.runs, pool, outcomes, definitions[name], measure)
+        assert np.all((mean > 0.05) & (mean < 0.999))
+        found = SampledScores(measure, pool).scores(belief)
+        assert np.all(np.abs(found.mean - mean) <= 4 * np.sqrt(found.variance * (1 / DRAWS + 1 / 200_000)))
 
 
 @pytest.mark.parametrize("name", ["P", "AP", "RR"])

@@ -267,18 +267,18 @@ def end_of_page_lost(data, start, end):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("harm", [page_removed, bit_flipped, name_of_page_overwritten, end_of_page_lost])
 @pytest.mark.parametrize(("subtype", "rate_hz"), [("VORBIS", 22_050), ("OPUS", 24_000)])
-def test_an_ogg_that_lost_one_page_in_the_middle_is_accepted_with_a_note(write, music, subtype, rate_hz, harm):
-    path = write(music(40, rate_hz=rate_hz), "s.ogg", rate_hz, subtype=subtype)
+def test_an_ogg_that_lost_one_page_in_the_middle_is_accepted_with_a_note(write, music, subtype, rate_hz):
+    path = write(music(20, rate_hz=rate_hz), "s.ogg", rate_hz, subtype=subtype)
     data = path.read_bytes()
     pages = ogg_pages(data)
-    path.write_bytes(harm(data, *pages[len(pages) // 2]))
-    (note,) = read(path).notes
-    assert note.startswith("damaged: ")
-    assert note.endswith(" % of the promised sound was decoded")
-    # Pages hold nearly the same number of bytes, and two are headers.
-    assert float(note.split()[1]) == pytest.approx(100 * (1 - 1 / (len(pages) - 2)), abs=1)
+    for harm in (page_removed, bit_flipped, name_of_page_overwritten, end_of_page_lost):
+        path.write_bytes(harm(data, *pages[len(pages) // 2]))
+        (note,) = read(path).notes
+        assert note.startswith("damaged: ")
+        assert note.endswith(" % of the promised sound was decoded")
+        # Pages hold nearly the same number of bytes, and two are headers.
+        assert float(note.split()[1]) == pytest.approx(100 * (1 - 1 / (len(pages) - 2)), abs=1)
 
 
 def test_a_real_ogg_that_lost_a_page_is_accepted_with_a_note(real_clips, tmp_path):
@@ -380,20 +380,6 @@ def test_the_real_clips_are_all_there(real_clips):
 
 
 @pytest.mark.slow
-def test_a_small_file_that_unpacks_to_a_gigabyte_is_refused_from_its_header(tmp_path):
-    # Written 4 MB at a time, since the sound would not fit: 2 ** 28 samples, a gigabyte once they are floats.
-    path, block = tmp_path / "bomb.flac", np.zeros((2**18, 8), np.int16)
-    with soundfile.SoundFile(path, "w", 44_100, 8) as file:
-        for _ in range(2**7):
-            file.write(block)
-    assert path.stat().st_size < 700_000
-    assert refused(path) == (
-        f"unpacks to {2**28} samples or more from {path.stat().st_size} bytes, "
-        "expected at most 250000000, or 100 per byte"
-    )
-    assert refused(cut(path, 0.02)).startswith(f"unpacks to {2**28} samples or more"), "without looking at the sound"
-
-
 def promising(path, frames):
     """The FLAC with another number of frames in its header, 36 bits from the low half of byte 21 on."""
     data = bytearray(path.read_bytes())
@@ -401,6 +387,19 @@ def promising(path, frames):
     data[22:26] = (frames & 0xFFFFFFFF).to_bytes(4, "big")
     path.write_bytes(data)
     return path
+
+
+def test_a_small_file_that_unpacks_to_a_gigabyte_is_refused_from_its_header(tmp_path):
+    # 2 ** 28 samples, a gigabyte once they are floats.
+    path = tmp_path / "bomb.flac"
+    soundfile.write(path, np.zeros((2**18, 8), np.int16), 44_100)
+    promising(path, 2**25)
+    assert path.stat().st_size < 700_000
+    assert refused(path) == (
+        f"unpacks to {2**28} samples or more from {path.stat().st_size} bytes, "
+        "expected at most 250000000, or 100 per byte"
+    )
+    assert refused(cut(path, 0.02)).startswith(f"unpacks to {2**28} samples or more"), "without looking at the sound"
 
 
 def test_more_than_two_hours_are_refused_from_the_header(write, music):

@@ -52,7 +52,7 @@ def limited(real_clips, tmp_path_factory):
 
 def precision_at_5(folder, parameters):
     """Share of the five nearest from the query's game, without the same artist if a game has several."""
-    index = extract(folder / "documents.tsv", n_jobs=2, parameters=parameters)
+    index = extract(folder / "documents.tsv", parameters=parameters)
     documents = read_documents(folder / "documents.tsv")
     artists = {name: one.artist for name, one in documents.items() if one.artist != one.genre}
     near = index.neighbours(None, 5, artists)

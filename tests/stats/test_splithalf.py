@@ -23,11 +23,11 @@ def against_zero(*differences):
 
 def splits(differences, **expected):
     """Run many splits of four queries; each outcome must have its expected share of the six possible splits."""
-    found = split_half(against_zero(*differences), "t", np.random.default_rng(0), trials=3000, alphas=[0.001])
+    found = split_half(against_zero(*differences), "t", np.random.default_rng(0), trials=600, alphas=[0.001])
     for name in NAMES:
         share = expected.get(name, 0) / 6
-        error = np.sqrt(share * (1 - share) / 3000)
-        assert getattr(found, name)[0] / 3000 == pytest.approx(share, abs=5 * error)
+        error = np.sqrt(share * (1 - share) / 600)
+        assert getattr(found, name)[0] / 600 == pytest.approx(share, abs=5 * error)
 
 
 # For the t-test, two queries with equal differences are certain (p = 0) and two with different ones are not.
