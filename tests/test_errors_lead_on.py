@@ -12,7 +12,7 @@ LEADS_ON = re.compile(r"expected |did you mean|`[^`]+`|--[a-z-]+ |audiosim [a-z]
 FOLDERS = ("nowhere", "plain.txt", "empty")
 FILES = ("nowhere.tsv", "plain.txt", "empty", "nothing.tsv")
 DATABASES = ("sqlite:///nowhere.db", "sqlite:///plain.txt", "sqlite:///nowhere/deep/x.db", "mysql://x/y", "nowhere.db")
-OUTPUTS = ("nowhere/x.html", "nowhere/x.trec", "plain.txt/x")
+OUTPUTS = ("nowhere/x.html", "plain.txt/x")
 OPTIONS = {
     "--measure": ("nDGC", "CG@0"),
     "--model": ("mouht", "nowhere.json"),
