@@ -97,7 +97,7 @@ def test_make_demo_and_make_test_are_what_the_readme_says():
     assert "-m pytest" in shell("make", "-n", "test", env=environment).stdout
 
 
-@pytest.mark.parametrize(("name", "link"), LINKS)
-def test_links_lead_somewhere(name, link):
-    folder = ROOT if name == "README.md" else ROOT / "docs"
-    assert (folder / link).exists(), f"{name} links to {link}"
+def test_links_lead_somewhere():
+    folders = dict.fromkeys(TEXTS, ROOT / "docs") | {"README.md": ROOT}
+    assert len(LINKS) > 100
+    assert [(name, link) for name, link in LINKS if not (folders[name] / link).exists()] == []
