@@ -249,13 +249,10 @@ def test_parts_played_in_two_processes_give_the_same_answer(collection, parts, e
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("campaign", "message"),
-    [
+def test_what_goes_wrong_in_a_process_is_one_line(collection, parts, elsewhere):
+    for campaign, message in (
         ("refuse", r"^not on this part$"),
         ("end", r"^a worker process at part [12] of 6, or a later one, crashed \(EXIT\(3\)\)$"),
-    ],
-)
-def test_what_goes_wrong_in_a_process_is_one_line(collection, parts, elsewhere, campaign, message):
-    with pytest.raises(InputError, match=message):
-        repeat(Trial(collection, getattr(elsewhere, campaign)), parts, NEVER, jobs=2)
+    ):
+        with pytest.raises(InputError, match=message):
+            repeat(Trial(collection, getattr(elsewhere, campaign)), parts, NEVER, jobs=2)
