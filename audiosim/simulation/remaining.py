@@ -44,7 +44,8 @@ def interval_of(counts: Sequence[int], off: float) -> tuple[int, int] | None:
 
     with m the median plus one, q the quantile on that side plus one, and z the normal quantile. Quantiles are at
     i / (n + 1) for the i-th of n counts: as many of further counts lie below it on average. The counts vary with the
-    drawn grades; real campaigns deviate further, by `off`. None for fewer counts than ENOUGH, unless `off` is 0.
+    drawn grades; real campaigns deviate further, by `off`. Never below 0. None for fewer counts than ENOUGH, unless
+    `off` is 0.
     """
     if len(counts) < (ENOUGH if off else 1):
         return None
@@ -53,7 +54,7 @@ def interval_of(counts: Sequence[int], off: float) -> tuple[int, int] | None:
     reach = float(ndtri((1 + INSIDE) / 2)) * off
     below, above = (math.hypot(math.log((middle + 1) / (end + 1)), reach) for end in (low, high))
     least, most = (middle + 1) * math.exp(-below) - 1, (middle + 1) * math.exp(above) - 1
-    return math.floor(least + ROUNDING), math.ceil(most - ROUNDING)
+    return max(0, math.floor(least + ROUNDING)), math.ceil(most - ROUNDING)
 
 
 def off_of(selection: Selection, stop: StoppingRule) -> float:

@@ -126,6 +126,12 @@ def test_the_interval_holds_what_it_claims_from_the_first_number_of_campaigns_th
     assert interval_of([100] * (ENOUGH - 1), 0.3) is None
 
 
+@pytest.mark.parametrize("counts", [[0] * 10, [0] * 9 + [3], [0, 0, 0, 1, 1, 1, 1, 2, 2, 40]])
+def test_no_interval_of_further_judgments_begins_below_0(counts):
+    low, high = interval_of(counts, 0.3)
+    assert 0 <= low <= np.median(counts) <= high
+
+
 @pytest.mark.slow
 def test_later_forecasts_lie_in_the_earlier_intervals_as_often_as_these_claim():
     # Twenty campaigns whose grades come from the model: each is asked at its beginning, and later again, and of the
