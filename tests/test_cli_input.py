@@ -78,9 +78,9 @@ def test_a_name_in_other_case_among_right_ones_is_said(run, folder):
     misspelt = f"note: {path}: 2 of 3 retrieved documents have a line; did you mean d2 for D2?\n"
     lacking = "note: genre is unknown for 2 of the 6 pairs, artist for all, sound for all\n"
     lacking += (
-        "note: genre of documents is known and not used: the genre of every query is unknown; queries.tsv, or the "
+        "note: genre of documents is known, but not used in expected grades before any judgment: the genre of every "
     )
-    lacking += "table of queries, names its recording\n"
+    lacking += "query is unknown; queries.tsv, or the table of queries, names its recording\n"
     assert (code, err) == (0, f"{misspelt}{lacking}")
 
 
@@ -89,9 +89,9 @@ def test_of_queries_that_are_no_recordings_it_is_said_that_there_is_nothing_to_c
     (folder / "documents.tsv").write_text(f"document\tartist\tgenre\n{known}")
     code, _, err = run("estimate", folder)
     assert code == 0
-    unused = "note: genre of documents is known and not used: the genre of every query is unknown; queries.tsv, or the "
-    unused += "table of queries, names its recording\n"
-    assert unused.partition("not used: ")[2] in err
+    unused = "note: genre of documents is known, but not used in expected grades before any judgment: the genre of "
+    unused += "every query is unknown; queries.tsv, or the table of queries, names its recording\n"
+    assert unused.partition("known, but")[2] in err
     assert unused in run("check", folder)[1]
     queries = "query\tdocument\n" + "".join(f"q{n}\td{n}\n" for n in (1, 2))
     (folder / "queries.tsv").write_text(queries)

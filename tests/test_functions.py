@@ -371,8 +371,26 @@ def test_metadata_that_no_prediction_uses_are_said_with_the_reason(scale, querie
     assert ("genre" in used) == (not said)
     some = audiosim.predict(collection, pairs=[("q2", "d14"), ("q2", "d39")])
     for found in (ranking, predicted, some):
-        about = [note for note in found.notes if "known and not used" in note]
-        assert about == ([f"genre and artist of documents are known and not used: {said}"] if said else [])
+        about = [note for note in found.notes if "of documents are known" in note]
+        use = " and not used" if "no model" in said else ", but not used in expected grades before any judgment"
+        assert about == ([f"genre and artist of documents are known{use}: {said}"] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("scale", "judged", "used"), [("broad", False, False), ("broad", True, True), ("0-2", True, False)]
+)
+def test_genres_without_those_of_queries_count_only_in_effects_that_judgments_show(scale, judged, used):
+    runs = [("a", f"q{q}", f"d{d}", d) for q in range(4) for d in range(5)]
+    runs = [dict(zip(("system", "query", "document", "rank"), one, strict=True)) for one in runs]
+    grades = [{"query": "q0", "document": "d0", "grade": 2}, {"query": "q0", "document": "d1", "grade": 0}]
+    found = []
+    for parts in (2, 3):  # the same documents, with other genres
+        documents = [{"document": f"d{d}", "genre": f"g{d % parts}"} for d in range(5)]
+        collection = audiosim.Collection.from_frames(runs, grades if judged else None, documents, scale=scale)
+        predicted = audiosim.predict(collection)
+        assert {row["evidence"] for row in predicted.rows()} == {"output"}
+        found.append([row["expectation"] for row in predicted.rows()])
+    assert (found[0] != pytest.approx(found[1], abs=1e-9)) == used
 
 
 def test_print_lists_rows_and_repr_is_one_line():

@@ -19,6 +19,7 @@ from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.text import counted
 
 UNKNOWN = -1
+NOT_EXPECTED = "known, but not used in expected grades before any judgment"  # only in effects that documents share
 NO_QUERY_GENRE = "the genre of every query is unknown; queries.tsv, or the table of queries, names its recording"
 
 

@@ -10,7 +10,7 @@ from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.evidence import Evidence, EvidenceOf, Key, MachineJudge
 from audiosim.collection.facts import RunFacts
 from audiosim.collection.layouts import is_file
-from audiosim.collection.pool import NO_QUERY_GENRE
+from audiosim.collection.pool import NO_QUERY_GENRE, NOT_EXPECTED
 from audiosim.collection.values import Scale, queries_of, retrieved_by
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
@@ -160,7 +160,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
     genres = {name for name, one in collection.documents.items() if one.genre}
     asked = _asked(collection)
     unused = genres.isdisjoint(asked) and not genres.isdisjoint(one for _, one in pairs)
-    genre = [f"genre of documents is known and not used: {NO_QUERY_GENRE}"] if unused else []
+    genre = [f"genre of documents is {NOT_EXPECTED}: {NO_QUERY_GENRE}"] if unused else []
     wanted = {one for _, one in pairs} | asked
     documents, sounds = _documents(collection, wanted, folder)
     known: dict[EvidenceOf, Set[Key]] = {

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from audiosim.collection.pool import NO_QUERY_GENRE, UNKNOWN, Pool
+from audiosim.collection.pool import NO_QUERY_GENRE, NOT_EXPECTED, UNKNOWN, Pool
 from audiosim.collection.values import SCALES
 from audiosim.errors import InputError
 from audiosim.joint.comparisons import ComparedGains
@@ -710,7 +710,10 @@ def what_lacks(belief: Belief, pool: Pool) -> tuple[str, ...]:
 
 
 def _unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
-    """A sentence on genre and artist that are known and that a joint model does not use, with the reason; or none."""
+    """A sentence on known genre and artist that no expected grade uses before any judgment, with the reason; or none.
+
+    On a scale with a trained model, documents of one genre or artist still share effects: judgments spread among them.
+    """
     if belief.spoke is None or not belief.prior.correlated:
         return ()
     counts = evidence_counts(belief)
@@ -718,16 +721,15 @@ def _unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
     known = [kind for kind, of in pieces if kind not in counts and np.any(of != UNKNOWN)]
     if not known:
         return ()
-    named = next((one.name for one in SCALES.values() if one.levels == pool.scale.levels), "")
     if pool.scale.name not in SCALES:
-        why = f"no model is trained for grades {pool.scale}"
+        named = next((one.name for one in SCALES.values() if one.levels == pool.scale.levels), "")
+        use, why = "known and not used", f"no model is trained for grades {pool.scale}"
         why += f" unless they are those of `scale={named}`" if named else ""
-    elif np.all(pool.query_genre == UNKNOWN):
-        why = NO_QUERY_GENRE
     else:
-        why = "this model does not use them"
+        lacks = "genre" in known and np.all(pool.query_genre == UNKNOWN)
+        use, why = NOT_EXPECTED, NO_QUERY_GENRE if lacks else "this model has no term for them"
     are = "are" if len(known) > 1 else "is"
-    return (f"{' and '.join(known)} of documents {are} known and not used: {why}",)
+    return (f"{' and '.join(known)} of documents {are} {use}: {why}",)
 
 
 def model_notes(belief: Belief, pool: Pool, places: Integers | None = None) -> tuple[str, ...]:

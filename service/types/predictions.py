@@ -151,7 +151,8 @@ class PredictionsOut(Wire, omit_defaults=True):
     levels         grades of the scale, rising; on request
     probabilities  probability of each level of a single grade, predicted from the other judgments even for a judged
                    row; on request
-    evidence       evidence used for each row, such as "output, genre"
+    evidence       evidence used for each row, such as "output, genre"; genre and artist only if they enter its expected
+                   grade before any judgment
     state          number of the last line of the campaign's log that was used; null for judgments from elsewhere
     gain           expectation of each row as a share of the highest grade: weighted sums of gains give the scores of
                    the ranking
