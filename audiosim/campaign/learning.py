@@ -321,9 +321,13 @@ class Count:
             self._noted = number
 
     def note_learning(self, number: int, state: int) -> None:
-        """Note a line that names the state from which the model has learned."""
+        """Note a line that names the state from which the model has learned.
+
+        It counts if that is a moment of learning here: the log may have begun without the collection's judgments.
+        """
         with self._noting:
-            self._learnings.append(Learning(len(self._changes), number, state))
+            if state in self._moments:
+                self._learnings.append(Learning(len(self._changes), number, state))
             self._noted = number
 
     def _note_change(self, change: Change) -> None:

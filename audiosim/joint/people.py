@@ -440,7 +440,8 @@ def _learned_from(panel: Panel) -> Panel:
 
 
 def _key(first: Panel) -> tuple[bytes, ...]:
-    return tuple(part.tobytes() for part in (first.place, first.judge, first.gain))
+    # From what one person judged, no noise of theirs is learned until somebody else has judged as well.
+    return (bytes([first.several]), *(part.tobytes() for part in (first.place, first.judge, first.gain)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from audiosim import estimate
 from audiosim.campaign import Campaign, CampaignSettings, MemoryStore
 from audiosim.collection.values import Judgment
 from audiosim.joint.model import JointEstimator
@@ -41,6 +42,34 @@ def test_what_changes_after_the_model_has_learned_changes_nothing_of_what_it_lea
             again.selection.scores.covariance, live.selection.scores.covariance, rtol=1e-7, atol=1e-12, err_msg=name
         )
         assert again.ask() == live.ask(), name
+
+
+@pytest.mark.slow
+def test_a_log_whose_judgments_the_collection_has_as_well_is_what_estimate_makes_of_them():
+    """Such as the demo's, with judgments.csv beside campaign.db. The log names moments of learning without them."""
+    truth, store = WITHOUT.grades(), MemoryStore()
+    live = Campaign(replace(WITHOUT, judgments=()), store=store)
+    for pair in live.ask(70):
+        live.tell(Judgment(*pair, truth[pair], "ann"))
+    collection = replace(WITHOUT, judgments=tuple(live.judgments()))
+    again = Campaign(collection, store=store)
+    assert again.confidence == pytest.approx(estimate(collection, measure="CG").confidence, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_whoever_comes_later_counts_as_in_the_log_whether_they_were_asked_or_not():
+    truth, store = WITHOUT.grades(), MemoryStore()
+    own = tuple(Judgment(*pair, truth[pair], "ann") for pair in list(truth)[:60])
+    live = Campaign(replace(WITHOUT, judgments=own), store=store)
+    for name in ("bob", "cem") * 4:
+        (pair,) = live.ask(1, name)
+        live.tell(Judgment(*pair, truth[pair], name))
+        live.sync()
+        again = Campaign(replace(WITHOUT, judgments=own), store=store)
+        assert again.confidence == pytest.approx(live.confidence, rel=1e-9)
+    assert live.confidence == pytest.approx(
+        estimate(replace(WITHOUT, judgments=tuple(live.judgments())), measure="CG").confidence, rel=1e-9
+    )
 
 
 @pytest.mark.slow
