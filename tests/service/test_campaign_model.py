@@ -2,7 +2,7 @@
 
 import json
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -375,7 +375,7 @@ def test_whoever_organises_one_collection_deletes_only_models_of_their_own(comma
 def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_begun_again(
     commanded, folders, tmp_path, wait_until, database
 ):
-    options = ("--db", database)
+    options = ("--db", database, "--model", "uniform")
     with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as http:
         asked = {"name": "ours", "features": "joint", "folds": 6, "eliminate": 0.05}
         began = http.post(TRAININGS, json=asked).json()["began"]
@@ -397,10 +397,10 @@ def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_beg
         wait_until(lambda: http.get(TRAININGS).json()["training"]["status"] == "done")
         http.post(TRAININGS, json=asked | {"name": "more"})
         server.stop()  # a regular stop ends the training at once
-    with commanded(folders[:1], tmp_path / "last", *options) as server, server.client() as http:
-        found = http.get(TRAININGS).json()["training"]
-        assert (found["name"], found["status"]) == ("more", "interrupted")
-        assert [one["name"] for one in http.get(MODEL).json()["kept"]] == ["ours"]
+    with closing(TrainingStore(database)) as store:  # as the next server would read it
+        found = store.last("small")
+    assert (found.name, found.status) == ("more", "interrupted")
+    assert [one.name for one in KeptModels(database).all()] == ["ours"]
 
 
 @pytest.mark.slow

@@ -40,9 +40,11 @@ SMALLER = {
     "--parts 100": "--parts 2",
     "--queries 50": "--queries 8",
     "-n 20": "-n 5",
+    "rules demo": "rules demo --stopping-rule judgments=5",
+    "worth demo": "worth demo --target 0.6 --splits 1",
 }
 CLIPS = 6  # in the folder of music
-NAMES = {"RULE": "judgments=20", "URL": "sqlite:///demo/campaign.db", "million.index": "demo/sounds.index"}
+NAMES = {"RULE": "judgments=5", "URL": "sqlite:///demo/campaign.db", "million.index": "demo/sounds.index"}
 
 
 def commands_of(text):

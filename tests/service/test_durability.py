@@ -21,7 +21,7 @@ from audiosim.collection.pool import build_pool
 pytestmark = pytest.mark.slow
 
 WRITERS = 8
-KILLS = int(os.environ.get("AUDIOSIM_KILLS", "8"))  # kills of one server, and half as many of two
+KILLS = int(os.environ.get("AUDIOSIM_KILLS", "6"))  # kills of one server, and half as many of two
 COARSE = "/v1/collections/coarse"
 
 

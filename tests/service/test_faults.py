@@ -320,7 +320,7 @@ def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_
     replace(judged, judgments=()).save(tmp_path / "made")
     url, made = f"sqlite:///{tmp_path / 'campaign.db'}", "/v1/collections/made"
     with commanded([tmp_path / "made"], tmp_path / "log", "--db", url) as server, server.client() as http:
-        for _ in range(105):
+        for _ in range(52):
             (pair,) = http.post(f"{made}/next", json={"assessor": "ann"}).json()["pairs"]
             grade = truth[pair["query"], pair["document"]]
             answer = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": grade}
@@ -329,8 +329,8 @@ def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_
         def lines():
             return list(map(json.loads, http.get(f"{made}/judgments?format=log").text.splitlines()))
 
-        hundredth = [line["number"] for line in lines() if line["kind"] == "judgment"][99]
-        wait_until(lambda: any(line["refers"] == hundredth for line in lines()))
+        fiftieth = [line["number"] for line in lines() if line["kind"] == "judgment"][49]
+        wait_until(lambda: any(line["refers"] == fiftieth for line in lines()))
         learned = lines()[-1]
         assert learned["kind"] == "learn"
         wait_until(lambda: http.get(f"{made}/ranking").json()["state"] >= learned["number"])
@@ -341,7 +341,7 @@ def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_
         replayed = again.selection.ranking.to_dict()
         ranked = [{name: system[name] for name in replayed["systems"][0]} for system in ranking["systems"]]
         check_close(ranked, replayed["systems"])
-        assert again.log()[-1].event.refers == hundredth
+        assert again.log()[-1].event.refers == fiftieth
 
 
 def test_another_collection_of_the_same_name_is_not_served_unless_it_is_adopted(

@@ -35,7 +35,7 @@ def judge(client, collection, rng):
     highest = collection.scale.maximum
     truth = dict(zip(pairs, rng.random(len(pairs)), strict=True))
     for who, shift in (("ann", -0.2), ("bob", 0.0), ("cid", 0.25)):
-        for place_of in rng.permutation(len(pairs))[: rng.integers(12, 30)].tolist():
+        for place_of in rng.permutation(len(pairs))[: rng.integers(9, 18)].tolist():
             value = np.clip(truth[pairs[place_of]] + shift + 0.1 * rng.standard_normal(), 0, 1)
             grade = min(collection.scale.levels, key=lambda level: abs(level - value * highest))
             said = {"query": pairs[place_of].query, "document": pairs[place_of].document, "assessor": who}
