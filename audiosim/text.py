@@ -72,12 +72,14 @@ def reason(error: OSError) -> str:
     return f"{error.strerror}, expected {instead}" if instead else str(error.strerror)
 
 
-PLURALS = {"query": "queries", "person": "people", "document has": "documents have"}
+PLURALS = {"query": "queries", "person": "people", "has": "have", "is": "are", "pair of systems": "pairs of systems"}
 
 
-def counted(number: int, one: str) -> str:
-    """A number with its noun, such as 1 query or 1,000 queries."""
-    return f"{number:,} {one if number == 1 else PLURALS.get(one, f'{one}s')}"
+def counted(number: int, one: str, verb: str = "") -> str:
+    """A number with its noun, such as 1 query or 1,000 queries, and with a verb that agrees: 2 documents have."""
+    noun = one if number == 1 else PLURALS.get(one, f"{one}s")
+    agreeing = verb if number == 1 else PLURALS.get(verb, verb)
+    return f"{number:,} {noun} {agreeing}".rstrip()
 
 
 def sentence(words: str) -> str:

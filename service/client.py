@@ -276,7 +276,8 @@ class Client:
 
         grade  on the collection's scale
         key    key of this judgment, so that sending it again changes nothing; None: a new one
-        more   `played_s`, `seconds`, `note` and so on, as in `JudgmentIn`
+        more   `query_played_s` and `document_played_s`, without which the answer may be marked as rushed, `seconds`,
+               `note` and so on, as in `JudgmentIn`
         """
         said = {"fine": fine, "broad": broad, "grade": grade, "assessor": assessor} | more
         answer = checked_body(JudgmentIn, {"query": query, "document": document} | said)

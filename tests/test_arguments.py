@@ -90,15 +90,15 @@ def test_a_wrong_argument_is_refused_in_one_line(demo, call, message):
 
 
 def test_judgments_of_nothing_retrieved_are_refused(demo, tmp_path):
-    with pytest.raises(InputError, match=r"^judgments: 0 of 1 judgment are of retrieved pairs, expected some; did you"):
+    with pytest.raises(InputError, match=r"^judgments: 0 of 1 judgment is of retrieved pairs, expected some; did you"):
         audiosim.Collection.from_runs(RUNS, {"q1": {"D1": 2}})
     with pytest.raises(
         InputError,
-        match=r"^judgments: 0 of 1 judgment are of retrieved pairs, expected some, such as q01, found such as q$",
+        match=r"^judgments: 0 of 1 judgment is of retrieved pairs, expected some, such as q01, found such as q$",
     ):
         audiosim.estimate(demo, judgments={"q": {"d": 2}})
     (tmp_path / "other.qrels").write_text("q 0 d 2\n")
-    with pytest.raises(InputError, match=r"other\.qrels: 0 of 1 judgment are of retrieved pairs, expected some"):
+    with pytest.raises(InputError, match=r"other\.qrels: 0 of 1 judgment is of retrieved pairs, expected some"):
         audiosim.estimate(demo, judgments=tmp_path / "other.qrels")
 
 

@@ -134,7 +134,7 @@ def test_predict_writes_completed_judgments(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--draws", "3"], "draws and output are for --format qrels"),
+        (["--format", "csv", "-o", "x"], "--draws COUNT is for --format qrels, --output FILE for --format parquet too"),
         (["--format", "qrels", "--draws", "3"], "draws are several files: expected --output FOLDER"),
         (["--format", "parquet"], "--format parquet writes one file: expected --output FILE, and no draws"),
         (

@@ -41,7 +41,7 @@ WRONG = {
         {"documents.tsv": b"document\tgenre\nD1\tjazz\n"},
         "0 of 3 retrieved documents have a line, expected",
     ),
-    "unknown pairs": ({"judgments.qrels": b"q1 0 x 1\n"}, "judgments.qrels: 0 of 1 judgment are of retrieved pairs"),
+    "unknown pairs": ({"judgments.qrels": b"q1 0 x 1\n"}, "judgments.qrels: 0 of 1 judgment is of retrieved pairs"),
     "semicolons": (
         {"judgments.csv": b"q1;d1;1\n"},
         "columns between semicolons need a header",

@@ -10,7 +10,7 @@ import pytest
 import audiosim
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import as_measure
-from audiosim.text import as_option, did_you_mean, field_list, nearest_name, quoted, spell_advice
+from audiosim.text import as_option, counted, did_you_mean, field_list, nearest_name, quoted, spell_advice
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,12 @@ def test_among_very_many_names_only_the_case_is_looked_at():
 
 def test_nothing_is_meant_by_what_is_like_nothing():
     assert did_you_mean("xyz", ["genre"]) == ""
+
+
+def test_nouns_and_verbs_agree_with_their_number():
+    assert [counted(n, "query") for n in (0, 1, 2_000)] == ["0 queries", "1 query", "2,000 queries"]
+    assert [counted(n, "judgment", "is") for n in (0, 1, 2)] == ["0 judgments are", "1 judgment is", "2 judgments are"]
+    assert [counted(n, "document", "has") for n in (1, 2)] == ["1 document has", "2 documents have"]
 
 
 def test_what_is_long_is_quoted_by_its_ends():

@@ -200,7 +200,7 @@ def test_the_mean_of_a_run_does_not_depend_on_the_runs_beside_it(tmp_path):
     with pytest.raises(InputError, match="^P@3 needs the first 3 results, 2 were read$"):
         alone.scores("P@3")
     (tmp_path / "other.qrels").write_text("1 0 z 1\n")
-    with pytest.raises(InputError, match="0 of 1 judgment are of retrieved pairs, expected some"):
+    with pytest.raises(InputError, match="0 of 1 judgment is of retrieved pairs, expected some"):
         judged_files([tmp_path / "b.trec"], tmp_path / "other.qrels", 2, unjudged="zero")
 
 

@@ -338,6 +338,6 @@ def nameless_notes(artists: Iterable[str | None]) -> list[str]:
         return []
     written = ", ".join(f'"{name}"' for name in sorted(found))
     return [
-        f"artist: {counted(found.total(), 'document has')} {written}, which models take for one "
+        f"artist: {counted(found.total(), 'document', 'has')} {written}, which models take for one "
         f"artist; write not_artists = [{written}] to collection.toml for unknown ones"
     ]

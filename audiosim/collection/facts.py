@@ -40,7 +40,7 @@ from audiosim.collection.values import (
     retrieved_by,
 )
 from audiosim.errors import InputError
-from audiosim.text import did_you_mean, nearest_name
+from audiosim.text import counted, did_you_mean, nearest_name
 
 DEEPEST_GUESS = 10
 NO_SCALE = "scale not given, no judgments: taken as fine, 0 to 100"
@@ -102,15 +102,15 @@ def check_tables(files: FolderFiles, tables: Tables, there: Retrieved, wanted: R
     """
     runs, asked, where = tables.runs, tables.asked, str(files.runs[0].parent if len(files.runs) > 1 else files.runs[0])
     check_whole(runs, where, wanted)
-    counts = _some(len(runs), "system"), _some(len(there.queries), "query"), _some(len(there.documents), "document")
+    counts = (len(runs), "system"), (len(there.queries), "query"), (len(there.documents), "document")
     several = f": {len(files.runs)} files" if len(files.runs) > 1 else ""
-    lines = [Reading(f"{where}{several}: {', '.join(counts)} retrieved")]
+    lines = [Reading(f"{where}{several}: {', '.join(counted(*one) for one in counts)} retrieved")]
     of, described = files.tables, {*tables.documents, *asked.documents, *asked.texts}
     if "documents" in of and tables.documents:
         # Describing only the documents of queries is enough.
         own = {asked.documents.get(query, query) for query in there.queries}
         met = len(there.documents & tables.documents.keys())
-        line = f"{of['documents']}: {met} of {_some(len(there.documents), 'retrieved document')} have a line"
+        line = f"{of['documents']}: {met:,} of {counted(len(there.documents), 'retrieved document', 'has')} a line"
         lines.append(_checked(line, met or len(own & tables.documents.keys()), there.documents, tables.documents))
     if "queries" in of and any(asked):
         lines.append(_listed(of["queries"], "query", there.queries, {**asked.texts, **asked.documents}))
@@ -136,7 +136,7 @@ def unread_files(files: FolderFiles, settings: Settings) -> tuple[Reading, ...]:
 def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str]) -> Reading:
     """Number of queries or systems of the runs that a table names."""
     met = len(set(wanted) & known.keys())
-    line = f"{path}: {met} of {_some(len(wanted), noun)} have a line"
+    line = f"{path}: {met:,} of {counted(len(wanted), noun, 'has')} a line"
     if not met and not set(wanted).isdisjoint(known.values()):
         raise InputError(f"{line}, expected some; the columns look swapped")
     return _checked(line, met, wanted, known)
@@ -145,7 +145,7 @@ def _listed(path: Path, noun: str, wanted: Names[str], known: Mapping[str, str])
 def _judged_there(path: Path, there: Retrieved, judgments: Sequence[Judgment], described: Names[str]) -> Reading:
     """Number of judgments of pairs that a system retrieved."""
     met = int(np.isin(judged_keys(there, judgments), there.keys).sum())
-    line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
+    line = f"{path}: {met:,} of {counted(len(judgments), 'judgment', 'is')} of retrieved pairs"
     queries, documents = judged_names(judgments)
     if not met and not there.documents.isdisjoint(queries) and not documents.keys().isdisjoint(there.queries):
         raise InputError(f"{line}, expected some; query and document look swapped")
@@ -156,7 +156,7 @@ def _compared_there(path: Path, there: Retrieved, tables: Tables, described: Nam
     """Number of comparisons of two retrieved documents."""
     retrieved, comparisons = retrieved_by(tables.runs), tables.comparisons
     met = sum({one.document_a, one.document_b} <= retrieved.get(one.query, set()) for one in comparisons)
-    line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
+    line = f"{path}: {met:,} of {counted(len(comparisons), 'comparison', 'is')} of two retrieved documents"
     documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
     return _of_pairs(line, met, there, ({one.query: None for one in comparisons}, documents), described)
 
@@ -182,7 +182,7 @@ def _evidence_there(runs: Sequence[Run], evidence: Sequence[Evidence], described
     for piece in evidence:
         own, known = wanted[piece.about], set(piece.keys)
         noun = piece.about if piece.about == "system" else f"retrieved {piece.about}"
-        line = f"{piece.source}: {piece} covers {len(own & known)} of {_some(len(own), noun)}"
+        line = f"{piece.source}: {piece} covers {len(own & known):,} of {counted(len(own), noun)}"
         missing = sorted(map(spelled, own - known)) if known - own else []  # a million pairs take a second
         meant = _meant_in(missing, set(map(spelled, (known - own).difference(described))), str.casefold)
         yield Reading(line + meant, bool(meant))
@@ -224,11 +224,6 @@ def check_met(runs: Sequence[Run], documents: Names[str], teams: Names[str], evi
 
 def _placed(piece: Evidence) -> str:
     return f"{piece}" if piece.source is None else f"{piece.source}: {piece}"
-
-
-def _some(count: int, noun: str) -> str:
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
 
 
 def _checked(line: str, met: int, wanted: Names[str], known: Names[str], described: Names[str] = ()) -> Reading:

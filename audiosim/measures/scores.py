@@ -29,7 +29,7 @@ from audiosim.measures.measure import MINIMUM, Measure, as_measure, has_judged_i
 from audiosim.results.value import cached_property, frame_of
 from audiosim.stats.arrays import Array, Integers, places_within
 from audiosim.stats.inference.ties import equalised
-from audiosim.text import choices
+from audiosim.text import choices, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -312,8 +312,8 @@ def _incomplete(
     count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)
     said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
     return InputError(
-        f"{name}: {count} retrieved pairs are not judged, {said}; choose `unjudged=zero` or `unjudged=skip`, "
-        "or let estimate predict them"
+        f"{name}: {counted(count, 'retrieved pair', 'is')} not judged, {said}; choose `unjudged=zero` or "
+        "`unjudged=skip`, or let estimate predict them"
     )
 
 

@@ -156,7 +156,7 @@ def _check_written(
     if form == "parquet" and (draws is not None or output is None):
         raise InputError("`form=parquet` writes one file: expected `output=FILE`, and no draws")
     if form not in ("qrels", "parquet") and (draws, output) != (None, None):
-        raise InputError("draws and output are for `form=qrels`")
+        raise InputError("`draws=COUNT` is for `form=qrels`, `output=FILE` for `form=parquet` too")
     if draws is not None and output is None:
         raise InputError("draws are several files: expected `output=FOLDER`")
     if form == "qrels" and scheduler is not None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from audiosim.evaluation.check import CollectionCheck, DocumentFacts, EvidenceFacts
 from audiosim.ranking.about import QUERIES_IN_WORDS, About
 from audiosim.ranking.ranking import Ranking, basis_in_words, score_rows, spelled_confidence
-from audiosim.ranking.two_systems import TwoSystems, sentence_again
+from audiosim.ranking.two_systems import TwoSystems, more_judgments, sentence_again
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.screen import Column, PlainTable, filled, interval, number, numbered, table_of, word
 from audiosim.results.value import Result, plain
@@ -177,7 +177,7 @@ def effort_view(found: "Effort") -> RenderableType:
         with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
         sure = f"80 % interval {low:,} to {high:,}" if found.reliable else "too few campaigns for an interval"
         said = (
-            f"{rule} takes about {found.judgments:,} more judgments ({sure}), "
+            f"{rule} takes about {more_judgments(found.judgments)} ({sure}), "
             f"{found.time_in_words} of {with_whom} at {found.seconds:.0f} s a judgment."
         )
     basis = (
@@ -200,7 +200,7 @@ def effort_view(found: "Effort") -> RenderableType:
     table = filled(found.unsettled[:ROWS_SHOWN], *pair, queries)
     more = len(found.unsettled) - ROWS_SHOWN
     rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
-    head = f"{len(found.unsettled)} pairs of systems {'are' if reached else 'would still be'} open:"
+    head = f"{counted(len(found.unsettled), 'pair of systems', 'is' if reached else 'would still be')} open:"
     means = Text("Queries to separate: so many queries like these, all judged, would tell the two apart.")
     return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, means, *rest, *below)
 

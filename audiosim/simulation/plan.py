@@ -92,7 +92,7 @@ def further_judging(selection: Selection, rng: np.random.Generator, count: int =
         by = len(places)
         those = _with(panel, selection, places, names)
         other = _with(panel, selection, places, (ANOTHER,) if panel.judges else (*names, ANOTHER))
-        found.append(_after(selection, spread, f"another {by} judgments", panel, those, rng))
+        found.append(_after(selection, spread, f"another {counted(by, 'judgment')}", panel, those, rng))
         what = f"another {by}, {'by' if panel.judges else 'half by'} {ANOTHER}"
         if ANOTHER in other.judges:  # people take whole queries: a single one cannot be shared
             found.append(_after(selection, spread, what, panel, other, rng))
@@ -233,10 +233,10 @@ class Effort(Forecast, Result):
     def __repr__(self) -> str:
         low, high = self.interval
         if self.judgments is None:
-            return f"{self.stopping_rule}: more than {low} further judgments, {self.judged} judged"
+            return f"{self.stopping_rule}: more than {counted(low or 0, 'further judgment')}, {self.judged} judged"
         sure = f" (80 % {low} to {high})" if self.reliable else ""
         return (
-            f"{self.stopping_rule}: {self.judgments} further judgments{sure}, {self.time_in_words} at "
+            f"{self.stopping_rule}: {counted(self.judgments, 'further judgment')}{sure}, {self.time_in_words} at "
             f"{self.seconds:.0f} s a judgment, {counted(len(self.unsettled), 'pair')} of systems still open then"
         )
 

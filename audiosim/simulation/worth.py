@@ -81,7 +81,7 @@ class PieceWorth:
     @property
     def _of_predictions(self) -> str:
         if self.log_score_high < 0:
-            return f"{self.evidence} makes predictions worse"
+            return f"{self.evidence} makes the predicted probabilities worse (log score)"
         if self.log_score_low <= 0:
             return f"{self.evidence} has no measurable worth for predictions"
         if self.rmse_low > 0:

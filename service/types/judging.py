@@ -72,8 +72,9 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     cannot             reason why the pair cannot be judged, instead of a grade
     time               time in ISO 8601, UTC; now if not given
     seconds            seconds taken; if several candidates were judged on one page, this one's share
-    played_s           seconds listened in all
-    query_played_s     seconds listened to the query
+    played_s           seconds listened in all; does not show that both clips were heard
+    query_played_s     seconds listened to the query; without these two an answer is marked as rushed if the campaign
+                       sets a listening time
     document_played_s  seconds listened to the document
     beside             number of candidates judged on one page
     beside_place       place of this one among them, from 1

@@ -339,15 +339,15 @@ MEETS_NOTHING = {
     ),
     "queries": (
         {"queries.tsv": "query\tdocument\nt0000\tx\n"},
-        r"/queries\.tsv: 0 of 1 query have a line, expected some; did you mean T0000 for t0000\?$",
+        r"/queries\.tsv: 0 of 1 query has a line, expected some; did you mean T0000 for t0000\?$",
     ),
     "systems": (
         {"systems.tsv": "system\tteam\ns\tx\n"},
-        r"/systems\.tsv: 0 of 1 system have a line, expected some; did you mean S for s\?$",
+        r"/systems\.tsv: 0 of 1 system has a line, expected some; did you mean S for s\?$",
     ),
     "judgments of other queries": (
         {"judgments.qrels": "t0000 0 T0001 1\n"},
-        r"/judgments\.qrels: 0 of 1 judgment are of retrieved pairs, expected some; did you mean T0000 for t0000\?$",
+        r"/judgments\.qrels: 0 of 1 judgment is of retrieved pairs, expected some; did you mean T0000 for t0000\?$",
     ),
     "judgments of other documents": (
         {"judgments.qrels": "T0000 0 t0001.wav 1\nT0000 0 x 1\n"},
@@ -390,7 +390,7 @@ def test_how_much_of_each_file_meets_the_runs_is_said(tmp_path):
     assert [(one.line, one.doubtful) for one in Collection.load(folder).readings] == [
         (f"{folder}/runs.trec: 1 system, 1 query, 2 documents retrieved", False),
         (f"{folder}/documents.tsv: 1 of 2 retrieved documents have a line; did you mean T0002 for t0002?", True),
-        (f"{folder}/judgments.qrels: 1 of 1 judgment are of retrieved pairs", False),
+        (f"{folder}/judgments.qrels: 1 of 1 judgment is of retrieved pairs", False),
     ]
 
 

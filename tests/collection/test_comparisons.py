@@ -80,6 +80,6 @@ def test_no_judgments_means_no_comparisons_either(folder):
 def test_comparisons_of_nothing_that_was_retrieved_are_an_error(folder):
     table(folder, HEADER + "Q1\td1\td2\ta\t\t\n")
     with pytest.raises(
-        InputError, match=r"0 of 1 comparison are of two retrieved documents, expected some; .* q1 for Q1\?"
+        InputError, match=r"0 of 1 comparison is of two retrieved documents, expected some; .* q1 for Q1\?"
     ):
         Collection.load(folder)

@@ -93,9 +93,12 @@ def test_worth_is_said_in_sentences():
     unsure, worse = replace(one, log_score_low=-0.1), replace(one, log_score_low=-0.5, log_score_high=-0.1)
     assert str(replace(unsure, saved=None)) == "genre has no measurable worth for predictions"
     assert str(unsure) == "genre has no measurable worth for predictions but saves about 106 judgments"
-    assert str(replace(worse, saved=0.2)) == "genre makes predictions worse"
-    assert str(worse) == "genre makes predictions worse but saves about 106 judgments"
-    assert str(replace(worse, saved=-3)) == "genre makes predictions worse and costs about 3 judgments"
+    assert str(replace(worse, saved=0.2)) == "genre makes the predicted probabilities worse (log score)"
+    assert str(worse) == "genre makes the predicted probabilities worse (log score) but saves about 106 judgments"
+    assert (
+        str(replace(worse, saved=-3))
+        == "genre makes the predicted probabilities worse (log score) and costs about 3 judgments"
+    )
     assert str(replace(one, saved=-1)).endswith("by 0.012 of the scale but costs about 1 judgment")
     found = EvidenceWorth((one, replace(unsure, evidence="mood", saved=0)), {0.0: 0.3}, False, 0.95)
     said = "With 0 % judged, genre saves about 106 judgments; mood has no measurable worth for predictions."
