@@ -92,7 +92,9 @@ def every_kind():
     yield draw_points([1, 2], [3, 4], [0.1, np.nan], "x", "y")
     yield draw_calibration([Series("one", [0.1], [0.2], [3]), Series("two", [0.4], [0.5])], "stated", "true")
     yield draw_tenths([0.1, 0.15, 0.9], "place")
-    yield draw_triangle(["A", "B", "C"], [[0, 0.7, float("inf")]] * 3, [[False, True, False]] * 3)
+    yield draw_triangle(
+        ["A", "B", "C"], [[0, 0.7, float("inf")], [0, 0, float("nan")], [0] * 3], [[False, True, False]] * 3
+    )
     yield draw_looks(["1\n.5", "2\n.6"], {"A": [None, (0, 1, 2)], "B": [(0, 0.5, 1), (0, 1, 1)]}, "judged", "CG@5")
     yield draw_map([[0, 0], [1, 2]], ["a", "b"], ["x", "y"], [True, False])
 

@@ -282,6 +282,7 @@ def inspect(collection: Collection) -> Inspection:
     results = Results.of(runs, cutoff)
     facts, queries = run_facts(runs, cutoff, collection.judgments, results), len(common_queries(runs))
     genres = [one.genre for one in collection.documents.values()]
+    known = {name: one.genre for name, one in collection.documents.items() if one.genre is not None}
     artists = [collection.artist(name) for name in collection.documents]
     said = [one.artist for one in collection.documents.values()]
     names: dict[str, Iterable[str | None]] = {
@@ -293,15 +294,11 @@ def inspect(collection: Collection) -> Inspection:
     }
     problems = (
         *run_problems(facts, queries, cutoff),
+        *alike_problems(results, len(runs), cutoff),
         *(one.line for one in collection.readings if one.doubtful),
         *spelling_problems(runs, results, collection.documents.keys()),
         *filled_problems(collection.judgments, collection.scale),
-        *shifted_problems(
-            collection.query_documents,
-            {name: one.genre for name, one in collection.documents.items() if one.genre is not None},
-            runs,
-            cutoff,
-        ),
+        *shifted_problems(collection.query_documents, known, runs, cutoff),
         *respelt("genre", genres, slips=False),
         *respelt("artist", artists, slips=False),
         *swapped_problems(said, genres),
@@ -316,6 +313,12 @@ def inspect(collection: Collection) -> Inspection:
         problems,
         (*run_notes(facts, queries), *unanswered, *unused_notes([*collection.documents.values()]), *slips),
     )
+
+
+def alike_problems(results: Results, systems: int, cutoff: int) -> Iterator[str]:
+    """Sentence on systems, more than one, that all return the same documents down to the cutoff."""
+    if systems > 1 and np.unique(results.finders).tolist() == [systems]:
+        yield f"all systems return the same first {cutoff} documents: judging cannot tell them apart unless ranks count"
 
 
 def unused_notes(documents: Sequence[Document]) -> list[str]:

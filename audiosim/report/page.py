@@ -17,7 +17,7 @@ from audiosim.ranking.ranking import Ranking
 from audiosim.report.imprint import Imprint, citation_line
 from audiosim.report.record import Record
 from audiosim.report.rendering import inline_svg, render
-from audiosim.results.plots import Line, draw_curves, draw_intervals, draw_tenths, draw_triangle
+from audiosim.results.plots import Line, draw_curves, draw_intervals, draw_tenths, draw_triangle, in_cell
 from audiosim.simulation.worth import EvidenceWorth
 from audiosim.stats.generalizability import crossed
 from audiosim.text import counted, sentence
@@ -155,12 +155,10 @@ def _intervals(rows: Sequence[Mapping[str, Any]], name: str, across: str, outer:
 
 def _confidences(ranking: Ranking) -> dict[str, Any] | None:
     """Confidence in the order of each pair of systems."""
-    # Of systems known to be equal neither is better: what is sure of them is that they are equal.
-    sure = {(row["a"], row["b"]): 0.5 if row["equal"] else row["confidence"] for row in ranking.pair_rows()}
+    # Systems known to be equal have no order to be confident in, and no number.
+    sure = {(row["a"], row["b"]): math.nan if row["equal"] else row["confidence"] for row in ranking.pair_rows()}
     cells = {pair: (confidence, confidence >= SURE) for pair, confidence in sure.items()}
-    said = (
-        "Confidence that the system of the row is better than that of the column, .50 if they are known to be equal; "
-    )
+    said = "Confidence that the system of the row is better than that of the column; = if they are known to be equal, "
     said += f"filled at .95 or more. About {ranking.about.words}."
     return _triangle([ranking.systems[place] for place in ranking.scores.order], cells, said)
 
@@ -215,7 +213,7 @@ def _triangle(
         values[place], marked[place] = value, is_marked
     rows = [
         [("", False)] * place
-        + [(_short(values[place, b]), bool(marked[place, b])) for b in range(place + 1, len(systems))]
+        + [(in_cell(values[place, b]), bool(marked[place, b])) for b in range(place + 1, len(systems))]
         for place in range(len(systems) - 1)
     ]
     drawing = inline_svg(draw_triangle(systems, values, marked), said.split(":")[0])
@@ -232,7 +230,3 @@ def _stability(measure: str, one: Evaluation) -> dict[str, Any] | None:
         "rows": list(zip(QUERY_COUNTS, curve.relative, curve.absolute, strict=True)),
         "needed": [study.queries_for_relative(STABLE), study.queries_for_absolute(STABLE)],
     }
-
-
-def _short(value: float) -> str:
-    return f"{value:.2f}" if np.isfinite(value) else "∞"

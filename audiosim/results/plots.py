@@ -312,11 +312,17 @@ def draw_map(
     return alt.layer(dots, rings).properties(width=WIDTH, height=round(share * WIDTH))
 
 
+def in_cell(value: float) -> str:
+    """A number to two decimals; = for NaN, that of equal systems, and ∞ for an infinite one."""
+    return "=" if np.isnan(value) else f"{value:.2f}" if np.isfinite(value) else "∞"
+
+
 def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike) -> "alt.LayerChart":
     """All pairs of systems, the better one's row and the worse one's column; marked cells are filled.
 
     labels  (s,) best first
-    values  (s, s) shown in the cells above the diagonal where NUMBERED systems or fewer leave them room
+    values  (s, s) shown in the cells above the diagonal where NUMBERED systems or fewer leave them room; NaN for equal
+            systems
     marked  (s, s) True where a cell is filled
     """
     numbers, filled = np.asarray(values, dtype=float), np.asarray(marked, dtype=bool)
@@ -324,7 +330,7 @@ def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike) -
     heads = [f"{shortened_to(name, LONGEST)}  {place}" for place, name in enumerate(labels, 1)]
     rows = [
         {"row": heads[a], "column": b + 1, "better": labels[a], "worse": labels[b], "value": numbers[a, b]}
-        | {"marked": bool(filled[a, b]), "shown": f"{numbers[a, b]:.2f}" if np.isfinite(numbers[a, b]) else "∞"}
+        | {"marked": bool(filled[a, b]), "shown": in_cell(numbers[a, b])}
         for a in range(len(labels))
         for b in range(a + 1, len(labels))
     ]

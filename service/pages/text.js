@@ -50,6 +50,15 @@ export const begun = ({ judged, comparisons }) => judged + comparisons > 0;
 /** True if people have compared candidates, and graded no pair. */
 export const comparesOnly = ({ judged, comparisons }) => comparisons > 0 && judged === 0;
 
+/** The pairs of systems that have an order: those that are not known to be equal. */
+export const ordered = (pairs) => pairs.filter((pair) => !pair.equal);
+
+/** Number of pairs of systems known to be equal, among all. */
+export const equalInWords = (equal, all) => (equal < all ? count(equal, "pair of systems is equal", "pairs of systems are equal") : all === 1 ? "the two systems are equal" : `all ${whole(all)} pairs of systems are equal`);
+
+/** True if a goal is met only because no two systems differ, or there is only one. */
+export const unordered = ({ confidence }, goal) => confidence === null && /^(confidence|every)\b/.test(goal);
+
 /** A goal in words where they are short: confidence=0.95, every=0.95. */
 export const goalInWords = (goal) => goal.replace(/^confidence=([\d.]+)$/, (_, share) => `mean confidence of ${percent(Number(share), 0)}`).replace(/^every=([\d.]+)$/, (_, share) => `confidence of ${percent(Number(share), 0)} in every pair of systems`);
 

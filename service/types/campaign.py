@@ -221,7 +221,7 @@ class CampaignOut(StandingOut):
     evidence      number of pairs of the pool with each kind of evidence: output, genre, sound and so on
     selection_rule  rule that chooses the pairs to judge next
     second_share  share of the pairs that two people judge
-    all_asked     true if nobody who answered so far has a question left: only another person can go on
+    all_asked     true if nobody who answered so far has a question left, but another person would have one
     heard         false if the campaign has no sound at all
     model_lost    reason why the model is not the one chosen in the log; else empty
     aspects       aspects graded for each pair; none if a pair has one grade
@@ -261,6 +261,7 @@ class CampaignOut(StandingOut):
         progress, selection = _at_rest(campaign)
         names, dropped, leases = campaign.assessors(), campaign.dropped(), campaign.leases()
         asked = set(names) - campaign.aside().keys()
+        more = progress.twice or campaign.comparisons.worth("\n").left  # for another person: nobody has this name
         cannot = [(pair, name, reason) for pair, by in campaign.cannot().items() for name, reason in by.items()]
         return cls.of(
             progress,
@@ -294,7 +295,7 @@ class CampaignOut(StandingOut):
             evidence=evidence_counts(selection.belief),
             selection_rule=selection.selection_rule.name,
             second_share=served.judging.settings.twice,
-            all_asked=bool(asked) and not any(campaign.comparisons.worth(name).left for name in asked),
+            all_asked=bool(asked and more) and not any(campaign.comparisons.worth(name).left for name in asked),
         )
 
 

@@ -159,6 +159,13 @@ def test_one_run_under_two_names_is_said(whole):
     assert inspect(swapped).runs[-1].same_as is None  # the same documents in another order
 
 
+def test_systems_that_all_return_the_same_documents_are_said(whole):
+    other = rankings(lambda _, of: of[::-1])(Run("R", whole.runs[4].rankings))
+    (problem,) = inspect(replace(whole, runs=(whole.runs[4], other))).problems
+    assert problem.startswith(f"all systems return the same first {whole.cutoff} documents: judging cannot tell them ")
+    assert inspect(replace(whole, runs=(whole.runs[4],))).problems == ()  # one system has none to tell it from
+
+
 def filled(collection, scale=FINE):
     """The collection with 0 for every unjudged pair, as filled in by a spreadsheet."""
     judged = {judgment.pair for judgment in collection.judgments}

@@ -20,7 +20,10 @@ SCREEN = "#screen-compare:not([hidden])"
 
 @pytest.fixture
 def live(commanded, demo, tmp_path):
-    """A server that asks assessors only for comparisons; in `few` there are three, of the documents of one query."""
+    """A server that asks assessors only for comparisons; in `few` there are three, of the documents of one query.
+
+    In `same` there are none, as all systems return the same three documents.
+    """
     options = ("--comparisons", "only", "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
     whole, folder = Collection.load(demo), tmp_path / "few"
     ((query, (first, second, third, *_)), *_) = whole.runs[0].rankings.items()
@@ -30,7 +33,10 @@ def live(commanded, demo, tmp_path):
     )
     replace(whole, identifier="few", name="few", runs=runs, judgments=(), comparisons=()).save(folder)
     shutil.copytree(demo / "sounds", folder / "sounds")
-    with commanded([demo, folder], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
+    orders = {"Alpha": (first, second, third), "Beta": (third, first, second), "Gamma": (second, third, first)}
+    runs = tuple(Run(name, {query: order}) for name, order in orders.items())
+    Collection("same", "The same three", whole.scale, 3, runs, whole.documents).save(tmp_path / "same")
+    with commanded([demo, folder, tmp_path / "same"], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 
 
@@ -188,6 +194,29 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     absent = german.goto("/judge/nowhere?lang=es")
     assert absent.status == 404
     expect(german.get_by_role("heading")).to_have_text("Aquí no hay ninguna colección «nowhere»")
+
+
+def test_equal_systems_are_called_equal_and_leave_nothing_to_compare(browse, live):
+    page = browse("/judge/same")
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    expect(page.locator("#batch-title")).to_have_text("Nothing to judge now")
+    expect(page.locator("#batch-text")).to_have_text("There is no comparison to make at the moment. Thank you.")
+    page = browse("/organise/same")
+    expect(page.locator("#verdict")).to_have_text("All systems are equal")
+    expect(page.locator("#met")).to_have_text("Nothing to order")
+    expect(page.locator("#goal")).to_have_text("for these queries; all 3 pairs of systems are equal")
+    expect(page.locator("#course-about")).to_have_text(
+        "No two systems have an order, so there is no confidence to show."
+    )
+    expect(page.locator("#wrong")).to_contain_text("All systems return the same documents")
+    expect(page.locator("#next")).not_to_contain_text("closest")
+    expect(page.locator("#pairs-about")).to_have_text("All 3 pairs of systems are equal (=).")
+    assert page.locator("#ranking tbody td:last-child").all_inner_texts() == ["equal", "equal", ""]
+    assert [text[0] for text in page.locator("#pairs td[class]").all_inner_texts()] == ["="] * 3
+    assert not page.locator("#closest").is_visible()
+    page = browse("/organise/same#a=Alpha&b=Beta")
+    expect(page.locator("#detail dd").first).to_have_text("equal")
 
 
 def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_batch(browse, live):

@@ -327,7 +327,9 @@ export class Judging {
     const rest = full
       ? ` ${t("Continue, or come back later: your place is kept.")}`
       : this.work.onlyCompares
-        ? ` ${t("You have answered every comparison that is free for you. The rest needs another person. Thank you.")}`
+        ? this.work.given === 0
+          ? ` ${t("There is no comparison to make at the moment. Thank you.")}`
+          : ` ${t("You have answered every comparison that is free for you. The rest needs another person. Thank you.")}`
         : ` ${t("Every pair is judged, is with another person, or needs another person. Thank you.")}`;
     const pairs = answers.size ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", answers.size) : "";
     const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";

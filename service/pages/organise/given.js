@@ -19,7 +19,7 @@ function given({ scale, cutoff }, asked, campaign) {
     Goal: goalInWords(campaign.goal.goal),
     Measure: campaign.measure,
     "Ranks that count": whole(cutoff),
-    Scale: `${scale.name}: ${count(scale.levels.length, "level")} from ${whole(scale.levels[0])} to ${whole(scale.levels.at(-1))}`,
+    ...(asked.comparisons === "only" ? {} : { Scale: `${scale.name}: ${count(scale.levels.length, "level")} from ${whole(scale.levels[0])} to ${whole(scale.levels.at(-1))}` }),
     Grades: asked.comparisons === "only" ? "none" : grades.map(graded).join("; "),
     Comparisons: COMPARISONS[asked.comparisons],
     "Candidates on a page": whole(asked.candidates),

@@ -1,7 +1,7 @@
 // The present state: the verdict on the ranking, the next step, and the problems.
 
 import { byId, element } from "../page.js";
-import { begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, percent, whole, withNames } from "../text.js";
+import { begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, unordered, whole, withNames } from "../text.js";
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
@@ -29,7 +29,8 @@ const points = (items) => items.map((parts) => element("li", {}, ...parts));
 /** True if the page waits for a forecast of the remaining judgments. */
 const forecasts = ({ status, goal, totals }) => status !== "closed" && !goal.reached && totals.assessors > 0;
 
-function verdict({ campaign, history }) {
+function verdict({ campaign, ranking, history }) {
+  if (unordered(campaign, campaign.goal.goal)) return ranking.systems.length > 1 ? "All systems are equal" : "There is only one system";
   if (campaign.status === "closed") return `Closed at a confidence of ${percent(campaign.confidence)}`;
   if (campaign.goal.reached && exhausted(campaign, campaign.goal.goal)) return "Everything is judged";
   if (campaign.goal.reached) return `Goal met: judging can stop${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}`;
@@ -61,7 +62,7 @@ function nextSteps({ campaign, ranking, remaining }) {
   if (campaign.status === "closed") return [[publish, ", ", files, ", or resume the campaign."]];
   const steps = campaign.status === "paused" ? [[campaign.judgments + campaign.comparisons ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
   const people = campaign.totals.assessors;
-  if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."], ...(campaign.all_asked && campaign.twice ? [[`${count(campaign.twice, "pair waits", "pairs wait")} for a second person: `, toTab("invite", "invite one"), "."]] : [])];
+  if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool && ordered(ranking.pairs).length ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."], ...(campaign.all_asked && campaign.twice ? [[`${count(campaign.twice, "pair waits", "pairs wait")} for a second person: `, toTab("invite", "invite one"), "."]] : [])];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), begun(campaign) ? ": nobody judges here yet." : ": nobody has judged yet."]];
   if (campaign.all_asked) return [...steps, ["Everyone who judges here has answered all that they may. Going on needs another person: ", toTab("invite", "invite one"), `.${notGraded(campaign)}`], ...closest(ranking)];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
@@ -82,7 +83,7 @@ function left(campaign, remaining, people) {
 const notGraded = (campaign) => (!comparesOnly(campaign) || /floor=/.test(campaign.goal.goal) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool, unless the rule has floor=0.");
 
 function closest({ pairs }) {
-  const open = pairs.filter((pair) => pair.confidence < SURE).sort((a, b) => a.confidence - b.confidence);
+  const open = ordered(pairs).filter((pair) => pair.confidence < SURE).sort((a, b) => a.confidence - b.confidence);
   if (!open.length) return [];
   return [["Closest: ", toTab("pairs", named(open[0].a, NAME), " above ", named(open[0].b, NAME)), `, ${percent(open[0].confidence)}.`]];
 }
@@ -95,12 +96,19 @@ function troubles({ campaign, ranking, leanings, judges }) {
     ...(ranking.fit === "FAIL" ? [["The model does not fit the judgments: see the model check above."]] : []),
     ...(campaign.model_lost ? [[toTab("model", "Model"), `: ${campaign.model_lost}.`]] : []),
     ...(campaign.sounds ? [[`${campaign.sounds[0].toUpperCase()}${campaign.sounds.slice(1)}.`]] : []),
+    ...equalTrouble(campaign, ranking),
     ...(pairs ? [[toTab("cannot", `${count(pairs, "pair")} cannot be judged`), `, assessors say${gone}.`]] : []),
     ...agreementTrouble(campaign.agreement),
     ...leaningTrouble(leanings.assessors),
     ...driftTrouble(judges ?? []),
     ...doubtTrouble(leanings.doubts),
   ];
+}
+
+/** Systems that no judgment can tell apart; before the first grade they return the same documents. */
+function equalTrouble({ judged, pool }, { pairs }) {
+  if (!pairs.length || ordered(pairs).length || judged === pool) return [];
+  return [[judged ? "All systems are equal: further judging cannot tell them apart." : "All systems return the same documents within the measure's cutoff: judging cannot tell them apart."]];
 }
 
 /** People who answer faster than anybody can listen, or report more listening than there was time for. */

@@ -34,7 +34,7 @@ import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { equipAll } from "./tables.js";
 import { goToPart, makeTabs, shownTab } from "./tabs.js";
-import { apart, comparesOnly, count, duration, exhausted, givenOf, goalInWords, named, percent, target, when, whole } from "../text.js";
+import { apart, comparesOnly, count, duration, equalInWords, exhausted, givenOf, goalInWords, named, ordered, percent, target, unordered, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
@@ -189,6 +189,7 @@ function showCourse() {
   drawScores(known.history);
   const course = courseOf(known.history, known.campaign, known.remaining);
   if (course.moments.length) drawCourse(course);
+  else if (known.campaign.confidence === null) byId("course-about").textContent = "No two systems have an order, so there is no confidence to show.";
 }
 
 function showFigures(campaign, ranking) {
@@ -196,12 +197,18 @@ function showFigures(campaign, ranking) {
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
   byId("measure-about").textContent = campaign.meaning;
   showChange({ ...campaign, reached: goal.reached });
-  const decided = `${whole(ranking.pairs.filter((pair) => pair.confidence >= SURE).length)} of ${count(ranking.pairs.length, "pair")} of systems decided at ${percent(SURE, 0)}`;
-  byId("goal").textContent = `${statedOf(campaign)}; ${decided}`;
+  byId("goal").textContent = [statedOf(campaign), ...decidedOf(ranking)].join("; ");
   showMeter(campaign.confidence, target(goal.goal));
   byId("judged-about").hidden = !campaign.comparisons;
   byId("pace").textContent = pace.per_hour === null ? "–" : `${whole(Math.round(pace.per_hour))} an hour`;
   byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} an answer`;
+}
+
+/** Numbers of the pairs of systems that are decided, and that are equal. */
+function decidedOf({ pairs }) {
+  const open = ordered(pairs), equal = pairs.length - open.length;
+  const decided = `${whole(open.filter((pair) => pair.confidence >= SURE).length)} of ${count(open.length, "pair")} of systems decided at ${percent(SURE, 0)}`;
+  return [...(open.length ? [decided] : []), ...(equal ? [equalInWords(equal, pairs.length)] : [])];
 }
 
 /** The queries that the confidence is about, and the confidence about other queries of their kind. */
@@ -217,7 +224,8 @@ function showChange(change) {
   byId("judged").textContent = compares ? count(change.comparisons, "comparison") : percent(change.judged / change.pool);
   byId("pool").textContent = compares ? "no pair is graded yet" : `${whole(change.judged)} of ${count(change.pool, "pair")}, ${givenOf(change)}`;
   byId("publish-goal").hidden = change.reached || change.status === "closed";
-  byId("met").textContent = change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : change.status === "closed" ? "Not met" : "Not met yet";
+  const nothing = known.campaign && unordered(change, known.campaign.goal.goal);
+  byId("met").textContent = nothing ? "Nothing to order" : change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : change.status === "closed" ? "Not met" : "Not met yet";
   badge("status", STATUS[change.status]);
   showStatus(change.status, change.judgments + change.comparisons > 0);
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
@@ -240,6 +248,10 @@ function showMeter(confidence, goal) {
 function showMet() {
   const { met, goal } = known.history;
   const asked = goalInWords(goal);
+  if (unordered(known.campaign, goal)) {
+    byId("met-when").textContent = `${asked}, of which nothing is open`;
+    return;
+  }
   if (exhausted(known.campaign, goal)) {
     byId("met-when").textContent = `${asked}, which judging everything does not reach`;
     return;

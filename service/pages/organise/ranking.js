@@ -6,7 +6,7 @@ import { grouped } from "./groups.js";
 import { narrowed } from "./narrow.js";
 import { dot, line, svg, text } from "./svg.js";
 import { rowOf } from "./tables.js";
-import { apart, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
+import { apart, count, equalInWords, listed, longName, named, ordered, percent, score, ticks, whole } from "../text.js";
 
 const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is a shade darker
 const MOST_IN_TABLE = 60;
@@ -29,21 +29,20 @@ export function leadFurther(how) {
 
 /** The pairs of systems in the order of a ranking, and the table of the systems, by another ranking if one is given. */
 export function showRanking(ranking, other = ranking) {
-  const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
   showSystems(other);
-  showPairs(ranking.systems.map((one) => one.system), ranking.pairs, sure);
+  showPairs(ranking.systems.map((one) => one.system), ranking.pairs);
 }
 
 /** The table of the systems; the focus stays where it is. */
 export function showSystems(ranking) {
   const { systems } = ranking;
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
-  const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
+  const byName = pairsByName(ranking.pairs);
   const range = steady(widened(systems), shownRange);
   const given = [ranking.judged && count(ranking.judged, "judged pair"), ranking.comparisons && count(ranking.comparisons, "comparison")].filter(Boolean);
   const basis = given.length ? `from ${given.join(", ")} and the model's predictions of the rest` : "predicted, nothing judged yet";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
-  const rows = systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k));
+  const rows = systems.map((system, place) => systemRow(system, place, range, byName.get(nameOfPair(system.system, systems[place + 1]?.system)), ranking.top_k));
   const redraw = () => showSystems(ranking);
   const [found, groups] = [narrowed(systems, rows, redraw), grouped(systems, rows, redraw)];
   const chosen = found ?? groups;
@@ -57,6 +56,9 @@ export function showSystems(ranking) {
   if (focused) /** @type {HTMLElement | null} */ (byId("ranking").querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus({ preventScroll: true });
 }
 
+const nameOfPair = (a, b) => `${a}\n${b}`;
+const pairsByName = (pairs) => new Map(pairs.map((pair) => [nameOfPair(pair.a, pair.b), pair]));
+
 /** @returns {[number, number]} */
 export function widened(systems) {
   const low = Math.min(...systems.map((one) => one.low));
@@ -69,7 +71,7 @@ const place = (value, [low, high]) => `${((value - low) / (high - low)) * 100}%`
 
 function systemRow(system, index, range, above, most) {
   return rowOf(
-    { rank: index + 1, ...system, width: system.high - system.low, above_next: above ?? null },
+    { rank: index + 1, ...system, width: system.high - system.low, above_next: above && !above.equal ? above.confidence : null },
     element("td", { class: "number" }, leading?.before(system.system) ?? "", String(index + 1)),
     element("th", { scope: "row", tabindex: -1, title: rankedAs(system, most) }, leading ? leading.name(system.system, longName(system.system)) : longName(system.system)),
     element("td", { class: "number" }, score(system.expectation)),
@@ -77,7 +79,7 @@ function systemRow(system, index, range, above, most) {
     element("td", { class: "number next ranks" }, ranks(system)),
     element("td", { class: "next group", title: system.group }, system.group),
     element("td", { class: "number next" }, percent(system.best ?? 0, 0)),
-    element("td", { class: "number next" }, above === undefined ? "" : percent(above, 0)),
+    element("td", { class: "number next" }, !above ? "" : above.equal ? "equal" : percent(above.confidence, 0)),
   );
 }
 
@@ -162,33 +164,39 @@ function drawAxis(range) {
   svgAxis.replaceChildren(...drawn);
 }
 
-function showPairs(names, pairs, sure) {
-  const settled = pairs.filter((pair) => pair.confidence >= 0.95).length;
+function showPairs(names, pairs) {
+  const open = ordered(pairs), equal = pairs.length - open.length;
+  const settled = open.filter((pair) => pair.confidence >= 0.95).length;
   const many = names.length > MOST_IN_TABLE;
-  const reach = `${whole(settled)} of ${count(pairs.length, "pair")} reach 95 %.`;
+  const parts = [...(open.length ? [`${whole(settled)} of ${count(open.length, "pair")} reach 95 %`] : []), ...(equal ? [`${equalInWords(equal, pairs.length)}${many ? "" : " (=)"}`] : [])].join("; ");
+  const reach = `${parts.slice(0, 1).toUpperCase()}${parts.slice(1)}.`;
   byId("pairs-about").textContent = !pairs.length
     ? "There is only one system."
     : many
       ? `${reach} A table of all pairs is shown for up to ${MOST_IN_TABLE} systems; tick two in the ranking to compare them.`
-      : `Confidence, in percent and rounded down, that the row's system is better than the column's. ${reach}`;
+      : `${open.length ? "Confidence, in percent and rounded down, that the row's system is better than the column's. " : ""}${reach}`;
   byId("pairs-frame").hidden = byId("legend").hidden = !pairs.length || many;
-  if (!many) byId("pairs").replaceChildren(...matrix(names, sure));
+  byId("legend").hidden ||= !open.length;
+  if (!many) byId("pairs").replaceChildren(...matrix(names, pairsByName(pairs)));
   showLegend();
-  const least = [...pairs].sort((a, b) => a.confidence - b.confidence).slice(0, LEAST);
+  const least = open.toSorted((a, b) => a.confidence - b.confidence).slice(0, LEAST);
+  byId("closest").hidden = !least.length;
   byId("least").replaceChildren(...least.map((pair) => element("li", {}, named(pair.a), " above ", named(pair.b), `: ${percent(pair.confidence)}`)));
 }
 
-function matrix(names, sure) {
+function matrix(names, pairs) {
   const columns = names.slice(1).map((name, index) => element("th", { scope: "col", title: apart(name) }, String(index + 2), element("bdi", { class: "hidden-visually" }, ` ${name}`)));
   const rows = names.slice(0, -1).map((name, row) => {
-    const cells = names.slice(1).map((other, column) => (column < row ? element("td") : cell(sure.get(`${name}\n${other}`), name, other)));
+    const cells = names.slice(1).map((other, column) => (column < row ? element("td") : cell(pairs.get(nameOfPair(name, other)), name, other)));
     return element("tr", {}, element("th", { scope: "row", title: apart(name) }, element("span", {}, element("span", { class: "rank" }, `${row + 1} `), longName(name))), ...cells);
   });
   return [element("thead", {}, element("tr", {}, element("td", {}, ""), ...columns)), element("tbody", {}, ...rows)];
 }
 
-function cell(confidence, name, other) {
-  if (confidence === undefined) return element("td");
+function cell(pair, name, other) {
+  if (!pair) return element("td");
+  if (pair.equal) return element("td", { class: "shade-0", title: `${apart(name)} and ${apart(other)} are equal` }, "=", element("span", { class: "hidden-visually" }, " equal"));
+  const { confidence } = pair;
   return element("td", { class: `shade-${shade(confidence)}`, title: `${apart(name)} above ${apart(other)}: ${percent(confidence)}` }, String(Math.floor(confidence * 100 + 1e-9)));
 }
 

@@ -20,11 +20,11 @@ export function twoSystems(found) {
   const figures = element(
     "dl",
     { class: "figures" },
-    figure(["Probability that ", named(a, 24), " is better, one-sided"], percent(found.above)),
+    figure(["Probability that ", named(a, 24), " is better, one-sided"], found.verdict === "equal" ? "equal" : percent(found.above)),
     figure([`Difference of expected ${found.measure}`], gap(found.expectation)),
     figure(["95 % interval, two-sided"], `${gap(found.low)} to ${gap(found.high)}`),
   );
-  const beside = found.beside ? [`About ${found.beside.about.queries === "queries" ? "queries of this kind" : "these queries"}: ${VERDICTS[found.beside.verdict]}, confidence ${percent(found.beside.confidence)}.`] : [];
+  const beside = found.beside ? [`About ${found.beside.about.queries === "queries" ? "queries of this kind" : "these queries"}: ${VERDICTS[found.beside.verdict]}${found.beside.verdict === "equal" ? "" : `, confidence ${percent(found.beside.confidence)}`}.`] : [];
   const more = element("p", { class: "small" }, "Queries of ", link(a), " and of ", link(b), ". ", element("a", { href: addressOf({ a: b, b: a, aspect }), "data-key": "swap" }, "Swap them"), ".");
   const range = widened([...found.largest, ...found.least_sure, { low: 0, high: 0 }]);
   const queries = (id, title, said, some) => part(title, said, table(id, title, HEADS, element("tbody", {}, ...some.map((one) => differenceRow(one, found, range))), "ranking queries"));
@@ -59,7 +59,7 @@ function differenceRow(one, { a, b, aspect }, range) {
 
 function telling(found) {
   const title = "Most informative pairs to judge";
-  if (!found.telling.length) return part(title, "All pairs that distinguish these two systems are judged.");
+  if (!found.telling.length) return part(title, found.verdict === "equal" ? "None: no judgment can tell equal systems apart." : "All pairs that distinguish these two systems are judged.");
   const known = found.telling.some((one) => one.share !== null);
   const heads = [["Query", "", "query"], ["Document", "", "document"], ["Rank in A", "number", "rank_a"], ["Rank in B", "number", "rank_b"], ["Expected grade", "number", "expectation", "-"], ...(known ? [["Variance removed", "number", "share", "-"]] : [])];
   const rows = found.telling.map((one) => tellingRow(one, known));

@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { showSystems } from "../organise/ranking.js";
 import { equip } from "../organise/tables.js";
 import { announce, byId, switchThemes } from "../page.js";
-import { apart, count, percent, target, whole, withNames } from "../text.js";
+import { apart, count, percent, target, unordered, whole, withNames } from "../text.js";
 
 const EVERY_MS = 10_000;
 const STATUS = { open: ["Judging is open", "good"], paused: ["Judging is paused", "warn"], closed: ["Judging is closed", ""] };
@@ -37,6 +37,7 @@ function show() {
 function about({ confidence, words, stopping_rule: goal, reached, status, notes }) {
   const sure = confidence === null ? "There is nothing to order." : `Confidence in the ranking: ${percent(confidence)}, about ${words}.`;
   const wanted = target(goal);
+  if (unordered({ confidence }, goal)) return `There is nothing to order.${notes.map((note) => ` ${note}.`).join("")}`;
   const met = reached ? "the goal is met" : status === "closed" ? "judging ended before the goal was met" : "the goal is not met yet";
   const aim = wanted === null ? `${met} (${goal})` : `${met} (${percent(wanted, 0)})`;
   const left = status === "closed" ? "" : "; the results change while people judge";

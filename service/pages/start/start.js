@@ -4,7 +4,7 @@ import { get, session, takeInvitation } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, element, switchThemes } from "../page.js";
-import { apart, begun, comparesOnly, count, exhausted, named, percent, target, whole } from "../text.js";
+import { apart, begun, comparesOnly, count, exhausted, named, percent, target, unordered, whole } from "../text.js";
 
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const WHO = {
@@ -93,11 +93,11 @@ async function fill(one, { judges, organises }) {
 function summary(campaign) {
   const { judged, comparisons, pool, confidence, goal } = campaign;
   const wanted = target(goal.goal);
-  const verdict = goal.reached && exhausted({ judged, pool, confidence }, goal.goal) ? "Everything is judged" : goal.reached ? `Goal met${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}` : campaign.status === "closed" ? "Closed before the goal was met" : begun(campaign) ? "Not settled yet" : "Predictions only, nothing judged yet";
-  const sure = `confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
+  const verdict = unordered(campaign, goal.goal) ? "Nothing to order" : goal.reached && exhausted({ judged, pool, confidence }, goal.goal) ? "Everything is judged" : goal.reached ? `Goal met${begun(campaign) ? "" : " (predictions only, nothing judged yet)"}` : campaign.status === "closed" ? "Closed before the goal was met" : begun(campaign) ? "Not settled yet" : "Predictions only, nothing judged yet";
+  const sure = confidence === null ? "" : `: confidence in the ranking ${percent(confidence)}${wanted === null ? "" : `, goal ${percent(wanted, 0)}`}`;
   const progress = element("progress", { value: judged, max: pool || 1, "aria-label": "Judged pairs" });
   const given = [...(comparesOnly(campaign) ? [] : [`${whole(judged)} of ${count(pool, "pair")} judged`]), ...(comparisons ? [count(comparisons, "comparison")] : [])].join(", ");
-  return [...(comparesOnly(campaign) ? [] : [element("div", { class: "bar-track" }, progress)]), element("p", {}, `${given}. ${verdict}: ${sure}.`)];
+  return [...(comparesOnly(campaign) ? [] : [element("div", { class: "bar-track" }, progress)]), element("p", {}, `${given}. ${verdict}${sure}.`)];
 }
 
 function showTrouble(error) {
