@@ -24,10 +24,10 @@ export async function showCheck(path) {
   return right;
 }
 
-function said({ check: { runs, queries, pool, judged, scale }, questions }, doubts) {
+function said({ check: { runs, queries, pool, judged, scale }, questions, comparisons }, doubts) {
   const facts = [count(runs.length, "system"), count(queries, "query", "queries"), count(pool, "pair")].join(", ");
   const wrong = doubts ? `${count(doubts, "thing")} may be wrong` : "nothing looks wrong";
-  const ranked = hasAspects(questions) ? "ranked by the mean of its aspects" : `scale: ${scale.name === "custom" ? "" : `${scale.name}, `}${scale.levels[0]} to ${scale.levels.at(-1)}`;
+  const ranked = comparisons === "only" ? "comparisons, no grades" : hasAspects(questions) ? "ranked by the mean of its aspects" : `scale: ${scale.name === "custom" ? "" : `${scale.name}, `}${scale.levels[0]} to ${scale.levels.at(-1)}`;
   return `${facts}, ${whole(judged)} judged; ${ranked}; ${wrong}.`;
 }
 

@@ -249,7 +249,7 @@ function showMet() {
   const { met, goal } = known.history;
   const asked = goalInWords(goal);
   if (unordered(known.campaign, goal)) {
-    byId("met-when").textContent = `${asked}, of which nothing is open`;
+    byId("met-when").textContent = asked;
     return;
   }
   if (exhausted(known.campaign, goal)) {
