@@ -114,7 +114,8 @@ PRINTED = (
     "Brier score", "E rho²", "Phi", "P(Sat)", "P(Succ)", "P(best)", "tau", "rho", "residual", "robust z",
     "severity", "noise", "taste", "drift", "worth", "family-wise", "at large", "panel", "evidence", "fold", "look",
     "lease", "widened", "turned", "bin", "historical", "uniform", "custom", "comparison", "feature", "belief",
-    "cutoff", "goal", "pool", "run", "these queries", "queries of this kind",
+    "cutoff", "goal", "pool", "run", "drawn grades", "general model", "their interval", "favours",
+    "these queries", "queries of this kind",
 )  # fmt: skip
 
 
