@@ -11,7 +11,7 @@ import pytest
 from audiosim.service.access.tokens import TokenStore
 
 METHODS = ("get", "post", "put", "patch", "delete")
-EACH = 12  # of the forms of an address; each operation is asked for others
+EACH = 8  # of the forms of an address; each operation is asked for others
 REFUSED = {301, 307, 308, 400, 401, 403, 404, 405, 414, 421}  # a redirection is followed as a new request
 PUBLIC = "/health/live"
 
