@@ -318,7 +318,7 @@ def inspect(collection: Collection) -> Inspection:
 def alike_problems(results: Results, systems: int, cutoff: int) -> Iterator[str]:
     """Sentence on systems, more than one, that all return the same documents down to the cutoff."""
     if systems > 1 and np.unique(results.finders).tolist() == [systems]:
-        yield f"all systems return the same first {cutoff} documents: judging cannot tell them apart unless ranks count"
+        yield f"all systems return the same first {cutoff} documents: only ranks or a lower cutoff tell them apart"
 
 
 def unused_notes(documents: Sequence[Document]) -> list[str]:

@@ -162,7 +162,9 @@ def test_one_run_under_two_names_is_said(whole):
 def test_systems_that_all_return_the_same_documents_are_said(whole):
     other = rankings(lambda _, of: of[::-1])(Run("R", whole.runs[4].rankings))
     (problem,) = inspect(replace(whole, runs=(whole.runs[4], other))).problems
-    assert problem.startswith(f"all systems return the same first {whole.cutoff} documents: judging cannot tell them ")
+    assert problem.startswith(
+        f"all systems return the same first {whole.cutoff} documents: only ranks or a lower cutoff "
+    )
     assert inspect(replace(whole, runs=(whole.runs[4],))).problems == ()  # one system has none to tell it from
 
 
