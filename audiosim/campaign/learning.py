@@ -60,8 +60,9 @@ class Lesson:
     @property
     def long(self) -> bool:
         """True if learning takes longer than starting a process for it."""
-        many = bool(self.comparisons) or int(np.count_nonzero(~np.isnan(self.grades))) >= WORTHWHILE
-        return isinstance(self.estimator, Relearning) and (many or len(self.grades) >= OF_PEOPLE)
+        judged = int(np.count_nonzero(~np.isnan(self.grades)))
+        long = bool(self.comparisons) or takes_long(judged, 1, len(self.grades))
+        return long and isinstance(self.estimator, Relearning)
 
     @property
     def shared(self) -> tuple[object, ...]:
@@ -201,9 +202,9 @@ KEPT = 2  # most estimators kept, besides the first
 COUNT_S = 0.05  # time to wait for a count by another thread before a request is answered
 
 
-def takes_long(answers: int, people: int, pool: Pool) -> bool:
+def takes_long(answers: int, people: int, pairs: int) -> bool:
     """True if computing from answers by some people takes longer than starting a process, or hundreds of megabytes."""
-    return answers >= WORTHWHILE or people * len(pool.pairs) >= OF_PEOPLE
+    return answers >= WORTHWHILE or people * pairs >= OF_PEOPLE
 
 
 class CampaignState(NamedTuple):
@@ -413,7 +414,11 @@ class Count:
             begun, place = None, end - end % self._first.batch
             past = sum(one.place <= place for one in learnings)
         selection = self._counted_to(end, learnings, begun, place, past)
-        if self._ready and not selection.knows_people and takes_long(0, len(selection.panel.judges), selection.pool):
+        if (
+            self._ready
+            and not selection.knows_people
+            and takes_long(0, len(selection.panel.judges), len(selection.pool.pairs))
+        ):
             if soon:
                 return False
             self._long = True

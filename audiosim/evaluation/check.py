@@ -155,6 +155,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         folder, collection = collection, Collection.load(collection, partial=True)
     found, unread = inspect(collection), (one.line for one in collection.readings if one.unread)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
+    guesses = (*collection.guesses, *unread, *found.notes)
     heard = lacking(collection) if any(one.path for one in collection.documents.values()) else ()
     judges = tuple(facts for judge in collection.graders if (facts := _graded(judge, pairs)) is not None)
     genres = {name for name, one in collection.documents.items() if one.genre}
@@ -181,10 +182,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         evidence=tuple(_piece(one, known[one.about]) for one in collection.evidence),
         judges=judges,
         problems=(*found.problems, *sounds, *_silent(judges)),
-        notes=(
-            *(*collection.guesses, *unread, *found.notes, *genre, *heard),
-            *(_taken_for(one, len(pairs)) for one in judges),
-        ),
+        notes=(*guesses, *genre, *heard, *(_taken_for(one, len(pairs)) for one in judges)),
     )
 
 

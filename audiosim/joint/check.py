@@ -249,7 +249,7 @@ class ModelCheck:
     evidence  against the model, by kind; none where a model cannot be checked
     off       error of sums and single judgments relative to their stated deviations, at least 1
     instead   check of the replacement belief, if results are based on one, or None
-    unneeded  reason for which the model is never checked, in words; empty if it is
+    absent    reason for which there is no check, in words; empty if there may be one
     compared  True if comparisons, which are not checked, count in the results
 
     The weighted mean of the e-values is a test martingale: a true model ever exceeds ALARM with a probability of at
@@ -262,7 +262,7 @@ class ModelCheck:
     evidence: tuple[Misfit, ...] = ()
     off: float = 1.0
     instead: "ModelCheck | None" = None
-    unneeded: str = ""
+    absent: str = ""
     compared: bool = False
 
     @cached_property
@@ -312,8 +312,8 @@ class ModelCheck:
     def sentence(self) -> str:
         """The verdict as a sentence."""
         count = len(self.chances)
-        if self.unneeded:
-            return f"Model check: {self.unneeded}."
+        if self.absent:
+            return f"Model check: {self.absent}."
         if self.verdict == "NOT CHECKED":
             beside = "; comparisons count in the scores, but are not checked" if self.compared else ""
             return f"Model check: {count} of the {LEAST} judgments it needs{beside}."
@@ -360,10 +360,8 @@ class ModelCheck:
 
 
 NOT_CHECKED = ModelCheck(np.empty(0))
-NOT_NEEDED = ModelCheck(np.empty(0), unneeded="none is needed, as everything is judged")
-NOT_CHECKABLE = ModelCheck(
-    np.empty(0), unneeded="none is possible, as the model predicts from the judgments themselves"
-)
+NOT_NEEDED = ModelCheck(np.empty(0), absent="none is needed, as everything is judged")
+NOT_CHECKABLE = ModelCheck(np.empty(0), absent="none is possible, as the model predicts from the judgments themselves")
 
 
 def check_model(

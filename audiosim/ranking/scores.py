@@ -176,7 +176,10 @@ class SystemScores(Moments):
             sampled = np.diagonal(self.sampling)
             further = np.maximum(0, self.variance - sampled)
             return bounded_mean(self.mean, sampled * self.queries, self.queries, further, level)
-        half, mean, (least, most) = self.quantile(level) * np.sqrt(self.variance), self.mean, self.bounds
+        return self._within(self.mean, self.variance, *self.bounds, level)
+
+    def _within(self, mean: Array, variance: Array, least: Array, most: Array, level: float) -> tuple[Array, Array]:
+        half = self.quantile(level) * np.sqrt(variance)
         # An approximate mean may lie outside; its interval contains it all the same.
         return np.minimum(mean, np.maximum(least, mean - half)), np.maximum(mean, np.minimum(most, mean + half))
 
@@ -185,13 +188,8 @@ class SystemScores(Moments):
 
         E +- t sqrt(Var), with (queries - 1) degrees of freedom; cut to the differences within `bounds`
         """
-        (expectation, variance), (low, high), (better, worse) = self.differences, self.bounds, self.pairs
-        half = self.quantile(level) * np.sqrt(variance)
-        least, most = low[better] - high[worse], high[better] - low[worse]
-        return (
-            np.minimum(expectation, np.maximum(least, expectation - half)),
-            np.maximum(expectation, np.minimum(most, expectation + half)),
-        )
+        (low, high), (better, worse) = self.bounds, self.pairs
+        return self._within(*self.differences, low[better] - high[worse], high[better] - low[worse], level)
 
     @property
     def p_values(self) -> Array:

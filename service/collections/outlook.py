@@ -180,7 +180,7 @@ class History:
     def large(self) -> bool:
         """True if a moment has the opinions of many people about many pairs: it takes seconds and much memory."""
         people = {change.assessor for change in self._one.campaign.changes()[1]}
-        return takes_long(0, len(people), self._one.predictor().pool)
+        return takes_long(0, len(people), len(self._one.predictor().pool.pairs))
 
     def _look_on(self, proceed: Callable[[], bool]) -> None:
         self._read_on()

@@ -69,7 +69,7 @@ def _all_judges(one: ServedCollection) -> Judges:
 def _worked_out(work: Callable[[], Result], one: ServedCollection, judgments: int) -> Result:
     """Result of work on some judgments, in a process of its own if they, or the people who made them, are many."""
     now = one.campaign.selection
-    long = takes_long(judgments, len(now.panel.judges), now.pool)
+    long = takes_long(judgments, len(now.panel.judges), len(now.pool.pairs))
     return one.judging.errands.run_now(lambda: work) if long else work()
 
 

@@ -246,7 +246,8 @@ class Errands:
     def count(self, stretch: Stretch) -> Counted:
         """Selection at the end of a stretch of a log."""
         people = len({change.assessor for change in stretch.changes})
-        if not takes_long(len(stretch.changes), people, stretch.first.pool) or not isinstance(stretch.base, Relearning):
+        long = takes_long(len(stretch.changes), people, len(stretch.first.pool.pairs))
+        if not long or not isinstance(stretch.base, Relearning):
             return stretch.counted()
         try:
             return self.run_now(lambda: stretch.counted, stretch.shared)
