@@ -4,7 +4,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from itertools import chain, product, repeat
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,14 +24,26 @@ FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI run
 CALM = {"reduced_motion": "reduce"}
 PATIENCE_MS = 180_000  # limit for a page; a busy machine may be slow
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
-# Listing only violations saves half of the work.
-RULES = """{
-  resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-}"""
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # Those whose result depends on colours or width; a narrow page shows nothing that a wide one does not.
-RULES_OF_LOOKS = """{ resultTypes: ["violations"], runOnly: [
-  "color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable", "button-name", "link-name"
-] }"""
+RULES_OF_LOOKS = [
+    "color-contrast",
+    "link-in-text-block",
+    "target-size",
+    "scrollable-region-focusable",
+    "button-name",
+    "link-name",
+]
+# Listing only violations saves half of the work, and style sheets that were read once need not be fetched again.
+FAULTS = """async ([runOnly, without, part, read]) => {
+  const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]));
+  const preload = read ? { assets: ["media"] } : true;
+  const { violations } = await axe.run(part, { resultTypes: ["violations"], runOnly, rules, preload });
+  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}"""
+SHEETS = "[...document.styleSheets].map(({ href }) => href).join()"
+SCREEN = {"width": 1280, "height": 720}  # Playwright's own
+STORED = "cookies,local_storage,indexeddb,cache_storage"  # what a page may store; none uses the session's storage
 LOOKS = tuple(product((1000, 360), ("light", "dark")))  # on a desk and on a phone, in either theme
 
 
@@ -66,22 +78,31 @@ def audit(wait_until: Callable[[Callable[[], bool]], None]) -> Callable[..., lis
     """Finds axe-core's violations, and elements wider than the page, in some looks.
 
     Two of the four show each width and each theme once: a screen's colours hardly depend on its width. Rules that
-    depend on neither are checked in the first.
+    depend on neither are checked in the first, over the whole page. With `part`, a selector, those that do are checked
+    only there, because another test has looked at the rest.
     """
+    read: set[str] = set()
 
-    def faults(page: "Page", looks: tuple[tuple[int, str], ...] = LOOKS[1:3]) -> list[tuple[Any, ...]]:
+    def faults(
+        page: "Page", looks: tuple[tuple[int, str], ...] = LOOKS[1:3], part: str = "html"
+    ) -> list[tuple[Any, ...]]:
         if not page.evaluate("'axe' in window"):
             page.evaluate(AXE.read_text(encoding="utf-8"))
         found: list[tuple[Any, ...]] = []
-        for rules, (width, theme) in zip(chain([RULES], repeat(RULES_OF_LOOKS)), looks, strict=False):
+        sheets = page.evaluate(SHEETS)
+        for place, (width, theme) in enumerate(looks):
             page.set_viewport_size({"width": width, "height": 740})
             page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-            page.evaluate(
-                "scrollTo(0, document.body.scrollHeight)"
-            )  # a bar that stays lies over what is not yet reached
+            # A bar that stays lies over what is not yet reached.
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
             wait_until(lambda: bool(page.evaluate("document.getAnimations().length === 0")))
-            wrong = page.evaluate(f"axe.run({rules})")["violations"]
-            found += [(width, theme, one["id"], [node["html"] for node in one["nodes"]]) for one in wrong]
+            asked = [[RULES_OF_LOOKS, [], part, True]]
+            if place == 0:
+                asked = [[RULES, RULES_OF_LOOKS, "html", sheets in read], *asked]
+            if place == 0 and part == "html":
+                asked = [[RULES, [], "html", sheets in read]]  # in one, because each looks at the page anew
+            found += [(width, theme, *one) for some in asked for one in page.evaluate(FAULTS, some)]
+            read.add(sheets)
             if page.evaluate("document.documentElement.scrollWidth") != width:
                 found.append((width, theme, "does not fit the width"))
         return found
@@ -178,19 +199,80 @@ class Watch:
         return [text for text in self.wrong if not any(part in text for part in self.expected)]
 
 
+@pytest.fixture(scope="package")
+def noted() -> Watch:
+    """The watch over all pages, of which a test sees only its own share."""
+    return Watch()
+
+
 @pytest.fixture
-def watch() -> Iterator[Watch]:
+def watch(noted: Watch) -> Iterator[Watch]:
     """Fails the test if a page logs an error or a warning, or contacts another host."""
-    noted = Watch()
+    noted.wrong, noted.expected = [], []
     yield noted
     assert noted.unexpected == []
 
 
+class Desk:
+    """A page that tests of one server use one after the other; a new one takes three times the processor time."""
+
+    def __init__(self, chromium: "Browser", watch: Watch) -> None:
+        self.chromium, self.watch = chromium, watch
+        self.page: Page | None = None
+        self.url = ""
+
+    def context(self, url: str, **options: Any) -> "BrowserContext":
+        """A separate browser of somebody."""
+        context = self.chromium.new_context(**CALM | {"base_url": url, "locale": "en-GB"} | options)
+        context.set_default_timeout(PATIENCE_MS)
+        return context
+
+    def take(self, url: str, viewport: dict[str, int] = SCREEN, color_scheme: str = "light", **media: str) -> "Page":
+        """The page, as if new."""
+        if self.page is None or self.page.is_closed() or url != self.url:
+            self.leave()
+            self.page, self.url = self.context(url).new_page(), url
+            self.watch.watch(self.page, url)
+        self.page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        self.page.emulate_media(color_scheme=color_scheme, **CALM | media)  # type: ignore[arg-type]
+        return self.page
+
+    def clear(self) -> None:
+        """End what a test did on the page, and what its browser stored."""
+        if self.page is None or self.page.is_closed():
+            return
+        for other in self.page.context.pages:
+            if other is not self.page:
+                other.close()
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.context.unroute_all(behavior="ignoreErrors")
+        self.page.context.set_offline(False)
+        self.page.goto("about:blank")
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Storage.clearDataForOrigin", {"origin": self.url, "storageTypes": STORED})
+        session.detach()
+
+    def leave(self) -> None:
+        """Close the page's browser."""
+        if self.page is not None:
+            self.page.context.close()
+            self.page = None
+
+
+@pytest.fixture(scope="package")
+def desk(chromium: "Browser", noted: Watch) -> Iterator[Desk]:
+    kept = Desk(chromium, noted)
+    yield kept
+    kept.leave()
+
+
 @pytest.fixture
-def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., "Page"]]:
+def browse(desk: Desk, watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., "Page"]]:
     """Makes pages, each in a separate context unless `context=` gives an existing one; all are watched.
 
-    They belong to the server `live`, or to `invited` or `asked` if the test uses one of those.
+    They belong to the server `live`, or to `invited` or `asked` if the test uses one of those. A test's first page is
+    the one of the test before, cleared, unless `alone=True` (as scripts for every page of a context need) or its
+    options are those of a context only.
 
     Named arguments are those of Playwright's `new_context`, such as viewport, color_scheme, reduced_motion. Without the
     last a page shows where a clip is four times a second: at every frame that takes a quarter of a processor.
@@ -200,14 +282,21 @@ def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) ->
     else:
         url = request.getfixturevalue("asked" if "asked" in request.fixturenames else "live").url
     made: list[BrowserContext] = []
+    free = True
 
-    def open_page(path: str = "", context: "BrowserContext | None" = None, **options: Any) -> "Page":
-        if context is None:
-            context = chromium.new_context(**CALM | {"base_url": url, "locale": "en-GB"} | options)
-            context.set_default_timeout(PATIENCE_MS)
-            made.append(context)
-        page = context.new_page()
-        watch.watch(page, url)
+    def open_page(
+        path: str = "", context: "BrowserContext | None" = None, alone: bool = False, **options: Any
+    ) -> "Page":
+        nonlocal free
+        if context is None and free and not alone and options.keys() <= {"viewport", "color_scheme", "reduced_motion"}:
+            free = False
+            page = desk.take(url, **options)
+        else:
+            if context is None:
+                context = desk.context(url, **options)
+                made.append(context)
+            page = context.new_page()
+            watch.watch(page, url)
         if path:
             page.goto(path)
         return page
@@ -215,3 +304,4 @@ def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) ->
     yield open_page
     for context in made:
         context.close()
+    desk.clear()

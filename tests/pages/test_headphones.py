@@ -59,7 +59,7 @@ def take_check(page, ears):
 def test_headphones_lead_to_the_start_and_loudspeakers_to_thanks_and_a_code(browse, http, audit):
     link = {"name": "crowd", "completion": "D0NE", "screened_out": "N0PE", "return_to": "https://example.org/done"}
     made = http.post("/v1/collections/demo/open-links", json=link | {"screened_return_to": "https://example.org/out"})
-    page = browse()
+    page = browse(alone=True)
     page.add_init_script(EARS)
     page.goto(made.json()["link"])
     page.locator("#screen-sound:not([hidden])").wait_for()
@@ -85,7 +85,7 @@ def test_headphones_lead_to_the_start_and_loudspeakers_to_thanks_and_a_code(brow
     page.locator("#screen-completed:not([hidden])").wait_for()
     assert audit(page) == []
 
-    ann = browse()
+    ann = browse(alone=True)
     ann.add_init_script(EARS)
     ann.goto("/judge/demo")
     ann.fill("#name", "Ann")
@@ -102,7 +102,7 @@ def test_headphones_lead_to_the_start_and_loudspeakers_to_thanks_and_a_code(brow
 
 
 def test_a_browser_without_web_audio_is_named_in_one_line(browse):
-    page = browse()
+    page = browse(alone=True)
     page.add_init_script("delete window.AudioContext")
     page.goto("/judge/demo")
     expect(page.locator("#trouble")).to_contain_text("Web Audio is missing")

@@ -175,7 +175,7 @@ def test_a_module_that_does_not_load_is_said(browse, tokens, watch, path, module
 
 
 def test_without_a_store_nothing_is_judged_and_the_page_says_why(browse, tokens):
-    page = browse()
+    page = browse(alone=True)
     page.add_init_script("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })")
     page.goto(f"/judge/demo#token={tokens[1]['Ann']}")
     expect(page.locator("#trouble")).to_contain_text("This browser does not let the page save answers on this device.")
