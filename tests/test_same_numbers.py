@@ -184,6 +184,7 @@ def test_a_measure_without_a_cutoff_takes_the_collection_s_and_unused_judgments_
             line = f"note: {named} leaves {unused} of 60 judgments unused: no system has their documents in its first 2"
             assert counted == 0 or line in err
             assert (" unused" in err) == (counted == 1 or named == "CG@3")
+            assert ("only for the ideal ranking" in err) == (" unused" not in err)
 
 
 def test_the_mean_of_a_run_does_not_depend_on_the_runs_beside_it(tmp_path):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from audiosim.campaign.campaign import Campaign
 from audiosim.campaign.event import Event, Record
 from audiosim.campaign.learning import CampaignState, Counted, Lesson, Progress, Stretch
-from audiosim.campaign.reader import judgments_in
+from audiosim.campaign.reader import judgments_in, with_log
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.state import Change, Lease, Ledger
 from audiosim.campaign.store import MemoryStore, Store
@@ -36,6 +36,7 @@ __all__ = [
     "Stretch",
     "TwoAssessors",
     "judgments_in",
+    "with_log",
 ]
 
 

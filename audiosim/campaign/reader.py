@@ -36,7 +36,10 @@ def judgments_after(records: Iterable[Record], collection: Collection) -> tuple[
 
 
 def with_log(url: str, collection: Collection) -> Collection:
-    """The collection with the valid judgments, comparisons and texts of its campaign's log, aspect by aspect."""
+    """The collection with the valid judgments, comparisons and texts of its campaign's log, aspect by aspect.
+
+    url  address of a database, such as sqlite:///campaign.db, which a service may use meanwhile
+    """
     records, about = _logged(url, collection)
     collection, _ = reworded_by(collection, records)
     ledger, aspects = _ledger_after(records, about, collection), collection.aspects

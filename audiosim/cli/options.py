@@ -268,16 +268,16 @@ def say_read(collection: Collection) -> None:
 
 
 def say_measures(collection: Collection, measures: Sequence[Measure]) -> None:
-    """Note cutoffs that are too deep, judgments left unused, and measures to which nearly every pair is relevant."""
-    from audiosim.measures.measure import unused_in_words
-    from audiosim.measures.scores import indiscriminate_in_words, unused_judgments
+    """Note cutoffs that are too deep, judgments beyond them, and measures to which nearly every pair is relevant."""
+    from audiosim.measures.measure import beyond_in_words
+    from audiosim.measures.scores import indiscriminate_in_words, judgments_beyond
 
     for cutoff in sorted({measure.cutoff for measure in measures}):
         if deep := deep_in_words(collection, cutoff):
             NOTES.info("%s", deep)
     for measure in measures:
-        if unused := unused_judgments(collection, measure):
-            NOTES.info("%s", unused_in_words(measure, unused, len(collection.judgments)))
+        if beyond := judgments_beyond(collection, measure):
+            NOTES.info("%s", beyond_in_words(measure, collection.scale, beyond, len(collection.judgments)))
         if said := indiscriminate_in_words(collection, measure):
             NOTES.info("%s", said)
 

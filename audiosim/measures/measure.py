@@ -172,15 +172,23 @@ def _weighted(of: GradedLists) -> Array:
     return share_of(discounted(of.gains, weights), discounted(best, weights))
 
 
-def unused_in_words(measure: Measure, unused: int, judged: int, what: str = "judgments") -> str:
-    """A sentence on judgments of documents that are in no ranking, if the measure has no use for them.
+def beyond_in_words(measure: Measure, scale: Scale, beyond: int, judged: int, what: str = "judgments") -> str:
+    """A sentence on judgments of documents that are in no ranking: unused, or part of the ideal ranking alone.
 
-    unused  number of these
+    beyond  number of these
     """
-    counts = f"{unused:,} of {judged:,} {what} unused"
-    if measure.cutoff == 1:
-        return f"{measure} leaves {counts}: no system has their documents as its first result"
-    return f"{measure} leaves {counts}: no system has their documents in its first {measure.cutoff} results"
+    counts, place = f"{beyond:,} of {judged:,} {what}", f"in its first {measure.cutoff} results"
+    use = f"uses {counts} only for the ideal ranking" if has_judged_ideal(measure, scale) else f"leaves {counts} unused"
+    return f"{measure} {use}: no system has their documents {place if measure.cutoff > 1 else 'as its first result'}"
+
+
+RELEVANT = 0.4  # share of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
+
+
+def usual_minimum(scale: Scale, above: float) -> float:
+    """The grade from which on to count results as relevant: nearest to RELEVANT of the highest, above another one."""
+    possible = np.array([grade for grade in scale.levels if grade > above])
+    return float(possible[np.argmin(np.abs(possible - RELEVANT * scale.maximum))])
 
 
 def has_judged_ideal(measure: Measure, scale: Scale) -> bool:

@@ -25,7 +25,7 @@ from audiosim.collection.values import (
     on_one_table,
 )
 from audiosim.errors import InputError, not_judged
-from audiosim.measures.measure import MINIMUM, Measure, as_measure, has_judged_ideal, score
+from audiosim.measures.measure import MINIMUM, Measure, as_measure, score, usual_minimum
 from audiosim.results.value import cached_property, frame_of
 from audiosim.stats.arrays import Array, Integers, places_within
 from audiosim.stats.inference.ties import equalised
@@ -317,13 +317,8 @@ def _incomplete(
     )
 
 
-def unused_judgments(collection: Collection, measure: Measure) -> int:
-    """Number of judgments about documents that no system has down to the cutoff, if the measure has no use for them.
-
-    A measure with an ideal ranking of the judged documents uses them all.
-    """
-    if has_judged_ideal(measure, collection.scale):
-        return 0
+def judgments_beyond(collection: Collection, measure: Measure) -> int:
+    """Number of judgments about documents that no system has down to the cutoff."""
     there = Results.of(collection.runs, measure.cutoff)
     return len(collection.judgments) - int(np.isin(judged_keys(there, collection.judgments), there.keys).sum())
 
@@ -333,14 +328,14 @@ def indiscriminate_in_words(collection: Collection, measure: Measure) -> str:
 
     Only for measures that count each grade above 0 as relevant, because no lowest one was chosen.
     """
-    scale, steps = collection.scale, collection.scale.levels[2:]
-    if measure.lowest_relevant or MINIMUM not in measure.definition.parameters or not steps:
+    scale = collection.scale
+    if measure.lowest_relevant or MINIMUM not in measure.definition.parameters or len(scale.levels) == 2:
         return ""
     grades = graded_pairs(collection.judgments).grades
     relevant = int((grades > 0).sum())
     if not len(grades) or relevant < NEARLY_ALL * len(grades):
         return ""
-    least = next(level for level in steps if 2 * level >= scale.maximum)
+    least = usual_minimum(scale, scale.levels[1])
     other = replace(measure, parameters=(*measure.parameters, ("min", least)))
     counts = f"{relevant:,} of {len(grades):,} judged pairs"
     return f"{measure} counts every grade above 0 as relevant, {counts}; {other} counts grades from {least:g} on"

@@ -15,7 +15,7 @@ from audiosim.errors import InputError
 from audiosim.joint.check import NOT_NEEDED, ModelCheck, Reserved, check_model
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
 from audiosim.joint.posterior import Belief, model_notes
-from audiosim.measures.measure import Measure, as_measure, has_judged_ideal, unused_in_words
+from audiosim.measures.measure import Measure, as_measure, beyond_in_words
 from audiosim.measures.satisfaction import SatisfactionMapping
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about, check_named
 from audiosim.ranking.linear import LinearScores
@@ -212,11 +212,12 @@ def unchecked_ranking(
 
 
 def notes_of(measure: Measure, pool: Pool, belief: Belief) -> tuple[str, ...]:
-    """Sentences on judged pairs that a measure leaves unused, on unused metadata and on fallbacks of the model."""
-    fallen, unused = model_notes(belief, pool), len(pool.beyond)
-    if not unused or has_judged_ideal(measure, pool.scale):
+    """Sentences on judged pairs that no system retrieved, on unused metadata and on fallbacks of the model."""
+    fallen, beyond = model_notes(belief, pool), len(pool.beyond)
+    if not beyond:
         return fallen
-    return unused_in_words(measure, unused, unused + int(belief.judged.sum()), "judged pairs"), *fallen
+    judged = beyond + int(belief.judged.sum())
+    return beyond_in_words(measure, pool.scale, beyond, judged, "judged pairs"), *fallen
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from audiosim.collection.values import Scale
 from audiosim.errors import InputError
 from audiosim.joint.levels import nearest_level
 from audiosim.joint.posterior import Belief
-from audiosim.measures.measure import Measure, score
+from audiosim.measures.measure import Measure, score, usual_minimum
 from audiosim.measures.satisfaction import SatisfactionMapping
 from audiosim.ranking.linear import (
     check_cutoff,
@@ -62,7 +62,6 @@ def within_levels(belief: Belief, scale: Scale, rows: Integers, grades: Array, r
 
 
 DRAWS = 1000
-RELEVANT = 0.4  # share of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
 
 MapScores = Callable[[Array], Array]  # function from scores (s, draws) of a query to mapped scores
 
@@ -142,13 +141,8 @@ class SampledScores:
             name, cutoff, least = self.measure.name, self.measure.cutoff, belief.levels[0]
             raise InputError(
                 f"{self.measure} calls every unjudged result relevant, as the lowest grade predicted is {least:g}; "
-                f"expected a higher min, such as {name}(min={self._possible_min(belief):g})@{cutoff}"
+                f"expected a higher min, such as {name}(min={usual_minimum(self.pool.scale, least):g})@{cutoff}"
             )
-
-    def _possible_min(self, belief: Belief) -> float:
-        """The grade of the scale nearest to RELEVANT of its highest, above the lowest level of a model."""
-        possible = np.array([grade for grade in self.pool.scale.levels if grade > belief.levels[0]])
-        return float(possible[np.argmin(np.abs(possible - RELEVANT * self.pool.scale.maximum))])
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """Update the scores after a judgment of the single pair at `index`: its query is drawn again, or all queries if

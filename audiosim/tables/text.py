@@ -61,6 +61,12 @@ def every_line(path: Path) -> Lines:
     except UnicodeError:
         raise FormatError(path, number + 1, "the UTF-16 text is broken from here on: save it as UTF-8") from None
     except OSError as error:
+        scheme = path.parts[0]
+        if re.fullmatch(r"\w\w+:", scheme):  # the rest may hold a password
+            said = (
+                "is an address, expected a file; a database is read by audiosim.campaign.with_log(address, collection)"
+            )
+            raise InputError(f"{scheme}...: {said}") from None
         raise InputError(f"{path}: cannot be read: {reason(error)}") from None
 
 

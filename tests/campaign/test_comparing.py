@@ -13,9 +13,8 @@ from scipy.special import ndtr
 from typer.testing import CliRunner
 
 from audiosim import Collection
-from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore, with_log
 from audiosim.campaign.archive import backup, restore, verify
-from audiosim.campaign.reader import with_log
 from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
 from audiosim.cli import app
 from audiosim.collection.kinds import read_comparisons

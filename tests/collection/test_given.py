@@ -1,11 +1,15 @@
 """Runs and judgments in memory, passed to the functions that rank, predict and plan."""
 
+from contextlib import closing
+
 import ir_measures
 import pandas as pd
 import pytest
 
 import audiosim
 from audiosim import Collection, package_files
+from audiosim.campaign import Campaign, DatabaseStore, with_log
+from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
 
 QUERIES = 8  # of the demo, because every function is called four times
@@ -79,6 +83,20 @@ def test_a_folder_takes_judgments_of_a_file_and_of_memory(qrels):
     for judgments in (truth, str(truth), read):
         assert audiosim.evaluate(folder, judgments=judgments).to_dict() == expected
     assert audiosim.evaluate(folder, read).to_dict() == expected
+
+
+def test_the_address_of_a_database_names_the_function_that_reads_it(tmp_path, demo, runs):
+    refused = r"^sqlite:\.\.\.: is an address, expected a file; a database is read by audiosim\.campaign\.with_log\("
+    folder = package_files.folder("fixtures") / "demo"
+    for given in (folder, demo, runs):
+        with pytest.raises(InputError, match=refused):
+            audiosim.estimate(given, judgments="sqlite:///secret@campaign.db")
+    url, unjudged = f"sqlite:///{tmp_path / 'campaign.db'}", Collection.load(folder)
+    with closing(DatabaseStore(url, unjudged.identifier)) as store:
+        campaign = Campaign(unjudged, store=store)
+        asked = campaign.ask(1, "ann")[0]
+        campaign.tell(Judgment(*asked, 40, "ann"))
+    assert [(one.pair, one.grade) for one in with_log(url, unjudged).judgments] == [(asked, 40)]
 
 
 def test_measures_and_models_may_stand_beside_judgments(runs, qrels):

@@ -122,7 +122,7 @@ def test_all_measures_of_mirex_2011_are_0_to_1_and_a_minimum_of_40_is_the_artifi
     ("scale", "grades", "measure", "said"),
     [
         ("broad", [1, 2, 2, 0] + [1] * 6, "AP@1", "9 of 10 judged pairs; AP(min=2)@1 counts grades from 2 on"),
-        ("fine", [1] * 10, "RR@1", "10 of 10 judged pairs; RR(min=50)@1 counts grades from 50 on"),
+        ("fine", [1] * 10, "RR@1", "10 of 10 judged pairs; RR(min=40)@1 counts grades from 40 on"),
         ("broad", [1, 2, 0, 0] + [1] * 6, "AP@1", ""),
         ("broad", [1] * 10, "P(min=1)@1", ""),
         ("broad", [1] * 10, "AP(rel=1)@1", ""),

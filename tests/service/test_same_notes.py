@@ -50,7 +50,8 @@ def test_every_face_says_which_pairs_another_model_predicts_and_which_judgments_
     for name, count in expected.items():
         said = f"{name} predicts {count:,} of the {open_:,} unjudged pairs in place of {model}-fine: "
         assert [note.startswith(said) and why in note for note in fallen].count(True) == 1, name
-    assert estimate(made, model, "nDCG@3").notes == tuple(fallen)  # its ideal ranking uses every judgment
+    ideal = unused.replace("CG@3 leaves", "nDCG@3 uses").replace("unused", "only for the ideal ranking")
+    assert estimate(made, model, "nDCG@3").notes == (ideal, *fallen)
     assert predict(made, model).notes == tuple(fallen)
 
     code, said, err = run("estimate", made, "--model", model, "--format", "json")
