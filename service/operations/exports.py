@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import HTTPException, Query, Request
 from fastapi.responses import StreamingResponse
@@ -161,7 +161,8 @@ def _one_line(value: object) -> str:
 
 router = chapter("judging")
 
-FORMATS = {
+Form = Literal["aspects", "answers", "csv", "spreadsheet", "qrels", "jsonl", "log"]
+FORMATS: dict[Form, str] = {
     "aspects": "text/csv",
     "answers": "text/csv",
     "csv": "text/csv",
@@ -170,7 +171,7 @@ FORMATS = {
     "jsonl": "application/jsonl",
     "log": "application/x-ndjson",
 }
-ASKED = {
+ASKED: dict[str, Form] = {
     **{kind: name for name, kind in FORMATS.items() if name not in ("aspects", "spreadsheet")},
     "application/x-ndjson": "jsonl",
     "*/*": "csv",
@@ -182,10 +183,9 @@ DEFUSED_OF_EXPORTS = "Audiosim-Defused"
 LOST = "Audiosim-Lost"
 LOST_IN_QRELS = "names, times and comparisons: a ranking from this file takes all grades as one person's mean grades"
 FormatQuery = Annotated[
-    str | None,
+    Form | None,
     Query(
         alias="format",
-        pattern=f"^({'|'.join(FORMATS)})$",
         description="csv and jsonl carry everything and can be imported again, except collections of several aspects, "
         "whose form is aspects; spreadsheet is csv with an apostrophe before every text that would be taken for a "
         "formula, counted in the header Audiosim-Defused; qrels has the mean grade of each pair, not the names that "
@@ -253,7 +253,7 @@ def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:
     return count, lines
 
 
-def negotiated(accept: str) -> str:
+def negotiated(accept: str) -> Form:
     """The export format that an Accept header prefers."""
     form = next((ASKED[kind] for kind in preferred(accept) if kind in ASKED), None)
     if form is None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import msgspec
 from fastapi import HTTPException
 from msgspec import Struct
-from msgspec.inspect import StructType, Type, UnionType, type_info
+from msgspec.inspect import CollectionType, LiteralType, StructType, Type, UnionType, type_info
 from msgspec.structs import StructConfig
 from pydantic_core import CoreSchema, core_schema
 
@@ -23,7 +23,7 @@ MOST_STRICT_BYTES = 64 * 2**10
 NOT_FINITE = re.compile(rb"(NaN|Infinity)\b")
 
 
-UNKNOWN_FIELD = re.compile(r"unknown field `(.*?)`(?: - at `\$)?([^`]*)")
+UNKNOWN = re.compile(r"(?:unknown field|Invalid enum value) [`'](.*?)[`'](?: - at `\$)?([^`]*)")
 
 
 PLACE = re.compile(r"\(byte (\d+)\)")
@@ -162,7 +162,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise HTTPException(422, f"{in_our_words(str(error))}{_known_fields(str(error), kind)}") from None
+        raise HTTPException(422, f"{in_our_words(str(error))}{_known_there(str(error), kind)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         place = PLACE.search(str(error))
         if place and NOT_FINITE.match(body, int(place[1])):
@@ -186,23 +186,27 @@ def in_our_words(problem: str) -> str:
     return f"{place[1].replace('`', '')}: {said}" if place else said
 
 
-def _known_fields(problem: str, kind: type) -> str:
-    """End of an error about an unknown field: the fields that are known there, and the nearest one."""
-    unknown = UNKNOWN_FIELD.search(problem)
+def _known_there(problem: str, kind: type) -> str:
+    """End of an error about an unknown field or value: those that are known there, and the nearest one."""
+    unknown = UNKNOWN.search(problem)
     if unknown is None:
         return ""
-    fields = _fields(type_info(kind))
-    for name in unknown[2].split(".")[1:]:
-        if name not in fields:  # a place in a list
-            return ""
-        fields = _fields(fields[name])
-    return f": expected {', '.join(fields)}{did_you_mean(unknown[1], fields)}"
+    there = _names(type_info(kind))
+    for name in re.findall(r"\.(\w+)", unknown[2]):
+        there = _names(there[name])
+    return f": expected {', '.join(there)}{did_you_mean(unknown[1], there)}" if there else ""
 
 
-def _fields(of: Type) -> dict[str, Type]:
-    """The fields of an object, which may be optional, by name."""
-    (found,) = (one for one in (of.types if isinstance(of, UnionType) else (of,)) if isinstance(one, StructType))
-    return {field.encode_name: field.type for field in found.fields}
+def _names(of: Type) -> dict[str, Type]:
+    """The fields of an object, or the values of a choice, which may be optional or in a list, by name."""
+    for one in of.types if isinstance(of, UnionType) else (of,):
+        if isinstance(one, StructType):
+            return {field.encode_name: field.type for field in one.fields}
+        if isinstance(one, LiteralType):
+            return {str(value): one for value in one.values}
+        if isinstance(one, CollectionType):
+            return _names(one.item_type)
+    return {}
 
 
 def encoding_hint(body: bytes) -> str:

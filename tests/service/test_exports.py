@@ -74,7 +74,9 @@ def test_a_form_that_there_is_not_is_refused(client):
     refused = client.get(JUDGMENTS, headers={"Accept": "image/png"})
     assert refused.status_code == 406
     assert refused.json()["detail"].startswith("judgments are available as text/csv, text/plain")
-    assert client.get(JUDGMENTS, params={"format": "xml"}).status_code == 422
+    unknown = client.get(JUDGMENTS, params={"format": "xml"})
+    known = "'aspects', 'answers', 'csv', 'spreadsheet', 'qrels', 'jsonl' or 'log'"
+    assert (unknown.status_code, unknown.json()["detail"]) == (422, f"format: input should be {known}")
 
 
 def unjudged(small, count):

@@ -124,7 +124,12 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
             422,
             r"^\$.judgments: unknown field `grades`: expected query, .*; did you mean grade\?$",
         ),
-        (SMALL, b'{"query": [], "document": [], "include": ["all"]}', 422, r"^\$.include\[0\]: unknown value 'all'$"),
+        (
+            SMALL,
+            b'{"query": [], "document": [], "include": ["all"]}',
+            422,
+            r"^\$.include\[0\]: unknown value 'all': expected covariance, probabilities$",
+        ),
         (
             SMALL,
             b'{"query": ["a"], "document": []}',

@@ -104,7 +104,7 @@ def test_nothing_shown_tells_traps_from_examples(client):
         ("/next", {"json": {"worker": " "}}, 422, "expected a name of 1 to 200 printable characters"),
         ("/next", {"json": {}}, 422, "expected the field `worker`"),
         ("/next", {"content": '{"worker": "a"}', "headers": {"content-type": "text/plain"}}, 415, "expected app"),
-        ("/answers", {"json": {"worker": "a", "key": "", "answer": "c"}}, 422, "unknown value 'c'"),
+        ("/answers", {"json": {"worker": "a", "key": "", "answer": "c"}}, 422, "unknown value 'c': expected a, b, "),
         ("/answers", {"json": {"worker": "a", "key": "?", "answer": "a"}}, 409, "no longer yours"),
         ("/answers", {"json": {"worker": "a" * 70_000}}, 413, "a body may have 65536 bytes"),
     ],
