@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -459,6 +460,19 @@ def unspread() -> Iterator[None]:
     import joblib
 
     with joblib.parallel_config("sequential"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def forked_workers() -> Iterator[None]:
+    """Fork the workers that read sounds, where their start is not what is tested: imports take most of their time."""
+
+    def forked(*given: Any, env: object, **named: Any) -> BaseProcess:
+        return FORKS.Process(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("joblib.externals.loky.backend.context.LokyContext", type(FORKS))
+        patch.setattr("joblib.externals.loky.backend.process.LokyProcess", forked)
         yield
 
 

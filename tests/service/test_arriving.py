@@ -23,6 +23,8 @@ from audiosim.service.collections.shelf import Served
 from audiosim.sound.index import AudioIndex, extract, load_all
 from audiosim.sound.parameters import PLAIN
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 NAMES = [f"d{number}" for number in range(9)]
 QUERIES = ("d0", "d1")
 RATE_HZ = 22_050
