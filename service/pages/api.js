@@ -38,6 +38,7 @@ export function serverNow() {
 }
 
 function readClock(answer) {
+  if (answer.headers.get("Cache-Control")?.includes("max-age")) return; // a copy in the browser's cache keeps its old Date
   const date = Date.parse(answer.headers.get("Date") ?? "");
   // The header has whole seconds, and the answer takes time to arrive.
   if (Number.isFinite(date)) aheadMs = Math.abs(Date.now() - date) < 5_000 ? 0 : Date.now() - date;

@@ -119,6 +119,12 @@ FETCHED = f"""async () => {{
   const clips = await ({KEPT})("clips", (store) => store.getAll());
   return clips.every(({{ sound, peaks }}) => addresses.has(sound) && addresses.has(peaks));
 }}"""
+# Milliseconds between the device's clock and the service's as the page knows it, after an answer that a cache may keep.
+CLOCKS_APART = """async () => {
+  const { get, serverNow } = await import(new URL("../api.js", document.querySelector("script[type=module]").src));
+  await get("/v1/kept");
+  return Math.abs(Date.now() - Number(serverNow()));
+}"""
 # True if the draft of a grade has this note.
 DRAFTED = f"""async (note) => {{
   const drafts = await ({KEPT})("kept", (store) => store.get("drafts"));
@@ -292,6 +298,9 @@ def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse, collection
     assert page.inner_text("#answer-fine-value") == "53"
     assert page.input_value("#answer-note") == "a draft"
     page.locator("#save[aria-disabled=false]").wait_for()
+    old = {"Date": "Sun, 01 Mar 2026 12:00:00 GMT", "Cache-Control": "private, max-age=3600"}
+    page.route("**/v1/kept", lambda route: route.fulfill(json={}, headers=old))
+    assert page.evaluate(CLOCKS_APART) < 1000
 
 
 def test_two_assessors_at_once_never_get_the_same_pair(browse, collection, http):
