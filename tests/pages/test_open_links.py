@@ -74,6 +74,12 @@ def test_somebody_comes_by_an_open_link_stops_goes_on_elsewhere_and_gets_the_cod
     judge_one(one)
     expect(one.locator("#state")).to_have_text("Saved")
     one.locator("#screen-desk:not([hidden])").wait_for()
+    organiser.get_by_role("button", name="Close…").click()
+    organiser.get_by_role("button", name="Close the campaign").click()
+    one.reload()
+    expect(one.locator("#completed-code")).to_have_value("C0DE1234")  # with half of the answers
+    organiser.get_by_role("button", name="Resume").click()
+    one.locator("#screen-start:not([hidden])").wait_for()
     one.context.close()
 
     other = browse(f"{address}{PARTICIPANT}", viewport={"width": 360, "height": 740})

@@ -4,6 +4,7 @@ import { get, wait } from "../api.js";
 import { m, moment, t, tn, tnodes } from "../language.js";
 import { byId } from "../page.js";
 import { named } from "../text.js";
+import { showCompleted } from "./completed.js";
 import { showScreen } from "./screens.js";
 
 const LOOK_MS = 3_000;
@@ -13,15 +14,23 @@ const SAID = {
 };
 
 /** Show that there is nothing to judge for now; resolves when the campaign is open again. */
-export async function untilOpen({ root, given, outbox }) {
-  for (let shown = false; ; shown = true) {
-    const now = await get(`${root}/status`).catch(() => null); // unreachable: try again later
+export async function untilOpen(work) {
+  for (let shown = null; ; await wait(LOOK_MS)) {
+    const now = await get(`${work.root}/status`).catch(() => null); // unreachable: try again later
     if (now?.status === "open") break;
-    if (now) say(now, given, outbox.waiting);
-    if (!shown) showScreen("held");
-    await wait(LOOK_MS);
+    if (now) say(now, work.given, work.outbox.waiting);
+    const status = now?.status ?? shown ?? "unknown";
+    if (status !== shown) await showHeld(work, status);
+    shown = status;
   }
   showScreen("loading");
+}
+
+/** Show the code and the way back that a person with answers is owed once the campaign is closed, or why they wait. */
+async function showHeld(work, status) {
+  const due = status === "closed" && work.given ? await work.completion() : null;
+  if (due?.done && !due.screened && (due.completion || due.return_to)) showCompleted(due);
+  else showScreen("held");
 }
 
 /** Resolves with true once the campaign is paused or closed, or with false once `stands` is no longer true. */
