@@ -218,7 +218,8 @@ class CampaignOut(StandingOut):
     leases        pairs handed out
     sounds        pairs without sound, which are not offered; empty if all have sound
     totals        numbers of all assessors, cannot, dropped and leases
-    evidence      number of pairs of the pool with each kind of evidence: output, genre, sound and so on
+    evidence      number of pairs of the pool with each kind of evidence: output, genre, sound and so on; none once the
+                  model has failed its check and metadata are ignored
     selection_rule  rule that chooses the pairs to judge next
     second_share  share of the pairs that two people judge
     all_asked     true if nobody who answered so far has a question left, but another person would have one
@@ -292,7 +293,7 @@ class CampaignOut(StandingOut):
             heard=bool(served.sounds),
             model_lost=served.lost_model,
             aspects=[] if served.collection.aspects is None else list(served.collection.aspects.names),
-            evidence=evidence_counts(selection.belief),
+            evidence=evidence_counts(selection.belief) if selection.ranking.check.instead is None else {},
             selection_rule=selection.selection_rule.name,
             second_share=served.judging.settings.twice,
             all_asked=bool(asked and more) and not any(campaign.comparisons.worth(name).left for name in asked),

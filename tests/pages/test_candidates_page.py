@@ -96,7 +96,11 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     until_shown(page, "Pairs 1 to 3 of 6")
     wait_until(lambda: [one["kind"] for one in judged()].count("undo") == 3)
     expect(page.locator("form[aria-label='Candidate C'] input[type=radio]").nth(2)).to_be_checked()
+    for key in ("b", *["ArrowUp"] * 5):
+        page.keyboard.press(key)
+    expect(page.locator("#several-warning")).to_contain_text("of Candidate B disagree")
     refuse(page, "b")
+    expect(page.locator("#several-warning")).to_be_hidden()
     until_heard(page)
     page.keyboard.press("Enter")
     until_shown(page, "Pairs 4 to 6 of 6")

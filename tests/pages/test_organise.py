@@ -286,6 +286,8 @@ def test_a_model_that_does_not_fit_is_said_on_the_first_screen(demo, commanded, 
         wait_until(page, lambda: page.inner_text("#fit") == campaign.get("ranking")["fit_sentence"])
         assert page.locator("#fit").bounding_box()["y"] < DESK["height"] / 2
         assert "Model check failed after " in page.inner_text("#fit")
+        assert "Metadata are now ignored" in page.inner_text("#fit")
+        assert "genre" not in page.inner_text("#verdict-about")
         assert "The model does not fit the judgments" in page.inner_text("#wrong")
         page.close()  # before the service ends, which the page would report
 

@@ -138,7 +138,8 @@ function text(question, take) {
   const area = element("textarea", { id, name: question.name, rows: 2, maxlength: 4000, on: { input: () => take(area.value.trim()) } });
   if (question.required) return element("div", {}, element("label", { for: id }, headingOf(question)), area);
   const label = element("label", { for: id, class: "hidden-visually" }, headingOf(question));
-  return element("details", { id: `${id}-box` }, element("summary", {}, headingOf(question)), label, area);
+  const write = () => setTimeout(() => area.checkVisibility() && area.focus()); // letters typed elsewhere are shortcuts
+  return element("details", { id: `${id}-box` }, element("summary", { on: { click: write } }, headingOf(question)), label, area);
 }
 
 function writeText(question, answer = "") {

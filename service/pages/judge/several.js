@@ -193,16 +193,21 @@ export class Several extends EventTarget {
       note.previousElementSibling.hidden = Boolean(reason);
       note.firstElementChild.textContent = reason ? t("Cannot be judged: {why}.", { why: t(reason) }) : "";
     }
+    this.#showGross();
     this.#showMissing();
   }
 
   #changed() {
-    const gross = this.desk.forms.map((form, place) => (disagree(form.said) ? nameOf(place) : "")).filter(Boolean);
+    this.#showGross();
+    this.#showMissing();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #showGross() {
+    const gross = this.desk.forms.map((form, place) => (disagree(form.said) && !this.cannot[place] ? nameOf(place) : "")).filter(Boolean);
     const warning = byId("several-warning");
     warning.hidden = !gross.length;
     warning.textContent = gross.length ? t("The button and the slider of {names} disagree. You can save this if you mean it.", { names: listed(gross) }) : "";
-    this.#showMissing();
-    this.dispatchEvent(new Event("change"));
   }
 
   #showMissing() {
