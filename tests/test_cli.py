@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import httpx
@@ -17,7 +17,7 @@ import soundfile
 import typer
 from scipy.stats import ttest_rel
 
-from audiosim import cli, estimate
+from audiosim import cli, estimate, extract
 from audiosim.campaign import Campaign, DatabaseStore, judgments_in
 from audiosim.cli import options
 from audiosim.collection.collection import Collection
@@ -29,6 +29,17 @@ DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 TRUTH = str(DEMO / "truth.qrels")
 QUICK = ["--judgments", TRUTH, "--features", "fSYS", "--folds", "0"]  # to train
 LACKING = "note: genre is unknown for 5 of the 600 pairs, artist for 8, sound for all\n"
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """The demo with two of its systems and without its sounds."""
+    folder = tmp_path_factory.mktemp("few") / "few"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("sounds", "runs"))
+    (folder / "runs").mkdir()
+    for system in ("timbre-full", "random"):
+        shutil.copy(DEMO / "runs" / f"{system}.trec", folder / "runs")
+    return folder
 
 
 def parsed(outcome):
@@ -209,17 +220,16 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
 
 
 @pytest.mark.slow
-def test_a_report_without_a_name_is_named_after_its_collection_and_replaces_no_other(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_report_without_a_name_is_named_after_its_collection_and_replaces_no_other(run, few, tmp_path, monkeypatch):
     for name in ("one", "two"):
-        shutil.copytree(DEMO, tmp_path / name)
+        shutil.copytree(few, tmp_path / name)
+    for place, name in ((tmp_path, "one"), (tmp_path / "two", ".")):  # named after the folder, not after the word
+        monkeypatch.chdir(place)
         code, out, err = run("report", name, "--model", "uniform")
         assert (code, out) == (0, "")
-        assert f"the report is in {name}-report.html" in err
-    monkeypatch.chdir(tmp_path / "one")
-    assert run("report", ".", "--model", "uniform")[0] == 0  # named after the folder, not after the word
+        assert f"the report is in {'one' if name == 'one' else 'two'}-report.html" in err
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*-report.html")) == [
-        *("one-report.html", "one/one-report.html", "two-report.html")
+        *("one-report.html", "two/two-report.html")
     ]
 
 
@@ -277,7 +287,7 @@ def test_tables_show_what_json_says(run, command):
 
 @pytest.mark.slow
 def test_simulate_shows_its_curve_and_its_end(run):
-    code, out, _ = run("simulate", DEMO, "--judgments", TRUTH)
+    code, out, _ = run("simulate", DEMO, "--judgments", TRUTH, "--stopping-rule", "judgments=30")
     assert code == 0
     assert "Stopped after" in out
     assert "Confidence" in out
@@ -350,9 +360,8 @@ def test_extract_and_neighbours_make_a_baseline_system(run, tmp_path):
 def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
     index, shards = tmp_path / "sounds.index", [tmp_path / f"{name}.index" for name in "ab"]
     some = [DEMO / "sounds" / f"d00{i}.ogg" for i in range(2, 8)]
-    run("extract", *some, "-o", index, "-j", "1")
-    for shard, part in zip(shards, (some[:3], some[3:]), strict=True):
-        run("extract", *part, "-o", shard, "-j", "1")
+    for made, part in ((index, some), (shards[0], some[:3]), (shards[1], some[3:])):
+        extract(part, into=made)
     clips = tmp_path / "clips"
     clips.mkdir()
     samples, rate = soundfile.read(some[1])
@@ -409,7 +418,10 @@ def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "audiosim", "demo", tmp_path / "demo", "--serve", "--port", str(port)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "BROWSER": "true"}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "BROWSER": "true", "LOKY_MAX_CPU_COUNT": "1"},
     )
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=httpx.HTTPTransport(retries=0)) as client:
@@ -435,7 +447,7 @@ def _ready(client):
 @pytest.mark.slow
 @pytest.mark.usefixtures("unspread")
 def test_the_demo_shows_people_its_ranking_what_was_judged_and_where_the_files_are(run, tmp_path):
-    code, out, said = run("demo", tmp_path / "demo", "--target", 0.85)
+    code, out, said = run("demo", tmp_path / "demo", "--target", 0.7)
     assert code == 0, said
     assert "Ranking of the systems" in out
     rows = (tmp_path / "demo" / "judgments.csv").read_text("utf-8").splitlines()[1:]
@@ -495,32 +507,6 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path):
     assert ended.stderr == LACKING
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The address of `audiosim serve` in a separate process."""
-    command = [sys.executable, "-m", "audiosim", "serve", DEMO, "--model", "mjud", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        started = process.stderr.readline()
-        yield started.split(" at ")[1].split(";")[0]
-        process.terminate()
-        assert process.wait(30) == 0
-        assert "stopped" in process.stderr.read()
-
-
-@pytest.mark.slow
-def test_a_loop_that_asks_a_server_judges_the_same_pairs_and_ends_with_the_same_ranking(run, server):
-    options = ["--judgments", TRUTH, "--batch", "10", "--format", "json"]
-    here = parsed(run("simulate", DEMO, "--model", "mjud", *options))
-    there = parsed(run("simulate", DEMO, "--model", f"remote:{server}", *options))
-    assert there.pop("model") == f"remote:{here.pop('model')}"
-    assert there == here
-    near, far = (
-        parsed(run("next", DEMO, "--model", model, "-n", "50", "--format", "json"))
-        for model in ("mjud", f"remote:{server}")
-    )
-    assert near == far
-
-
 @pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_line(run):
     code, _, err = run("estimate", DEMO, "--model", "remote:http://127.0.0.1:9")
@@ -534,10 +520,13 @@ def test_a_server_that_is_not_there_is_one_line(run):
 def trained_file(tmp_path_factory):
     """A model trained on the demo by the command, and the command's output."""
     folder = tmp_path_factory.mktemp("trained")
-    command = [sys.executable, "-m", "audiosim", "train", DEMO, "--judgments", TRUTH, "-o", folder / "mine.json"]
+    command = ["audiosim", "train", DEMO, "--judgments", TRUTH, "-o", folder / "mine.json"]
     options = ["--features", "fSYS,fART,sGEN", "--report", folder / "mine.html", "--date", "2024-01-05"]
-    said = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
-    return folder / "mine.json", said
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as said, redirect_stderr(io.StringIO()):
+        patch.setattr(sys, "argv", list(map(str, [*command, *options])))
+        with pytest.raises(SystemExit, check=lambda ended: not ended.code):
+            cli.main()
+    return folder / "mine.json", said.getvalue()
 
 
 @pytest.mark.slow
@@ -547,7 +536,7 @@ def test_train_writes_a_model_a_report_and_says_how_good_it_is(trained_file):
     assert (fields["name"], fields["terms"]) == ("mine", ["fSYS", "fART", "sGEN"])
     assert fields["training"]["date"] == "2024-01-05"
     for words in ("Coefficients", "Contribution of each term", "10 folds by query", "uniform", "historical, shipped"):
-        assert words in said.stdout
+        assert words in said
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 4
@@ -706,7 +695,7 @@ def test_reliability_gives_shares_coefficients_and_queries(run):
 
 
 @pytest.mark.slow
-def test_evaluate_has_friedman_s_test_users_scales_and_fits(run):
+def test_evaluate_has_friedman_s_test_users_scales_and_fits(run, few):
     call = ("evaluate", DEMO, "--judgments", TRUTH)
     (found,) = parsed(run(*call, "--test", "friedman", "--users", "15", "--format", "json")).values()
     assert found["friedman"]["freedom"] == 9
@@ -717,7 +706,7 @@ def test_evaluate_has_friedman_s_test_users_scales_and_fits(run):
     assert "of 15 users" in out
     code, out, _ = run(*call, "--scale", "binary-40", "--measure", "AP@5", "--format", "csv")
     assert "satisfied" in out.splitlines()[0]
-    fitted = ("fits", *call[1:])
+    fitted = ("fits", few, "--judgments", TRUTH)
     (fit,) = parsed(run(*fitted, "--format", "json")).values()
     assert set(fit) == {"queries", "trials", "normal", "truncated normal", "beta", "empirical"}
     assert "Mean omega" in run(*fitted)[1]
