@@ -284,6 +284,8 @@ FORKS.set_forkserver_preload(
         "audiosim.cli.options",
         "audiosim.cli.verbs",
         "anyio._backends._asyncio",
+        "distributed.cli.dask_scheduler",
+        "distributed.cli.dask_worker",
         "psycopg",
         "pyloudnorm",
         "soundfile",
@@ -566,13 +568,23 @@ def pooled(cluster: Any) -> Iterator[Any]:
         shutil.rmtree(folder)
 
 
-# Workers that watch themselves fifty times a second take a fiftieth of the processor each while they wait.
-DASK_SETTINGS = {
-    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
-    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
-    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",  # workers that one piece of work may take along
-}
+# A process of a Dask cluster. Workers that watch themselves fifty times a second would take a fiftieth of the processor
+# each while they wait; a task may take one of them along.
+OF_CLUSTER = """
+import gc, importlib, os
+import dask
+gc.freeze()
+os.chdir(folder)
+os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 1)
+os.dup2(1, 2)
+dask.config.set({
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.scheduler.allowed-failures": 1,
+})
+importlib.import_module(f"distributed.cli.{program}").main(["--no-dashboard", *options])
+"""
 
 
 class LoopbackCluster:
@@ -599,16 +611,16 @@ class LoopbackCluster:
         )
 
     def start(self, program, *options):
-        command = [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard", *map(str, options)]
-        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
-            started = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=os.environ | DASK_SETTINGS)
-        self.processes.append(started)
+        log = self.folder / f"{len(self.processes)}.log"
+        names = {"program": program, "options": list(map(str, options)), "folder": str(self.folder), "log": str(log)}
+        self.processes.append(FORKS.Process(target=exec, args=(OF_CLUSTER, {"__name__": "__main__"} | names)))
+        self.processes[-1].start()
         return self.processes[-1]
 
     def end(self):
         for process in self.processes:
             process.kill()
-            process.wait()
+            process.join()
 
 
 @pytest.fixture

@@ -78,8 +78,9 @@ def test_a_worker_killed_half_way_changes_nothing(dask_here, sounds, here, monke
     dask_here.workers[0] = dask_here.add_worker()  # for the other tests, as it comes too late for this one
     os.kill(victim.pid, signal.SIGKILL)
     there += outcomes
-    assert victim.wait() == -signal.SIGKILL
-    assert other.poll() is None
+    victim.join()
+    assert victim.exitcode == -signal.SIGKILL
+    assert other.is_alive()
     assert same(there, here)
     assert sum(isinstance(outcome, Described) for outcome in there) == 24
 
@@ -120,7 +121,7 @@ def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
         return read(path)
 
     outcomes = list(describe_all(sounds, STANDARD_FRAMES, read_or_crash, scheduler=dask_here.address))
-    assert [worker.poll() for worker in dask_here.workers] == [None, None]
+    assert all(worker.is_alive() for worker in dask_here.workers)
     expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
     assert outcomes[8] == Failure(victim, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
     assert same(outcomes[:8] + outcomes[9:], here[:8] + here[9:])
