@@ -59,15 +59,22 @@ export const equalInWords = (equal, all) => (equal < all ? count(equal, "pair of
 /** True if a goal is met only because no two systems differ, or there is only one. */
 export const unordered = ({ confidence }, goal) => confidence === null && /^(confidence|every)\b/.test(goal);
 
-/** A goal in words where they are short: confidence=0.95, every=0.95. */
-export const goalInWords = (goal) => goal.replace(/^confidence=([\d.]+)$/, (_, share) => `mean confidence of ${percent(Number(share), 0)}`).replace(/^every=([\d.]+)$/, (_, share) => `confidence of ${percent(Number(share), 0)} in every pair of systems`);
+/** A goal in words where they are short: confidence=0.95, every=0.95, judgments=30. */
+export const goalInWords = (goal) =>
+  goal
+    .replace(/^confidence(?:\(floor=0\))?=([\d.]+)$/, (_, share) => `mean confidence of ${percent(Number(share), 0)}`)
+    .replace(/^every(?:\(floor=0\))?=([\d.]+)$/, (_, share) => `confidence of ${percent(Number(share), 0)} in every pair of systems`)
+    .replace(/^judgments=(\d+)$/, (_, number) => count(Number(number), "judgment"));
+
+/** The state that a forecast of the remaining judgments is about, once the campaign has gone on; else empty. */
+export const asOf = ({ pool, judged }, { unjudged }) => (pool - unjudged === judged ? "" : `as of ${count(pool - unjudged, "judged pair")}`);
 
 /** A sentence on links that no other computer can open, because this page's address is this computer's own; else empty. */
 export const onlyHere = () => (["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) ? " It works on this computer only: whoever runs the service can give it an address for other people." : "");
 
 /** The confidence required by a goal such as confidence=0.95; null for goals of another kind. */
 export function target(goal) {
-  const found = /^confidence=([\d.]+)$/.exec(goal);
+  const found = /^confidence(?:\(floor=0\))?=([\d.]+)$/.exec(goal);
   return found ? Number(found[1]) : null;
 }
 

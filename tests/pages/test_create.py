@@ -76,8 +76,11 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.locator("#draft:not([hidden])").wait_for()  # files sent before the page listens would be lost
     bad = tmp_path / "bad.trec"
     bad.write_text("q1 Q0 d1 1 0.5 one\nq1 Q0 d2 2 high one\n", encoding="utf-8")
-    page.set_input_files("#some-files", bad)
-    expect(page.locator("#refused li")).to_contain_text("bad.trec:2: ")
+    (tmp_path / "empty.trec").touch()
+    (tmp_path / "collection.toml").write_text("cutoff = 5\n", encoding="utf-8")
+    page.set_input_files("#some-files", [bad, tmp_path / "empty.trec", tmp_path / "collection.toml"])
+    for place, said in enumerate(("bad.trec:2: ", "collection.toml is not used", "empty.trec: the file is empty")):
+        expect(page.locator("#refused li").nth(place)).to_contain_text(said)
     page.set_input_files("#a-folder", recordings)
     expect(page.locator("#check-said")).to_contain_text("3 systems, 5 queries, 15 pairs", timeout=LONG_MS)
     assert page.locator("#files tbody tr").count() == 20
@@ -86,6 +89,11 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.fill("#set-listen", "7")
     page.fill("#set-goal", "confidence=0.9")
     page.select_option("#set-twice", "0.2")
+    page.select_option("#set-comparisons", "only")
+    expect(page.locator("#preview-clips")).to_contain_text("Candidate B")
+    expect(page.locator("#preview-form")).to_contain_text("B is closer")
+    expect(page.locator("#problems")).to_contain_text("choose one with floor=0")
+    page.select_option("#set-comparisons", "")
     expect(page.locator("#preview-task")).to_have_text("How well does it continue the prompt?")
     expect(page.locator("#preview-form input[type=radio]")).to_have_count(5)
     with asked.client() as http:

@@ -633,6 +633,11 @@ def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo, w
         )
 
     wait_until(as_told)  # the model learns from the import a little later, then everything is computed again
+    late = campaign.get("remaining") | {"low": 3, "median": 3, "high": 3}  # a forecast from before the last judgments
+    page.route("**/remaining*", lambda route: route.fulfill(json=late))
+    with page.expect_response("**/remaining*"):
+        page.reload()
+    expect(shown(page).locator("#remaining-range")).to_have_text("the goal is met")
 
 
 # Overlapping boxes of the chart's texts.

@@ -7,12 +7,13 @@ import { count, duration, goalInWords, whole } from "../text.js";
 
 const PATIENCE_MS = 300_000;
 const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
+const COMPARED = { name: "compared", kind: "choice", text: "Your answer", levels: ["a", "=", "b"], words: ["A is closer", "The same", "B is closer"], required: true };
 
 /** Check everything, and show the result; returns true if the collection can be created. */
 export async function showCheck(path) {
   byId("check-said").textContent = "Checking…";
   const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
-  const right = !found.error, notes = (found.check?.notes ?? []).filter((one) => !found.lacks.includes(one)), problems = [...found.lacks, ...(found.check?.problems ?? [])];
+  const right = !found.error, notes = (found.check?.notes ?? []).filter((one) => !found.lacks.includes(one)), problems = [...found.lacks, ...(found.check?.problems ?? []), ...doubtsAbout(found)];
   byId("check-said").textContent = right ? said(found, problems.length) : `This cannot be created yet: ${found.error}.`;
   byId("check-said").className = right ? (problems.length ? "note warn" : "note good") : "note";
   list("problems", problems);
@@ -31,6 +32,16 @@ function said({ check: { runs, queries, pool, judged, scale }, questions, compar
   return `${facts}, ${whole(judged)} judged; ${ranked}; ${wrong}.`;
 }
 
+/** Doubts about files or settings that leave nobody anything to do, or a goal out of reach; none without a check. */
+function doubtsAbout({ check, comparisons }) {
+  if (!check) return [];
+  const { judged, pool } = check;
+  return [
+    ...(pool && judged >= pool ? ["Every pair is judged in these files: nobody would be asked anything."] : []),
+    ...(comparisons === "only" && !/floor=/.test(byId("set-goal", HTMLInputElement).value) ? ["Comparisons alone never meet this goal, which wants graded pairs as well: choose one with floor=0, such as confidence(floor=0)=0.95."] : []),
+  ];
+}
+
 function list(id, lines) {
   byId(id).replaceChildren(...lines.map((line) => element("li", {}, line)));
 }
@@ -41,21 +52,22 @@ function showPreview(path, found) {
   const { heading, questions, example, comparisons } = found;
   const compares = "Which candidate sounds closer to the query?";
   byId("preview-task").textContent = comparisons === "only" ? compares : heading || (hasAspects(questions) && "Listen, then answer each question") || "How similar does the candidate sound to the query?";
-  byId("preview-compared").textContent = comparisons === "some" ? `Or, about two candidates, when this tells more: “${compares}”` : "";
-  byId("preview-form").hidden = comparisons === "only";
-  byId("preview-clips").replaceChildren(...clipsOf(path, example));
-  new AnswerForm(byId("preview-form"), questions).show();
+  const beside = Number(byId("set-candidates", HTMLInputElement).value), only = comparisons === "only";
+  byId("preview-compared").textContent = comparisons === "some" ? `Or, about two candidates, when this tells more: “${compares}”` : beside > 1 && !only ? `Up to ${beside} candidates of a query stand on one page, each with these questions.` : "";
+  byId("preview-clips").replaceChildren(...clipsOf(path, example, "", only));
+  new AnswerForm(byId("preview-form"), only ? [COMPARED] : questions).show();
   showAround(path, found);
 }
 
-/** The recordings of a pair, to play; `of` names the pair for screen readers. */
-function clipsOf(path, pair, of = "") {
-  const clip = (word, file) => {
+/** The recordings of a pair, to play, and a place for another candidate; `of` names the pair for screen readers. */
+function clipsOf(path, pair, of = "", compared = false) {
+  const clip = (word, file, lacking = "no recording") => {
     const source = `${path}/files?${new URLSearchParams({ name: file ?? "" })}`;
-    const sound = file ? element("audio", { controls: true, preload: "none", src: source, "aria-label": `${word}${of}` }) : element("span", { class: "muted" }, "no recording");
+    const sound = file ? element("audio", { controls: true, preload: "none", src: source, "aria-label": `${word}${of}` }) : element("span", { class: "muted" }, lacking);
     return element("div", { class: "clip-line" }, element("strong", {}, word), sound);
   };
-  return [clip("Query", pair?.query_file), clip("Candidate", pair?.document_file)];
+  const candidates = compared ? [clip("Candidate A", pair?.document_file), clip("Candidate B", null, "another candidate")] : [clip("Candidate", pair?.document_file)];
+  return [clip("Query", pair?.query_file), ...candidates];
 }
 
 /** Texts and questions before and after the pairs. */
@@ -82,12 +94,13 @@ export function planning(path, choose) {
     const body = byId("goals-table", HTMLTableElement).tBodies[0];
     body.replaceChildren();
     try {
-      const own = byId("set-goal", HTMLInputElement).value.trim();
-      for (const goal of new Set([...USUAL, ...(own ? [own] : [])])) {
+      const own = byId("set-goal", HTMLInputElement).value.trim(), compares = byId("set-comparisons", HTMLSelectElement).value === "only";
+      const usual = compares ? USUAL.map((goal) => goal.replace("=", "(floor=0)=")) : USUAL;
+      for (const goal of new Set([...usual, ...(own ? [own] : [])])) {
         byId("plan-said").textContent = `Simulating campaigns for a ${goalInWords(goal)}…`;
         body.append(row(await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
       }
-      byId("plan-said").textContent = "Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment.";
+      byId("plan-said").textContent = `Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment${compares ? "; how many comparisons take their place is not forecast" : ""}.`;
       announce("The plan is ready");
     } catch (error) {
       byId("plan-said").textContent = `Planning failed: ${error.message}.`;

@@ -1,7 +1,7 @@
 // The present state: the verdict on the ranking, the next step, and the problems.
 
 import { byId, element } from "../page.js";
-import { begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, unordered, whole, withNames } from "../text.js";
+import { asOf, begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, unordered, whole, withNames } from "../text.js";
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
@@ -74,9 +74,10 @@ function left(campaign, remaining, people) {
   if (!remaining || remaining.preliminary) return "Keep judging: estimating how many judgments the goal takes…";
   if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "more judgment")} to the goal (${goal}).`;
   if (comparesOnly(campaign)) return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.${notGraded(campaign)}`;
+  const when = asOf(campaign, remaining);
   const hours = pace.per_hour ? (remaining.median / pace.per_hour) * 3600 : null;
   const each = people > 1 ? ` (${duration(hours / people)} for each of ${people} assessors)` : "";
-  return `Keep judging: about ${count(remaining.median, "more judgment")} to the goal (${goal})${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}.`;
+  return `Keep judging: about ${count(remaining.median, "more judgment")} to the goal (${goal})${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}${when && `; ${when}`}.`;
 }
 
 /** Reason why comparisons alone do not meet a goal; empty if they may. */

@@ -34,7 +34,7 @@ import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { equipAll } from "./tables.js";
 import { goToPart, makeTabs, shownTab } from "./tabs.js";
-import { apart, comparesOnly, count, duration, equalInWords, exhausted, givenOf, goalInWords, named, ordered, percent, target, unordered, when, whole } from "../text.js";
+import { asOf, apart, comparesOnly, count, duration, equalInWords, exhausted, givenOf, goalInWords, named, ordered, percent, target, unordered, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
@@ -272,20 +272,26 @@ function showRemaining() {
   const left = known.remaining;
   const { campaign } = known;
   const closed = campaign.status === "closed";
-  const [figure, more] = closed ? ["none", "the campaign is closed"] : left && !left.preliminary ? forecastOf(left, campaign) : ["estimating…", ""];
+  const [figure, more] = closed ? ["none", "the campaign is closed"] : settled(campaign) ?? (left && !left.preliminary ? forecastOf(left, campaign) : ["estimating…", ""]);
   byId("remaining-title").textContent = closed ? "Judgments to come" : "Judgments to the goal";
   byId("remaining").textContent = figure;
   byId("remaining-range").textContent = more;
 }
 
-function forecastOf(left, campaign) {
+/** The figure that is certain without a forecast, and its reason; null if there is none. */
+function settled(campaign) {
   if (campaign.judged >= campaign.pool) return ["0", "nothing is left to judge"];
+  if (!campaign.goal.reached) return null;
+  return ["0", unordered(campaign, campaign.goal.goal) ? "there is nothing to order" : "the goal is met"];
+}
+
+function forecastOf(left, campaign) {
   if (left.median === null) return [`more than ${whole(left.more_than)}`, "the simulation ran out of time"];
   if (left.high === 0) return ["0", "the goal is met"];
-  const when = campaign.pool - left.unjudged === campaign.judged ? "" : `; as of ${count(campaign.pool - left.unjudged, "judged pair")}`;
+  const when = asOf(campaign, left);
   if (comparesOnly(campaign)) return [`about ${count(left.median, "grade")}`, "if pairs are graded; how many comparisons is not forecast"];
   const hours = campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / campaign.pace.per_hour) * 3600)} of listening` : "";
-  return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${when}`];
+  return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${when && `; ${when}`}`];
 }
 
 function showEntrance(...reason) {
