@@ -5,12 +5,9 @@ systems, so that all examples run in seconds.
 """
 
 import csv
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -134,16 +131,19 @@ def test_an_example_runs(text, place, run, answer_study):
         assert Path(output).exists()
 
 
-@pytest.mark.slow
-def test_the_shell_completes_commands_and_options(monkeypatch):
-    def completed(words):
-        environment = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-        environment["_AUDIOSIM_COMPLETE"] = "complete_bash"
-        command = [sys.executable, "-c", "import sys; sys.argv[0] = 'audiosim'; from audiosim import cli; cli.main()"]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.split()
+COMPLETED = """
+begin()
+os.environ |= {"_AUDIOSIM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+sys.argv = ["audiosim"]
+from audiosim.cli import main
+main()
+"""
 
-    assert completed("audiosim est") == ["estimate"]
-    assert completed("audiosim estimate --meas") == ["--measure"]
+
+@pytest.mark.slow
+def test_the_shell_completes_commands_and_options(together):
+    found = together(COMPLETED, {"words": "audiosim est"}, {"words": "audiosim estimate --meas"})
+    assert [said.split() for _, said in found] == [["estimate"], ["--measure"]]
 
 
 def test_a_command_that_is_misspelt_is_answered_with_the_nearest_one(run):
