@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,7 +211,7 @@ def test_every_result_is_tabled_told_and_drawn(found, name):
     assert list(result) == rows
     assert result[0] == rows[0]
     assert result[:2] == rows[:2]
-    for name in table.index if result._index else ():
+    for name in table.index[:: 1 + len(table) // 50] if result._index else ():
         parts = dict(zip(result._index, name if isinstance(name, tuple) else (name,), strict=True))
         assert parts.items() <= result[name].items()
         assert name in result
@@ -245,16 +243,6 @@ def test_what_is_drawn_is_what_was_found(found):
     lines = curve["layer"][0].get("data", curve.get("data"))["values"]
     stated = [row["y"] for row in lines if row["name"] == "accuracy, true"]
     assert stated == [moment.accuracy for moment in found["simulate"].curve]
-
-
-@pytest.mark.slow
-def test_nothing_is_drawn_with_before_something_is_drawn():
-    code = (
-        f"import sys, audiosim; audiosim.estimate({str(DEMO)!r}, 'mout'); "
-        "print([m for m in sys.modules if m.startswith(('altair', 'vl_convert'))])"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.strip() == "[]"
 
 
 @pytest.mark.slow
@@ -292,11 +280,12 @@ def test_functions_that_make_files_are_the_commands_of_their_names(run, small_de
     assert study.to_dict() == said(run, *command, "--judgments", truth)
     assert Path("one.tsv").read_text() == Path("two.tsv").read_text()
 
-    for suffix in ("html", "zip"):
-        path = audiosim.write_report(small_demo, f"report.{suffix}", ["nDCG@5"], "mout")
+    for suffix, judgments in (("html", "none"), ("zip", str(truth))):
+        path = audiosim.write_report(small_demo, f"report.{suffix}", ["nDCG@5"], "mout", judgments=judgments)
         written = path.read_bytes()
         path.unlink()
-        made("report", small_demo, "-o", path, "--measure", "nDCG@5", "--model", "mout")
+        options = ("--measure", "nDCG@5", "--model", "mout", "--judgments", judgments)
+        made("report", small_demo, "-o", path, *options)
         assert path.read_bytes() == written
 
     music = audiosim.init(small_demo / "sounds", "one", queries=4, seed=5)
