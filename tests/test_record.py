@@ -9,6 +9,7 @@ import zipfile
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
+from functools import cache
 
 import numpy as np
 import pytest
@@ -55,6 +56,14 @@ def some(made):
     judged = np.random.default_rng(0).permutation(len(made.judgments))[:70]
     twice = [replace(made.judgments[i], assessor="ben") for i in judged[:20]]
     return record_of(replace(made, judgments=(*(made.judgments[i] for i in judged), *twice)), imputations=6)
+
+
+@pytest.fixture(scope="module")
+def about(some):
+    """The record of the collection judged in part, about what is asked for."""
+    return cache(
+        lambda what: some if what == "these" else record_of(some.collection, imputations=2, about=About.parse(what))
+    )
 
 
 def test_of_one_completed_collection_it_is_the_t_interval_of_scipy():
@@ -146,12 +155,9 @@ def test_judged_in_part_statements_on_such_queries_are_wider(whole, some):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("about", ["queries", "these", "these+listeners"])
-def test_estimate_and_compare_state_the_same_about_queries_of_this_kind(some, about):
-    record, kind = (
-        record_of(some.collection, imputations=2, about=About.parse(about)),
-        about.replace("these", "queries"),
-    )
+@pytest.mark.parametrize("what", ["queries", "these", "these+listeners"])
+def test_estimate_and_compare_state_the_same_about_queries_of_this_kind(some, about, what):
+    record, kind = about(what), what.replace("these", "queries")
     ranking = estimate(some.collection, about=kind)
     scores = {row["system"]: (row["expectation"], row["low"], row["high"]) for row in ranking.rows()}
     for row in record.rows():
@@ -164,15 +170,14 @@ def test_estimate_and_compare_state_the_same_about_queries_of_this_kind(some, ab
 
 
 @pytest.mark.slow
-def test_a_page_says_of_which_people_its_scores_and_shares_are(some):
-    for about, words in (("these", "queries of this kind"), ("listeners", "queries of this kind, listeners at large")):
-        record = record_of(some.collection, imputations=2, about=About.parse(about))
-        page = page_alone(record, DAY)
-        assert f"<h2>Scores on {words}</h2>" in page
-        assert f"p are about {words}" in page
-        options = "--about queries --about listeners" if about == "listeners" else "--about queries"
-        assert f"<code>audiosim estimate {options}</code>" in page
-        assert ("by the grades of the people who judged" in page) == (about == "listeners")
+@pytest.mark.parametrize("people", ["", ", listeners at large"])
+def test_a_page_says_of_which_people_its_scores_and_shares_are(about, people):
+    page, words = page_alone(about("these+listeners" if people else "these"), DAY), f"queries of this kind{people}"
+    assert f"<h2>Scores on {words}</h2>" in page
+    assert f"p are about {words}" in page
+    options = "--about queries --about listeners" if people else "--about queries"
+    assert f"<code>audiosim estimate {options}</code>" in page
+    assert ("by the grades of the people who judged" in page) == bool(people)
 
 
 @pytest.mark.slow
@@ -203,11 +208,12 @@ def test_a_bundle_has_all_that_is_stated_and_its_checksums(request, kind):
 @pytest.mark.slow
 def test_the_page_asks_for_nothing_from_elsewhere_and_names_neither_mark_it_up_nor_turn_it_around(some):
     runs = tuple(replace(run, system=f"\u202e{run.system}<b>&") for run in some.collection.runs)
-    page = bundle(record_of(replace(some.collection, runs=runs, teams={}), imputations=2), DAY)["index.html"].decode()
+    files = bundle(record_of(replace(some.collection, runs=runs, teams={}), imputations=2), DAY)
+    page = files["index.html"].decode()
     assert "<b>&" not in page
     assert "&lt;b&gt;&amp;" in page
     links = set(re.findall(r'(?:src|href)="([^"#]+)"', page))
-    assert links <= {*bundle(some, DAY)}  # only files in the bundle
+    assert links <= {*files}  # only files in the bundle
     assert "<script" not in page
     said = re.search(r"<strong>.*?</p>\s*<p>.*?</p>", page, re.S)[0]
     assert "\u202e" in said
