@@ -457,7 +457,7 @@ def ranx(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def unspread() -> Iterator[None]:
+def unspread(forked_workers: None) -> Iterator[None]:
     """Do in this process what would be distributed over others: starting these takes seconds of processor time."""
     import joblib
 

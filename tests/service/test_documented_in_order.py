@@ -164,7 +164,7 @@ def serve(commanded, words):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked_workers", "unspread")
+@pytest.mark.usefixtures("unspread")
 @pytest.mark.parametrize("page", FOUND)
 def test_the_commands_of_a_page_run_in_its_order(page, place, small_demo, run, commanded, answer_study):
     for line in FOUND[page].values():

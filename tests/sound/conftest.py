@@ -22,6 +22,11 @@ def make_music(seconds=5.0, seed=0, rate_hz=RATE_HZ):
     return (0.2 * notes + 0.1 * noise).astype(np.float32)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _workers(forked_workers):
+    """Fork the workers of all these tests: their start is tested in tests/workers."""
+
+
 @pytest.fixture(scope="session")
 def music():
     return make_music
