@@ -3,7 +3,6 @@
 from collections.abc import Callable, Container, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
-from typing import Any
 
 from audiosim.campaign.comparisons import ComparisonQueue
 from audiosim.campaign.decisions import Adjudications, Decisions
@@ -285,10 +284,6 @@ class Campaign:
         """The assessors with a valid judgment of a pair."""
         with self._log.state:
             return frozenset(self._ledger.assessors(pair))
-
-    def log_rows(self) -> list[dict[str, Any]]:
-        """The log as plain values, one row per line: number, then the fields of the event."""
-        return [{"number": number} | event.row() for number, event, _ in self.log()]
 
     def known_as(self, said: str) -> str:
         """The stored name for a typed name, in any case and Unicode form; all other methods take names literally."""
