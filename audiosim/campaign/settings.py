@@ -69,8 +69,8 @@ class CampaignSettings:
 
     def __post_init__(self) -> None:
         check_count("batch", self.batch)
-        if self.lease_s <= 0:
-            raise InputError(f"a lease must last longer than 0 seconds, got {self.lease_s:g}")
+        if self.lease_s < 0.001:  # a log keeps times in milliseconds
+            raise InputError(f"a lease must last .001 seconds at least, got {self.lease_s:g}")
         if not 0 <= self.twice <= 1:
             raise InputError(f"the share of pairs judged twice must be in [0, 1], got {self.twice:g}")
         for name, share in (("repeats", self.repeats), ("known", self.known)):

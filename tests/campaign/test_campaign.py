@@ -444,7 +444,7 @@ def test_asking_again_puts_off_the_end_of_a_lease(opened, watch):
     assert [lease.pair for lease in campaign.leases("ann")] == [pair]
     watch.forward(10)
     assert campaign.leases("ann") == []
-    with pytest.raises(InputError, match="a lease must last longer than 0 seconds, got 0"):
+    with pytest.raises(InputError, match="a lease must last .001 seconds at least, got 0"):
         opened(lease_s=0)
 
 

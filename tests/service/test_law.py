@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from audiosim import Collection, compare, estimate, evaluate, write_report
+from audiosim.campaign import CampaignSettings
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, Scale
 from audiosim.measures.measure import MEASURES
@@ -107,8 +108,8 @@ def same(values):
     return {name: pytest.approx(value, rel=CLOSE, abs=CLOSE) for name, value in values.items()}
 
 
-def said_by(run, folder, model, measure, form):
-    code, said, err = run("estimate", folder, "--model", model, "--measure", measure, "--format", form)
+def said_by(run, folder, model, measure, form, *more):
+    code, said, err = run("estimate", folder, "--model", model, "--measure", measure, "--format", form, *more)
     assert code == 0, err
     return said
 
@@ -139,20 +140,23 @@ def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, i
     told = inside[(len(inside) + 1) // 2 :] if rng.random() < 0.5 else []
     came = replace(made, judgments=tuple(one for one in made.judgments if one not in told))
     made = replace(made, judgments=(*came.judgments, *told))
-    made.save(tmp_path / "made")
-    came.save(tmp_path / "drawn")
+    folder, whole = tmp_path / "drawn", tmp_path / "whole" / "drawn"  # a log finds its collection by the folder's name
+    made.save(whole)
+    came.save(folder)
 
     model = "uniform" if rng.random() < 0.3 else "joint"
     stated = estimate(made, model, measure)
     expected = numbers(Verdicts(stated).to_dict()["systems"])
     mean = {system: values[0] for system, values in expected.items()}
-    faces = {"command": json.loads(said_by(run, tmp_path / "made", model, measure, "json"))}
-    rows = list(csv.DictReader(io.StringIO(said_by(run, tmp_path / "made", model, measure, "csv"))))
+    faces = {"command": json.loads(said_by(run, whole, model, measure, "json"))}
+    rows = list(csv.DictReader(io.StringIO(said_by(run, whole, model, measure, "csv"))))
     assert {row["system"]: float(row["expectation"]) for row in rows} == same(mean)
     url, place = f"sqlite:///{tmp_path}/campaign.db", f"/v1/collections/{made.identifier}"
-    with in_process(
-        create_app([Collection.load(tmp_path / "drawn")], model, judging=Judging(url, measure=measure))
-    ) as client:
+    brief = Judging(url, measure=measure, settings=CampaignSettings(lease_s=1e-3))  # anybody may judge what another has
+    with in_process(create_app([Collection.load(folder)], model, judging=brief)) as client:
+        for name in {one.assessor for one in told} if rng.random() < 0.5 else ():  # asked before they judge
+            given = client.post(f"{place}/next", json={"assessor": name})
+            assert given.status_code == 200, given.text
         for one in told:
             body = {"query": one.query, "document": one.document, "grade": one.grade, "assessor": one.assessor}
             answer = client.post(f"{place}/judgments", json=body)
@@ -165,12 +169,17 @@ def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, i
             faces["report"] = record_in(client.get(f"{place}/report").content)
             published = client.post(f"{place}/publications", json={"named": False}).json()
             faces["publication"] = record_in(client.get(published["bundle"]).content)
-            written = write_report(tmp_path / "drawn", tmp_path / "r.zip", [measure], model, judgments=url)
+            written = write_report(folder, tmp_path / "r.zip", [measure], model, judgments=url)
             faces["bundle"] = record_in(written.read_bytes())
-            page = write_report(tmp_path / "drawn", tmp_path / "r.html", [measure], model, judgments=url)
+            page = write_report(folder, tmp_path / "r.html", [measure], model, judgments=url)
             assert ranked_on(page.read_text(encoding="utf-8")) == printed(expected)
         asked = {"query": [query for query, _ in pool.pairs], "document": [document for _, document in pool.pairs]}
         served = client.post(f"{place}/predictions", json=asked).json()
+    for there in (folder, whole) if told else ():  # the log alone, and beside a table of the same judgments
+        read = said_by(run, there, model, measure, "json", "--judgments", url)
+        faces[f"{there} and its log"] = json.loads(read)
+        with in_process(create_app([Collection.load(there)], model, judging=Judging(url, measure=measure))) as client:
+            faces[f"{there}, served again"] = client.get(f"{place}/ranking").json()
     for name, found in faces.items():
         assert numbers(found["systems"]) == same(expected), name
         assert found["confidence"] == pytest.approx(stated.confidence, abs=CLOSE), name
