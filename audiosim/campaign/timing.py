@@ -15,6 +15,7 @@ from audiosim.campaign.event import ANSWERS, Event
 from audiosim.collection.task import ON_ONE_PAGE
 from audiosim.errors import InputError
 from audiosim.results.value import Value
+from audiosim.text import counted
 
 SLACK_S = 60.0  # total allowance for clock differences
 DAY_S = 86_400.0  # period over which listening times are summed
@@ -82,7 +83,7 @@ class Listening:
         found: dict[str, list[str]] = {}
         for name, count in self._refused.items():
             found.setdefault(name, []).append(
-                f"{count} answers refused because they claim more listening than there was time for"
+                f"{counted(count, 'answer')} refused for claiming more listening than there was time for"
             )
         for name, times in self._times.items():
             if len(times) < FEWEST:

@@ -170,7 +170,7 @@ def effort_view(found: "Effort") -> RenderableType:
     low, high = found.interval
     rule, reached = found.stopping_rule, found.judgments == high == 0
     if found.judgments is None:
-        said = f"{rule} takes more than {low:,} judgments: no simulated campaign met it within the time limit."
+        said = f"{rule} takes over {counted(low or 0, 'judgment')}: no simulated campaign met it within the time limit."
     elif reached:
         said = f"{rule} is reached."
     else:

@@ -66,6 +66,28 @@ export const goalInWords = (goal) =>
     .replace(/^every(?:\(floor=0\))?=([\d.]+)$/, (_, share) => `confidence of ${percent(Number(share), 0)} in every pair of systems`)
     .replace(/^judgments=(\d+)$/, (_, number) => count(Number(number), "judgment"));
 
+// Models and rules of choosing pairs that come with audiosim, in a few words; extensions have names only.
+const WORDS = {
+  joint: "all that is known of a pair, and judgments of related pairs",
+  mout: "what the systems found, artist, genre",
+  mjud: "judgments of other results",
+  loutput: "as mout, by team",
+  ljudge: "as mjud, by team",
+  historical: "grades of past years",
+  uniform: "every grade equally likely",
+  drawn: "at random, more often where the order is in doubt",
+  differences: "those that affect most pairs of systems",
+  unsettled: "as differences, among pairs of systems below 95 %",
+  doubts: "those that most lower the doubt about the order",
+  scores: "those of the least certain scores",
+  variances: "those that make scores most certain",
+  pooled: "from the top of all rankings downwards",
+  random: "at random",
+};
+
+/** A model or a rule of choosing pairs, with a few words on it if it comes with audiosim. */
+export const explained = (name) => (Object.hasOwn(WORDS, name) ? `${name}: ${WORDS[name]}` : name);
+
 /** The state that a forecast of the remaining judgments is about, once the campaign has gone on; else empty. */
 export const asOf = ({ pool, judged }, { unjudged }) => (pool - unjudged === judged ? "" : `as of ${count(pool - unjudged, "judged pair")}`);
 

@@ -146,6 +146,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     names, said = (page.locator(f"#given {kind}").all_inner_texts() for kind in ("dt", "dd"))
     given = {name: text.replace("\u202f", " ") for name, text in zip(names, said, strict=True)}
     assert given["Goal"] == "mean confidence of 90 %"
+    assert given["Choice of the pairs"] == "drawn: at random, more often where the order is in doubt"
     assert given["Listening to each clip"] == "at least 7 s"
     assert given["Scale"] == "custom: 5 levels from 0 to 4"
     assert given["Pairs judged twice"] == "20 %"

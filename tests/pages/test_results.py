@@ -77,6 +77,7 @@ def test_an_organiser_makes_a_link_that_shows_the_results_until_it_is_revoked(lo
         http.post("/v1/collections/demo/close", json={}, headers={"Authorization": f"Bearer {secret}"})
     reader.reload()
     expect(reader.locator("#verdict-about")).to_contain_text("Judging ended before the goal was met (95")
+    expect(reader.locator("#judged")).to_have_text("Predicted ranking: nothing was judged")
 
     page.get_by_role("button", name="Revoke board").click()
     page.wait_for_selector("#links-frame", state="hidden")

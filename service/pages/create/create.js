@@ -2,7 +2,7 @@
 
 import { ask, get, post, session } from "../api.js";
 import { announce, byId, element, saysScrolling, switchThemes } from "../page.js";
-import { named } from "../text.js";
+import { explained, named } from "../text.js";
 import { Files } from "./files.js";
 import { planning, showCheck } from "./outcome.js";
 
@@ -136,8 +136,8 @@ function fillChoices({ measures, stopping_rules, selection_rules, models }) {
   const option = (value, words) => element("option", { value }, words);
   byId("measures").replaceChildren(...measures.map((name) => option(`${name}@5`, `${name}@5`)));
   byId("goals").replaceChildren(...Object.entries(stopping_rules).map(([goal, words]) => option(goal, words)));
-  byId("set-rule").replaceChildren(option("", "the service's default"), ...selection_rules.map((name) => option(name, name)));
-  byId("set-model").replaceChildren(option("", "the service's default"), ...models.map((name) => option(name, name)));
+  byId("set-rule").replaceChildren(option("", "the service's default"), ...selection_rules.map((name) => option(name, explained(name))));
+  byId("set-model").replaceChildren(option("", "the service's default"), ...models.map((name) => option(name, explained(name))));
 }
 
 async function attempt(work, place = "trouble") {

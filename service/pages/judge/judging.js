@@ -323,7 +323,7 @@ export class Judging {
     byId("next-batch").textContent = full ? t("Next batch") : t("Look again");
     byId("undo-last").hidden = !answers.size && !compared.length;
     const median = this.pace.medianS;
-    const speed = median === null ? "" : ` ${t("Your pace: {seconds} s a pair.", { seconds: Math.round(median) })}`;
+    const speed = median === null ? "" : ` ${t("Your pace: {seconds} s an answer.", { seconds: Math.round(median) })}`;
     const rest = full
       ? ` ${t("Continue, or come back later: your place is kept.")}`
       : this.work.onlyCompares

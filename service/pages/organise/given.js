@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { byId, element } from "../page.js";
-import { count, day, duration, goalInWords, percent, whole } from "../text.js";
+import { count, day, duration, explained, goalInWords, percent, whole } from "../text.js";
 
 const COMPARISONS = { none: "none", some: "when they tell more than a grade", only: "only comparisons, no grades" };
 
@@ -26,7 +26,7 @@ function given({ scale, cutoff }, asked, campaign) {
     "Listening to each clip": asked.listen_s ? `at least ${duration(asked.listen_s)}` : "as long as people like",
     Breaks: asked.break_after === null ? "suggested by time" : `suggested after ${count(asked.break_after, "answer")}`,
     "Pairs judged twice": campaign.second_share ? percent(campaign.second_share, 0) : "none",
-    "Choice of the pairs": campaign.selection_rule,
+    "Choice of the pairs": explained(campaign.selection_rule),
     Headphones: asked.headphones ? "checked before the start" : "not checked",
     Devices: asked.devices.join(", ") || "any",
     "People may be identified": asked.kept_until === null ? "without a last day" : `until ${day(asked.kept_until)}`,

@@ -2,7 +2,7 @@
 
 import { ask, get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { apart, longName, named, score, when, whole } from "../text.js";
+import { apart, explained, longName, named, score, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 import { keptModels } from "./kept.js";
 import { number, rowOf } from "./tables.js";
@@ -90,7 +90,7 @@ function showChoice({ model, version, usual, chosen, lost, published, kept }, sh
   byId("model-lost").hidden = !lost;
   byId("model-lost").textContent = `${lost}.`;
   const was = select().value;
-  const option = (name) => element("option", { value: name, dir: "auto" }, name); // found by typing, so without direction marks
+  const option = (name) => element("option", { value: name, dir: "auto" }, explained(name)); // found by typing, so without direction marks
   const own = kept.length ? [element("optgroup", { label: "Trained or uploaded here" }, ...kept.map(({ name }) => option(name)))] : [];
   select().replaceChildren(element("option", { value: "" }, `the usual one: ${apart(usual)}`), element("optgroup", { label: "Published" }, ...published.map((name) => option(name))), ...own);
   select().value = was;

@@ -40,7 +40,7 @@ export function showSystems(ranking) {
   const byName = pairsByName(ranking.pairs);
   const range = steady(widened(systems), shownRange);
   const given = [ranking.judged && count(ranking.judged, "judged pair"), ranking.comparisons && count(ranking.comparisons, "comparison")].filter(Boolean);
-  const basis = given.length ? `from ${given.join(", ")} and the model's predictions of the rest` : "predicted, nothing judged yet";
+  const basis = given.length ? `from ${given.join(", ")} and the model's predictions of the rest` : "predicted, nothing judged";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
   const rows = systems.map((system, place) => systemRow(system, place, range, byName.get(nameOfPair(system.system, systems[place + 1]?.system)), ranking.top_k));
   const redraw = () => showSystems(ranking);

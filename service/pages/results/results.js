@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { showSystems } from "../organise/ranking.js";
 import { equip } from "../organise/tables.js";
 import { announce, byId, switchThemes } from "../page.js";
-import { apart, count, percent, target, unordered, whole, withNames } from "../text.js";
+import { apart, count, goalInWords, percent, target, unordered, whole, withNames } from "../text.js";
 
 const EVERY_MS = 10_000;
 const STATUS = { open: ["Judging is open", "good"], paused: ["Judging is paused", "warn"], closed: ["Judging is closed", ""] };
@@ -21,7 +21,7 @@ function show() {
   document.title = `Results · ${apart(found.name)} · audiosim`;
   const names = found.systems.map((one) => one.system);
   const compared = found.comparisons ? ` and ${count(found.comparisons, "comparison")}` : "";
-  byId("judged").textContent = found.judged || compared ? `Ranking after ${whole(found.judged)} of ${whole(found.pool)} judgments${compared}` : "Predicted ranking: nothing is judged yet";
+  byId("judged").textContent = found.judged || compared ? `Ranking with ${whole(found.judged)} of ${count(found.pool, "pair")} judged${compared}` : `Predicted ranking: nothing ${found.status === "closed" ? "was judged" : "is judged yet"}`;
   byId("verdict").replaceChildren(...withNames(found.sentence, names, 24));
   byId("verdict-about").textContent = about(found);
   byId("fit").textContent = found.judged ? found.fit_sentence : "";
@@ -39,7 +39,7 @@ function about({ confidence, words, stopping_rule: goal, reached, status, notes 
   const wanted = target(goal);
   if (unordered({ confidence }, goal)) return `There is nothing to order.${notes.map((note) => ` ${note}.`).join("")}`;
   const met = reached ? "the goal is met" : status === "closed" ? "judging ended before the goal was met" : "the goal is not met yet";
-  const aim = wanted === null ? `${met} (${goal})` : `${met} (${percent(wanted, 0)})`;
+  const aim = wanted === null ? `${met} (${goalInWords(goal)})` : `${met} (${percent(wanted, 0)})`;
   const left = status === "closed" ? "" : "; the results change while people judge";
   return `${sure} ${aim[0].toUpperCase()}${aim.slice(1)}${left}.${notes.map((note) => ` ${note}.`).join("")}`;
 }
