@@ -81,26 +81,33 @@ def asked(project, *arguments, given=None):
     return said.stdout
 
 
-@pytest.mark.slow
-def test_a_new_verb_is_one_function_and_one_line_and_a_new_option_one_parameter(project):
+@pytest.fixture(scope="module")
+def ran(project):
+    """What commands with the recipes print, one after another in one process."""
     table = ["judged", "made", "--format"]
     commands = [[*table, "json"], [*table, "json", "--depth", "1"], [*table, "csv"], ["judged", "--help"], ["--help"]]
-    ran = json.loads(asked(project, "-c", TOGETHER, given=json.dumps(commands)))
-    assert [code for code, _, _ in ran] == [0] * len(commands)
-    all_of_it, first, rows, helped, listed = ran
-    assert json.loads(all_of_it[1]) == {"systems": ["near", "far"], "shares": [3 / 6, 2 / 4]}
-    assert json.loads(first[1]) == {"systems": ["near", "far"], "shares": [2 / 2, 1 / 2]}
-    assert rows[1].splitlines()[:2] == ["system,judged", "near,0.5"]
-    said = " ".join(helped[1].replace("│", " ").split())
-    assert "Show which share of each system's results people have judged." in said
-    assert "--depth <int range> [x>=1] Number of first results of each query that count." in said
-    assert " judged " in listed[1]
+    commands.append(["evaluate", "made", "--measure", "Success(rel=1)@2", "--unjudged", "zero", "--format", "json"])
+    found = json.loads(asked(project, "-c", TOGETHER, given=json.dumps(commands)))
+    assert [code for code, _, _ in found] == [0] * len(commands)
+    return [out for _, out, _ in found]
 
 
 @pytest.mark.slow
-def test_a_new_route_answers_like_the_command_and_is_described(project):
+def test_a_new_verb_is_one_function_and_one_line_and_a_new_option_one_parameter(ran):
+    all_of_it, first, rows, helped, listed, _ = ran
+    assert json.loads(all_of_it) == {"systems": ["near", "far"], "shares": [3 / 6, 2 / 4]}
+    assert json.loads(first) == {"systems": ["near", "far"], "shares": [2 / 2, 1 / 2]}
+    assert rows.splitlines()[:2] == ["system,judged", "near,0.5"]
+    said = " ".join(helped.replace("│", " ").split())
+    assert "Show which share of each system's results people have judged." in said
+    assert "--depth <int range> [x>=1] Number of first results of each query that count." in said
+    assert " judged " in listed
+
+
+@pytest.mark.slow
+def test_a_new_route_answers_like_the_command_and_is_described(project, ran):
     answer, document, faces, commands = json.loads(asked(project, "-c", SERVED).splitlines()[-1])
-    assert answer == json.loads(asked(project, "-m", "audiosim", "judged", "made", "--format", "json"))
+    assert answer == json.loads(ran[0])
     assert document["paths"]["/v1/collections/{collection}/judged"]["get"]["summary"].startswith("Show which share")
     assert document["components"]["schemas"]["JudgedSharesOut"]["properties"]["shares"]["description"] == (
         "Share of each, 0 to 1."
@@ -114,10 +121,8 @@ def test_a_new_route_answers_like_the_command_and_is_described(project):
 
 
 @pytest.mark.slow
-def test_a_new_measure_is_known_to_every_verb_and_has_the_values_of_ir_measures(project):
-    measure, options = "Success(rel=1)@2", ("--unjudged", "zero", "--format", "json")
-    said = asked(project, "-m", "audiosim", "evaluate", "made", "--measure", measure, *options)
-    (found,) = json.loads(said).values()
+def test_a_new_measure_is_known_to_every_verb_and_has_the_values_of_ir_measures(project, ran):
+    (found,) = json.loads(ran[-1]).values()
     made = Collection.load(project / "made")
     qrels = {}
     for one in made.judgments:
