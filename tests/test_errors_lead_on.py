@@ -34,7 +34,7 @@ def wrong_inputs():
             continue
         for place, word in enumerate(words):
             if words[place - 1] in ("-o", "--output", "--report", "--plot"):
-                wrong = OUTPUTS
+                wrong = OUTPUTS[words[0] in ("extract", "init") :]  # which make the folders that are not there
             elif word == "demo":
                 wrong = FOLDERS
             elif word.startswith("sqlite:"):
