@@ -13,13 +13,19 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ADDED = dict(re.findall(r"^\| (?:a|to) ([^|]+?) \| (`[^|]+?) \|", PAGE, re.MULTILINE))
 
 
+KINDS = ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
 @cache  # not when tests are only collected
-def trees():
-    return {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+def everywhere():
+    """Imports, functions and classes of the code, each with the path of its file."""
+    return [
+        (path.relative_to(ROOT).as_posix(), node)
         for package in ("audiosim", "service")
         for path in (ROOT / package).rglob("*.py")
-    }
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, KINDS)
+    ]
 
 
 def test_every_file_of_the_table_is_there():
@@ -49,8 +55,7 @@ def test_what_was_added_stands_in_its_own_file_alone(kind, module, value):
     assert Path(own).parent == Path(re.findall(r"`([^`]+)`", ADDED[kind])[0]).parent
     used = {
         path
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
+        for path, node in everywhere()
         if isinstance(node, ast.ImportFrom) and node.module == module and value in {one.name for one in node.names}
     }
     assert used - {own} == set()
@@ -60,8 +65,7 @@ def test_what_was_added_stands_in_its_own_file_alone(kind, module, value):
 def test_confidence_is_computed_in_one_file():
     defined = {
         path
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
+        for path, node in everywhere()
         if isinstance(node, ast.FunctionDef) and node.name == "confidences" and node.args.args[0].arg == "self"
     }
     assert defined == set(re.findall(r"`([^`]+)`", ADDED["see where confidence is computed"]))
@@ -71,7 +75,7 @@ def test_confidence_is_computed_in_one_file():
 def test_a_judgment_takes_at_most_six_forms_and_each_of_them_is_there():
     journey = PAGE.partition("- *A judgment*, in six forms:")[2].partition("On the way:")[0]
     forms = re.findall(r"`([A-Z]\w+)`", journey)
-    classes = {node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    classes = {node.name for _, node in everywhere() if isinstance(node, ast.ClassDef)}
     assert len(forms) == 6
     assert set(forms) <= classes
 
@@ -80,12 +84,12 @@ def test_a_judgment_takes_at_most_six_forms_and_each_of_them_is_there():
 def test_the_way_of_a_judgment_is_of_functions_that_are_there():
     way = re.findall(r"`(\w+(?:\.\w+)?)`", PAGE.partition("On the way:")[2].partition(";")[0])
     assert len(way) == 6
-    assert [step for step in way if not any(list(functions(tree, step)) for tree in trees().values())] == []
+    assert [step for step in way if not any(functions((node for _, node in everywhere()), step))] == []
 
 
-def functions(tree, name):
+def functions(nodes, name):
     *owner, name = name.split(".")
-    for node in ast.walk(tree):
+    for node in nodes:
         if owner and isinstance(node, ast.ClassDef) and node.name == owner[0]:
             yield from (one for one in node.body if getattr(one, "name", None) == name)
         elif not owner and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
@@ -96,7 +100,7 @@ def test_training_fits_validates_and_describes_a_model():
     steps = re.findall(r"`(\w+_model)`", PAGE.partition("- *A model*:")[2].partition("- *A")[0])
     assert steps == ["fit_model", "validate_model", "describe_model"]
     code = (ROOT / "audiosim" / "training" / "train.py").read_text(encoding="utf-8")
-    (train,) = functions(ast.parse(code), "train")
+    (train,) = functions(ast.walk(ast.parse(code)), "train")
     calls = sorted((node for node in ast.walk(train) if isinstance(node, ast.Call)), key=lambda node: node.lineno)
     assert [node.func.id for node in calls if getattr(node.func, "id", None) in steps] == steps
     assert all(hasattr(importlib.import_module("audiosim.training.train"), step) for step in steps)

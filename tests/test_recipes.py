@@ -83,7 +83,7 @@ def asked(project, *arguments, given=None):
 
 @pytest.fixture(scope="module")
 def ran(project):
-    """What commands with the recipes print, one after another in one process."""
+    """Output of commands with the recipes, run one after another in one process."""
     table = ["judged", "made", "--format"]
     commands = [[*table, "json"], [*table, "json", "--depth", "1"], [*table, "csv"], ["judged", "--help"], ["--help"]]
     commands.append(["evaluate", "made", "--measure", "Success(rel=1)@2", "--unjudged", "zero", "--format", "json"])
