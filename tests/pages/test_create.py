@@ -114,7 +114,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     assert taken.evaluate(ROOM) >= 0  # for every option, not only for the selected one
     page.click("#plan button")
     expect(page.locator("#goals-table tbody tr")).to_have_count(3, timeout=LONG_MS)
-    expect(page.locator("#plan-said")).to_contain_text("Simulated")
+    expect(page.locator("#plan-said")).to_contain_text("second opinions come on top")
     goals = [goal.replace("\u202f", " ") for goal in page.locator("#goals-table tbody th").all_inner_texts()]
     assert goals == [
         "mean confidence of 90 %",

@@ -100,7 +100,7 @@ export function planning(path, choose) {
         byId("plan-said").textContent = `Simulating campaigns for a ${goalInWords(goal)}…`;
         body.append(row(await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
       }
-      byId("plan-said").textContent = `Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment${compares ? "; how many comparisons take their place is not forecast" : ""}.`;
+      byId("plan-said").textContent = `Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment${compares ? "; how many comparisons take their place is not forecast" : ""}${byId("set-twice", HTMLSelectElement).value ? "; second opinions come on top" : ""}.`;
       announce("The plan is ready");
     } catch (error) {
       byId("plan-said").textContent = `Planning failed: ${error.message}.`;
