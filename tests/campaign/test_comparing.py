@@ -203,8 +203,7 @@ def test_a_withdrawn_comparison_is_asked_again_once_its_lease_has_ended(collecti
         left = set()
         while found := campaign.comparisons.ask(20, "ann"):
             left |= {(one.query, frozenset(one[1:3])) for one in found}
-            for one in found:
-                campaign.tell(compared(*one[:3]))
+            campaign.tell_all([compared(*one[:3]) for one in found])
         return left
 
     (said,) = asked("ann")

@@ -121,17 +121,14 @@ sys.path.insert(0, sys.argv[1])
 import test_lessons
 print(test_lessons.lesson_key(test_lessons.lesson_of(test_lessons.Collection.load(test_lessons.DEMO))))
 """
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", code, str(Path(__file__).parent)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        for seed in ("1", "2")
-    }
-    assert found == {lesson_key(lesson_of(demo))}
+    found = subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent)],
+        env={**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == lesson_key(lesson_of(demo))
 
 
 @pytest.mark.slow

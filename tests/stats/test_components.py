@@ -153,6 +153,7 @@ def repeated(rng, blocks):
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(1, 6), min_size=2, max_size=5),
     st.sampled_from([drawn, in_both, repeated]),
