@@ -5,6 +5,7 @@ import threading
 from contextlib import ExitStack, closing
 
 import pytest
+from msgspec.structs import replace
 
 import audiosim
 from audiosim.campaign.archive import backup, restore, verify
@@ -16,7 +17,7 @@ from audiosim.service.access.callers import scopes_of
 from audiosim.service.access.tokens import TokenStore
 from audiosim.service.client import Client
 from audiosim.service.collections.models import MOST_BYTES, KeptModels, check_model_name
-from audiosim.service.collections.trainings import TrainingJob, Trainings, TrainingStore
+from audiosim.service.collections.trainings import TrainingJob, Trainings, TrainingState, TrainingStore
 from audiosim.service.operations import models as campaign_model
 from audiosim.training.plan import Plan
 
@@ -325,9 +326,9 @@ def test_restored_models_stand_beside_those_there_and_never_replace_one(output, 
     assert json.loads(there.content("trained")) == json.loads(output)
 
 
-def test_a_kept_model_is_deleted_unless_a_campaign_has_it(commanded, folders, tmp_path, output, small, database):
+def test_a_kept_model_is_deleted_unless_a_campaign_has_it(commanded, folders, tmp_path, output, small, url):
     other = json.dumps(audiosim.train(small, Plan(("fART",), folds=0)).to_dict()).encode()
-    with commanded(folders[:1], tmp_path / "log", "--db", database) as server, Client(server.url) as client:
+    with commanded(folders[:1], tmp_path / "log", "--db", url) as server, Client(server.url) as client:
         organiser = client.organiser
         organiser.add_model("small", output)
         organiser.choose_model("small", "trained")
@@ -342,7 +343,7 @@ def test_a_kept_model_is_deleted_unless_a_campaign_has_it(commanded, folders, tm
                 ask("small", "trained")
         organiser.add_model("small", other)  # the name can be used again
         assert organiser.model_effect("small", "trained").other_version != first
-    with commanded(folders[:1], tmp_path / "again", "--db", database) as server, server.client() as http:
+    with commanded(folders[:1], tmp_path / "again", "--db", url) as server, server.client() as http:
         assert http.get(MODEL).json()["model"] == "joint-fine"
 
 
@@ -373,9 +374,9 @@ def test_whoever_organises_one_collection_deletes_only_models_of_their_own(comma
 
 @pytest.mark.slow
 def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_begun_again(
-    commanded, folders, tmp_path, wait_until, database
+    commanded, folders, tmp_path, wait_until, url
 ):
-    options = ("--db", database, "--model", "uniform")
+    options = ("--db", url, "--model", "uniform")
     with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as http:
         asked = {"name": "ours", "features": "joint", "folds": 6, "eliminate": 0.05}
         began = http.post(TRAININGS, json=asked).json()["began"]
@@ -397,10 +398,23 @@ def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_beg
         wait_until(lambda: http.get(TRAININGS).json()["training"]["status"] == "done")
         http.post(TRAININGS, json=asked | {"name": "more"})
         server.stop()  # a regular stop ends the training at once
-    with closing(TrainingStore(database)) as store:  # as the next server would read it
+    with closing(TrainingStore(url)) as store:  # as the next server would read it
         found = store.last("small")
     assert (found.name, found.status) == ("more", "interrupted")
-    assert [one.name for one in KeptModels(database).all()] == ["ours"]
+    assert [one.name for one in KeptModels(url).all()] == ["ours"]
+
+
+def test_every_database_has_the_last_training_and_tells_when_its_server_is_silent(database, monkeypatch):
+    with closing(TrainingStore(database)) as store, closing(TrainingStore(database)) as elsewhere:
+        assert store.last("small") is None
+        began = TrainingState("ours", "fGEN", 3, None, ("small", "coarse"), "ann", "2026-11-29T12:00:00.000Z")
+        for state in (began, replace(began, done=2, total=3)):
+            store.note(state)
+            assert elsewhere.last("small") == elsewhere.last("coarse") == state
+        monkeypatch.setattr("audiosim.service.collections.trainings.SILENT_S", -1.0)
+        assert elsewhere.last("small") == replace(state, status="interrupted")
+        store.note(replace(state, status="done"))
+        assert elsewhere.last("small").status == "done"
 
 
 @pytest.mark.slow

@@ -140,12 +140,12 @@ def megabytes_of_arrays():
 
 @pytest.mark.slow
 def test_with_many_assessors_arrays_of_one_state_stay_and_none_of_forecasts_and_courses():
-    whole = synthetic_collection(np.random.default_rng(0), Design(12, 6, 96, 5, 100))
+    whole = synthetic_collection(np.random.default_rng(0), Design(12, 6, 72, 5, 100))
     one = ServedCollection(replace(whole, judgments=()), "joint", Judging())
     one.judging.errands.start()
     outlook, places, known = Outlook(one), np.random.default_rng(1).permutation(len(whole.judgments)), []
     before = megabytes_of_arrays()
-    for number, place in enumerate(places[:25].tolist()):
+    for number, place in enumerate(places[:24].tolist()):
         judged = whole.judgments[place]
         one.campaign.tell(Judgment(*judged.pair, judged.grade, f"a{number}"))
     verdict_fields(one.verdicts()[1])

@@ -74,6 +74,12 @@ def plain(folders, tmp_path):
 
 
 @pytest.fixture
+def url(tmp_path):
+    """A database for what an older program does whatever the kind of its database."""
+    return f"sqlite:///{tmp_path / 'campaign.db'}"
+
+
+@pytest.fixture
 def older_server(older, programmed):
     """A maker of servers of an older version, started by its own command."""
     _, program = older
@@ -129,10 +135,10 @@ def test_under_an_older_server_reading_changes_nothing_and_an_upgrade_stops_it_w
 
 
 def test_beside_a_newer_server_an_older_one_does_not_start_and_changes_nothing(
-    older, commanded, plain, coarse, database, tmp_path
+    older, commanded, plain, coarse, url, tmp_path
 ):
     _, program = older
-    url, pairs = database, build_pool(coarse).pairs
+    pairs = build_pool(coarse).pairs
     with commanded([plain], tmp_path / "new", "--db", url, "--model", "uniform") as server, server.client() as new:
         assert judge(new, pairs[0], "k0").status_code == 201
         command = [*COMMAND, "serve", plain, "--port", "0", "--db", url]
@@ -151,14 +157,14 @@ def test_beside_a_newer_server_an_older_one_does_not_start_and_changes_nothing(
 
 
 def test_a_server_from_before_people_could_be_set_aside_refuses_the_line_rather_than_misread_it(
-    made_once, programmed, commanded, plain, coarse, database, tmp_path, wait_until
+    made_once, programmed, commanded, plain, coarse, url, tmp_path, wait_until
 ):
     program = program_of(BEFORE_SETTING_ASIDE, "before-setting-aside", made_once)
     pairs = build_pool(coarse).pairs
-    command = [*COMMAND, "serve", plain, "--port", "0", "--db", database, "--model", "uniform"]
+    command = [*COMMAND, "serve", plain, "--port", "0", "--db", url, "--model", "uniform"]
     with (
         programmed(command, tmp_path / "old", program, PYTHONPATH=str(program)) as old,
-        commanded([plain], tmp_path / "new", "--db", database, "--model", "uniform") as server,
+        commanded([plain], tmp_path / "new", "--db", url, "--model", "uniform") as server,
         server.client() as new,
     ):
         assert judge(old, pairs[0], "k0").status_code == 201
@@ -172,4 +178,4 @@ def test_a_server_from_before_people_could_be_set_aside_refuses_the_line_rather_
         assert "unknown kind of event 'set_aside'" in refused.json()["detail"]
         assert judge(new, pairs[1], "k1").status_code == 201  # while the model may have learned in the meantime
         assert new.get(f"{COARSE}/campaign").json()["judged"] == 0
-    assert verify(database)[0]["events"] in (3, 4)
+    assert verify(url)[0]["events"] in (3, 4)
