@@ -246,7 +246,10 @@ def _make_small_demo(whole: Path, folder: Path) -> None:
 @pytest.fixture(scope="session")
 def whole_demo(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The collection made by `audiosim demo`, read-only, with nothing judged."""
-    return made_once("demo", lambda folder: prepare_demo(folder, str))
+    import joblib
+
+    with joblib.parallel_config("sequential"):  # one worker process instead of one per processor
+        return made_once("demo", lambda folder: prepare_demo(folder, str))
 
 
 @pytest.fixture(scope="session")

@@ -104,9 +104,11 @@ ANYWHERE = ("audiosim", "service", "benchmarks", "fixtures", "tests")
 @pytest.mark.parametrize("folder", ANYWHERE)
 def test_docstrings_begin_with_a_noun_or_a_verb(folder):
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    begun = re.compile(rf"""["']\s*({"|".join(QUESTIONS)})\b""")  # else there is nothing to parse
     found = {
         (str(path.relative_to(ROOT)), text.split("\n")[0])
         for path in sorted((ROOT / folder).rglob("*.py"))
+        if begun.search(path.read_text("utf-8"))
         for node in ast.walk(parsed(path))
         if isinstance(node, documented) and (text := ast.get_docstring(node)) and re.split(r"\W", text)[0] in QUESTIONS
     }
