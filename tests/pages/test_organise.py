@@ -216,6 +216,7 @@ def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     ranking = {one["system"]: one["expectation"] for one in campaign.get("ranking")["systems"]}
     assert scores[-1] == pytest.approx(ranking, abs=1e-5)
     assert page.locator("#scores path").count() == len(ranking)
+    expect(page.locator("#scores-about")).to_contain_text(" at 3 judged pairs.")
     wait_until(page, lambda: not campaign.get("remaining")["preliminary"])
     left = campaign.get("remaining")
     assert left["low"] > 0

@@ -2,7 +2,7 @@
 
 import { byId } from "../page.js";
 import { apart, named, score, short, ticks } from "../text.js";
-import { answersOf, axes, frameOf, leading, path, roomFor, rulerOf, unitOf } from "./chart.js";
+import { answered, answersOf, axes, frameOf, leading, path, roomFor, rulerOf, unitOf } from "./chart.js";
 import { dot, text } from "./svg.js";
 
 const NAMED = 6;
@@ -29,7 +29,7 @@ function describe(shown) {
   const order = ranked(shown), leaders = order.filter(({ now }) => now === order[0].now);
   const first = leaders.length > 1 ? ` and ${leaders.length - 1} more lead with equal scores of ` : " leads with ";
   const others = shown.systems.length > NAMED ? ` The best ${NAMED} are in colour, the other ${shown.systems.length - NAMED} in grey.` : "";
-  byId("scores-about").replaceChildren("Expected score of each system as answers came in. ", named(order[0].name, 38), `${first}${score(order[0].now)}.${others}`);
+  byId("scores-about").replaceChildren("Expected score of each system as answers came in. ", named(order[0].name, 38), `${first}${score(order[0].now)} at ${answered(shown.moments.at(-1))}.${others}`);
 }
 
 function drawing(shown, chart) {
