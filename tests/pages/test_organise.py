@@ -376,8 +376,10 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(
     expect(page.locator("#imports li").first).to_contain_text("40 answers imported")
     watch.expected.append("422")
     (tmp_path / "wrong.trec").write_text("q Q0 d 1 1 one\nq Q0 e 2 high one\n", encoding="utf-8")
-    page.set_input_files("#add-files", [tmp_path / "wrong.qrels", tmp_path / "wrong.trec"])
-    expect(page.locator("#added li")).to_have_count(2)
+    (tmp_path / "collection.toml").write_text("cutoff = 5\n", encoding="utf-8")
+    page.set_input_files("#add-files", [tmp_path / name for name in ("collection.toml", "wrong.qrels", "wrong.trec")])
+    expect(page.locator("#added li")).to_have_count(3)
+    expect(page.locator("#added li").first).to_contain_text("the settings stay as they were given")
     # A busy service reports answers a little later, and only in the list.
     expect(page.locator("#imports li").first).to_contain_text("nothing was imported: line 1: expected")
     expect(page.locator("#added li").last).to_contain_text("wrong.trec:2: ")

@@ -3,9 +3,8 @@
 import { ask, get } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, named } from "../text.js";
-import { chosen, dropped, send } from "./upload.js";
+import { chosen, dropped, holdsSettings, send } from "./upload.js";
 
-const SET_HERE = new Set(["collection.toml", "campaign.toml"]); // files of settings that this page asks for
 const KINDS = {
   recording: "recording",
   runs: "runs of systems",
@@ -95,7 +94,7 @@ export class Files {
   async #send(one, kind = "") {
     try {
       if (!one.file.size) throw new Error("the file is empty");
-      if (SET_HERE.has(one.name.split("/").at(-1))) return this.#note(`${one.name} is not used: scale, goal and the other settings are chosen below`, "warn");
+      if (holdsSettings(one.name)) return this.#note(`${one.name} is not used: scale, goal and the other settings are chosen below`, "warn");
       const said = await send(this.path, one, kind);
       if (!["recording", "runs", "judge", "prompt"].includes(said.kind))
         for (const [name, other] of this.listed)

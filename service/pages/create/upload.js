@@ -14,6 +14,9 @@ export async function dropped(transfer) {
   return wanted(found.flat());
 }
 
+/** True for a file of settings, which the pages ask for or show instead of reading them. */
+export const holdsSettings = (name) => ["collection.toml", "campaign.toml"].includes(name.split("/").at(-1));
+
 /** The files of a file field; those of a folder have their path in the name. */
 export const chosen = (files) => wanted([...files].map((file) => ({ name: file.webkitRelativePath || file.name, file })));
 

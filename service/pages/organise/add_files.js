@@ -2,7 +2,7 @@
 // line.
 
 import { ask, newKey } from "../api.js";
-import { chosen, dropped } from "../create/upload.js";
+import { chosen, dropped, holdsSettings } from "../create/upload.js";
 import { announce, byId, element } from "../page.js";
 import { count, named } from "../text.js";
 
@@ -42,6 +42,7 @@ export function addingFiles(path, changed) {
 
 /** The line on the result for a file. */
 async function send(path, { name, file }) {
+  if (holdsSettings(name)) return element("li", { class: "note warn" }, `${name} is not used: the settings stay as they were given at the creation.`);
   const asked = { replace: String(byId("add-replace", HTMLInputElement).checked), partial: String(byId("add-partial", HTMLInputElement).checked) };
   try {
     const found = await ask(`${path}/files?${new URLSearchParams({ name, ...asked })}`, { body: file, key: newKey(), patienceMs: PATIENCE_MS });
