@@ -126,6 +126,16 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def copy_demo(demo: Path, folder: Path, queries: int) -> Path:
+    """A copy of the demo collection with its first queries only, so that a server computes little; sounds are linked."""
+    shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
+    (folder / "sounds").symlink_to(demo / "sounds")
+    for run in (folder / "runs").iterdir():
+        lines = run.read_text(encoding="utf-8").splitlines(keepends=True)
+        run.write_text("".join(line for line in lines if int(line[1:3]) <= queries), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
 def live(demo: Path, tmp_path: Path) -> Iterator[Any]:
     """A server of the demo collection, open to this machine, with a separate campaign; `.url`, `.stop()`."""
