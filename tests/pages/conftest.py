@@ -127,7 +127,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_demo(demo: Path, folder: Path, queries: int) -> Path:
-    """A copy of the demo collection with its first queries only, so that a server computes little; sounds are linked."""
+    """A copy of the demo collection with its first queries only, which a server computes sooner; sounds are linked."""
     shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
     (folder / "sounds").symlink_to(demo / "sounds")
     for run in (folder / "runs").iterdir():

@@ -140,7 +140,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     link = f"{asked.url}/judge/first-test#name="
     assert rows == [["name", "link", "until"], ["Ann", f"{link}Ann", ""], ["'=Ben", f"{link}%3DBen", ""], rows[3]]
     assert rows[3][0] == 'Ito, "Cy"'
-    assert audit(page) == []
+    assert audit(page, part="#part-invite") == []
     page.get_by_role("tab", name="Settings").click()
     expect(page.locator("#given dd")).not_to_have_count(0)
     names, said = (page.locator(f"#given {kind}").all_inner_texts() for kind in ("dt", "dd"))
@@ -152,7 +152,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     assert given["Pairs judged twice"] == "20 %"
     assert (given["Comparisons"], given["Candidates on a page"], given["Devices"]) == ("none", "1", "any")
     assert given["Grades"].startswith("Your grade (5 buttons")
-    assert audit(page) == []
+    assert audit(page, part="#part-given") == []
     with asked.client() as http:
         questions = http.get("/v1/collections/first-test/questions").json()
         assert questions["task"] == "How well does it continue the prompt?"

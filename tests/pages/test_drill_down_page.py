@@ -89,7 +89,7 @@ def test_from_a_row_to_queries_to_clips_by_keyboard_and_back(browse, http, audit
     assert {row[0] for row in rows(page, "#detail-shown table")} == {
         one["query"] for one in unsure if "q1" in one["query"]
     }
-    assert audit(page) == []
+    assert audit(page, part="#detail") == []
     query = next(one["query"] for one in said["queries"] if one["judged"])
     page.get_by_label("Queries with a name containing").fill("")
     page.get_by_role("link", name=query, exact=True).click()
@@ -106,7 +106,7 @@ def test_from_a_row_to_queries_to_clips_by_keyboard_and_back(browse, http, audit
     assert play.evaluate(twice) == ["true", "false"]  # at once, because a short clip soon ends by itself
     assert http.get(clips[0]["sound"]).status_code == 200
     expect(page.get_by_role("link", name="Open the judging page")).to_have_attribute("href", "/judge/demo")
-    assert audit(page) == []
+    assert audit(page, part="#detail") == []
     address = page.url
     page.go_back()
     at(page, f"System {system}")
@@ -149,7 +149,7 @@ def test_two_ticked_rows_are_compared(browse, http, audit):
     for row, one in zip(tables.nth(2).locator("tbody tr").all(), said["telling"], strict=True):
         expect(row).to_contain_text(re.compile(f"{one['query']}.*{one['document']}"))
         expect(row.get_by_role("button", name=f"Play document {one['document']}")).to_be_visible()
-    assert audit(page) == []
+    assert audit(page, part="#detail") == []
     page.get_by_role("link", name="Swap them").click()
     at(page, f"{b} compared with {a}")
 
@@ -163,7 +163,7 @@ def test_the_ranking_by_an_aspect_has_an_address_and_what_lies_behind_it_too(bro
     wait_until(lambda: [(row[1], row[2]) for row in rows(page, "#ranking")] == said)
     assert said != [(one["system"], f"{one['expectation']:.3f}") for one in mean["systems"]]
     assert page.url.endswith("#aspect=form")
-    assert audit(page) == []
+    assert audit(page, part="#part-systems") == []
     page.get_by_role("link", name=said[0][0], exact=True).click()
     at(page, f"System {said[0][0]}")
     expect(page.locator("#detail-about")).to_contain_text(f"for form: {said[0][1]}")
@@ -182,7 +182,7 @@ def test_what_changed_since_yesterday_is_said(browse, http, audit):
     for one in found["moved"][:6]:
         expect(said.nth(2)).to_contain_text(f"{one['system']} {one['rank_before']} → {one['rank']}")
     expect(page.get_by_label("Since when").locator("option")).to_have_count(2)  # there was no earlier visit
-    assert audit(page) == []
+    assert audit(page, part="#part-changes") == []
     page.reload()
     page.get_by_label("Since when").select_option("since the last visit")
     expect(said).to_have_text(["Nothing changed."])

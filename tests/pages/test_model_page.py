@@ -76,7 +76,7 @@ def test_another_model_is_tried_and_chosen_and_one_is_trained_by_the_keyboard_al
         ]
         for one in effect["systems"]
     ]
-    assert audit(page) == []
+    assert audit(page, part="#part-model") == []
     page.set_viewport_size({"width": 1280, "height": 900})
     assert http.get(f"{DEMO}/model").json()["chosen"] is None
     page.locator("#model-effect-title").focus()
@@ -134,12 +134,12 @@ def test_a_kept_model_is_deleted_by_the_keyboard_but_not_the_one_in_use(browse, 
     page = browse("/organise/demo#model")
     page.get_by_role("button", name="Delete… mine").press("Enter")
     expect(page.get_by_role("dialog", name="Delete mine?")).to_be_visible()
-    assert audit(page) == []
+    assert audit(page, part="#forget-model") == []
     page.locator("#forget-model-yes").press("Enter")
     expect(page.locator("#forget-model-trouble")).to_have_text(
         "mine is the model of demo: choose another model there first."
     )
-    assert audit(page) == []
+    assert audit(page, part="#forget-model") == []
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Delete… spare").press("Enter")
     page.locator("#forget-model-yes").press("Enter")
@@ -164,7 +164,7 @@ def test_a_training_that_a_kill_ended_is_begun_again_on_the_page(restarted, chro
         restarted()
         page.reload()
         expect(page.locator("#train-said")).to_contain_text("(joint) on demo: ended by a restart of the service.")
-        assert audit(page) == []
+        assert audit(page, part="#part-model") == []
         page.locator("#train-again").press("Enter")
         expect(page.locator("#train-cancel")).to_be_focused()
         expect(page.locator("#train-again")).to_be_hidden()

@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-import shutil
 import time
 import zipfile
 from itertools import count, cycle, product
@@ -21,7 +20,7 @@ from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Document, Run
 from audiosim.service.access.tokens import TokenStore
 
-from .conftest import CALM, LOOKS
+from .conftest import CALM, LOOKS, copy_demo
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
@@ -29,6 +28,7 @@ CAMPAIGNS = 25
 GOAL = 0.79  # soon met, so that simulating the remaining judgments takes little time
 PATIENCE_S = 180
 QUERIES = ("q1", "q2", "q3")
+DEMO_QUERIES, POOL = 8, 202  # those of the demo that are kept, and their pairs
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 
@@ -80,8 +80,7 @@ def live(demo, commanded, tmp_path_factory):
     root = tmp_path_factory.mktemp("organise")
     folders = [root / f"demo {number}" for number in range(CAMPAIGNS)]
     for folder in folders:
-        shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
-        (folder / "sounds").symlink_to(demo / "sounds")
+        copy_demo(demo, folder, queries=DEMO_QUERIES)
     for other in (crowd(), single()):
         other.save(root / other.identifier)
         folders.append(root / other.identifier)
@@ -93,18 +92,24 @@ def live(demo, commanded, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def joint(demo, commanded, tmp_path_factory):
-    """A server with two campaigns of the demo collection that have the usual model."""
+    """A server with three campaigns of the demo collection that have the usual model."""
     root = tmp_path_factory.mktemp("joint")
-    folders = [root / name for name in ("disputed", "counted")]
-    for folder in folders:
-        shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("sounds"))
-        (folder / "sounds").symlink_to(demo / "sounds")
+    folders = [copy_demo(demo, root / name, queries=DEMO_QUERIES) for name in ("disputed", "counted", "unfit")]
     settings = {"AUDIOSIM_SOUNDS": str(demo), "AUDIOSIM_UNASKED": "count"}
     with commanded(folders, root / "log", "--db", f"sqlite:///{root / 'campaign.db'}", **settings) as running:
         yield running
 
 
 NUMBERS = count()
+
+
+@pytest.fixture(scope="module")
+def truth(live):
+    """Query, document and grade of each pair of a campaign's pool."""
+    folder = live.log.parent / "demo 0"
+    pool = build_pool(Collection.load(folder)).positions
+    grades = Collection.load(folder, folder / "truth.qrels").grades().items()
+    return [(query, document, grade) for (query, document), grade in grades if (query, document) in pool]
 
 
 @pytest.fixture
@@ -192,9 +197,9 @@ def test_a_judgment_made_elsewhere_changes_the_page_without_a_reload(browse, cam
     page = shown(browse(campaign.page))
     page.evaluate("window.mark = 'the same page'")
     before = page.inner_text("#ranking tbody")
-    assert page.inner_text("#pool").startswith("0 of 600 pairs")
+    assert page.inner_text("#pool").startswith(f"0 of {POOL} pairs")
     campaign.judge("ann", 4, 100)
-    expect(page.locator("#pool")).to_contain_text("4 of 600")
+    expect(page.locator("#pool")).to_contain_text(f"4 of {POOL}")
     expect(page.locator("#course-table tbody tr")).to_have_count(5)
     wait_until(page, lambda: agrees(page, campaign))
     assert page.inner_text("#ranking tbody") != before
@@ -228,7 +233,7 @@ def test_what_only_a_tab_shows_is_not_asked_for_while_another_is_open(browse, ca
     page, asked = shown(browse(campaign.page)), []
     page.on("request", lambda request: asked.append(urlsplit(request.url).path.removeprefix(f"{campaign.path}/")))
     campaign.judge("ann", 8)
-    wait_until(page, lambda: "8 of 600" in page.inner_text("#pool") and agrees(page, campaign))
+    wait_until(page, lambda: f"8 of {POOL}" in page.inner_text("#pool") and agrees(page, campaign))
     assert {one.rpartition("/")[2] for one in asked} <= {
         "campaign",
         "ranking",
@@ -271,17 +276,15 @@ def test_a_long_ranking_says_what_is_settled(browse, campaign):
     assert page.locator("#ranking tbody tr:visible").count() == 14
 
 
-def test_a_model_that_does_not_fit_is_said_on_the_first_screen(demo, commanded, anywhere, tmp_path):
-    pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
-    grades = [(q, d, 100 - grade) for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
-    lines = "".join(f"{q} 0 {d} {grade:g}\n" for q, d, grade in grades[:240])
-    with commanded([demo], tmp_path / "log") as running, running.client() as http:
-        campaign = Campaign(http, "demo")
+def test_a_model_that_does_not_fit_is_said_on_the_first_screen(joint, anywhere, truth):
+    lines = "".join(f"{query} 0 {document} {100 - grade:g}\n" for query, document, grade in truth[:100])
+    with joint.client() as http:
+        campaign = Campaign(http, "unfit")
         assert http.post(f"{campaign.path}/judgments/import", content=lines).is_success
-        page = anywhere(running.url)
+        page = anywhere(joint.url)
         page.set_viewport_size(DESK)
-        page.goto(running.url + campaign.page)
-        expect(page.locator("#pool")).to_contain_text("240 of 600")
+        page.goto(campaign.page)
+        expect(page.locator("#pool")).to_contain_text(f"100 of {POOL}")
         wait_until(page, lambda: campaign.get("ranking")["fit"] == "FAIL")
         # The service's answers may change while it counts the judgments; the page follows.
         wait_until(page, lambda: page.inner_text("#fit") == campaign.get("ranking")["fit_sentence"])
@@ -290,7 +293,6 @@ def test_a_model_that_does_not_fit_is_said_on_the_first_screen(demo, commanded, 
         assert "Metadata are now ignored" in page.inner_text("#fit")
         assert "genre" not in page.inner_text("#verdict-about")
         assert "The model does not fit the judgments" in page.inner_text("#wrong")
-        page.close()  # before the service ends, which the page would report
 
 
 def test_pause_stops_the_judging_and_resume_lets_it_go_on(browse, campaign):
@@ -363,10 +365,9 @@ def test_judgments_are_downloaded_as_files(browse, campaign):
 
 
 def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(
-    browse, campaign, demo, tmp_path, watch, audit
+    browse, campaign, truth, tmp_path, watch, audit
 ):
-    pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
-    lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
+    lines = [f"{query} 0 {document} {grade:g}\n" for query, document, grade in truth]
     (tmp_path / "right.qrels").write_text("".join(lines[-40:]), encoding="utf-8")
     (tmp_path / "wrong.qrels").write_text("q 0 d\n", encoding="utf-8")
     page = shown(browse(campaign.page, reduced_motion="reduce"))  # colours change at once, for the audit
@@ -383,7 +384,7 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(
     # A busy service reports answers a little later, and only in the list.
     expect(page.locator("#imports li").first).to_contain_text("nothing was imported: line 1: expected")
     expect(page.locator("#added li").last).to_contain_text("wrong.trec:2: ")
-    assert audit(page) == []
+    assert audit(page, part="#part-add") == []
 
 
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
@@ -505,7 +506,7 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     assert [row[0] for row in rows] == [one["what"] for one in plan["otherwise"]]
     assert rows[0][3] == f"{plan['otherwise'][0]['separated']:.1f} of {plan['otherwise'][0]['pairs']}"
     assert [row[:2] for row in cells(page, "#plan-unsettled")] == [[one["a"], one["b"]] for one in plan["unsettled"]]
-    assert audit(page) == []
+    assert audit(page, part="#part-plan") == []
     campaign.judge("ann", 1)
     page.get_by_role("button", name="Make a plan").click()
     expect(page.locator("#plan-about")).to_contain_text("After 7 judged pairs: ")
@@ -569,12 +570,12 @@ def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaig
         open_tab(page, name)
         assert (name, audit(page, (look,))) == (name, [])
     page.click("#close")
-    assert audit(page) == []
+    assert audit(page, part="#closing") == []
     page.keyboard.press("Escape")
     open_tab(page, "People")
     page.get_by_role("button", name="Set aside… ann").click()
     page.locator("#aside-frame").wait_for()
-    assert audit(page) == []
+    assert audit(page, part="#aside") == []
 
 
 def test_two_themes_differ_and_the_choice_stays(browse, campaign):
@@ -617,10 +618,9 @@ def test_everything_is_within_reach_of_the_tab_key_and_shows_its_focus(browse, c
     assert page.locator("#panel-results").is_visible()
 
 
-def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo, wait_until):
-    pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
-    lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
-    answer = campaign.http.post(f"{campaign.path}/judgments/import", content="".join(lines[:500]))
+def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, truth, wait_until):
+    lines = [f"{query} 0 {document} {grade:g}\n" for query, document, grade in truth]
+    answer = campaign.http.post(f"{campaign.path}/judgments/import", content="".join(lines[: POOL - 30]))
     assert answer.status_code in (200, 202), answer.text
     page = shown(browse(campaign.page))
     expect(page.locator("#remaining")).to_have_text("0")
@@ -725,7 +725,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     expect(group).to_have_attribute("aria-expanded", "true")
     expect(shown_rows).to_have_count(41)
     page.emulate_media(reduced_motion="reduce")
-    assert audit(page) == []
+    assert audit(page, part="#ranking") == []
     for width in (1280, 640, 360):  # a screen, the same at 200 %, a phone
         page.set_viewport_size({"width": width, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -30,7 +30,7 @@ def test_texts_and_a_prompt_are_changed_by_the_keyboard_and_assessors_read_them(
     expect(page.locator("#texts-trouble")).to_have_text(
         "languages: expected a code such as es or pt-BR, found 'English'."
     )
-    assert audit(page) == []
+    assert audit(page, part="#part-texts") == []
     assert http.get(f"{DEMO}/texts").json()["changed"] is None
     judged = page.inner_text("#pool")
     judge(http)
