@@ -44,6 +44,7 @@ FAULTS = """async ([runOnly, without, part, read]) => {
 SHEETS = "[...document.styleSheets].map(({ href }) => href).join()"
 SCREEN = {"width": 1280, "height": 720}  # Playwright's own
 STORED = "cookies,local_storage,indexeddb,cache_storage"  # what a page may store; none uses the session's storage
+PLAIN = ("--model", "mout")  # where no test asks which model it is; nothing is learned in the background
 LOOKS = tuple(product((1000, 360), ("light", "dark")))  # on a desk and on a phone, in either theme
 
 
@@ -137,11 +138,16 @@ def copy_demo(demo: Path, folder: Path, queries: int) -> Path:
 
 
 @pytest.fixture
-def live(demo: Path, tmp_path: Path) -> Iterator[Any]:
+def model() -> str:
+    """The model of `live`, for tests to set."""
+    return PLAIN[1]
+
+
+@pytest.fixture
+def live(demo: Path, model: str, tmp_path: Path) -> Iterator[Any]:
     """A server of the demo collection, open to this machine, with a separate campaign; `.url`, `.stop()`."""
-    with commanded(
-        [demo], tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'campaign.db'}", AUDIOSIM_LISTEN="0"
-    ) as running:
+    options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", model)
+    with commanded([demo], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 
 
@@ -152,7 +158,7 @@ def invited(demo: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
     store = TokenStore(database)
     token = store.create("Ann", "assessor")
     store.close()
-    with commanded([demo], tmp_path / "invited", "--db", database, AUDIOSIM_LISTEN="0") as running:
+    with commanded([demo], tmp_path / "invited", "--db", database, *PLAIN, AUDIOSIM_LISTEN="0") as running:
         yield running, token
 
 

@@ -4,6 +4,8 @@ import time
 
 import pytest
 
+from .conftest import PLAIN
+
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 PATIENCE_S = 60
@@ -13,7 +15,7 @@ CANDIDATES = "ABC"
 @pytest.fixture
 def live(commanded, demo, tmp_path):
     """A server whose assessors judge three candidates on a page."""
-    options = ("--candidates", 3, "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+    options = ("--candidates", 3, "--db", f"sqlite:///{tmp_path / 'campaign.db'}", *PLAIN)
     with commanded([demo], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 

@@ -1,7 +1,6 @@
 """Comparisons on the judging page, by keyboard, in a real browser against a live server."""
 
 import re
-import shutil
 import time
 from dataclasses import replace
 
@@ -10,6 +9,8 @@ import pytest
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Run
 from audiosim.service.client import Client
+
+from .conftest import copy_demo
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
@@ -32,11 +33,12 @@ def live(commanded, demo, tmp_path):
         Run(whole.runs[1].system, {query: (third,)}),
     )
     replace(whole, identifier="few", name="few", runs=runs, judgments=(), comparisons=()).save(folder)
-    shutil.copytree(demo / "sounds", folder / "sounds")
+    (folder / "sounds").symlink_to(demo / "sounds")
     orders = {"Alpha": (first, second, third), "Beta": (third, first, second), "Gamma": (second, third, first)}
     runs = tuple(Run(name, {query: order}) for name, order in orders.items())
     Collection("same", "The same three", whole.scale, 3, runs, whole.documents).save(tmp_path / "same")
-    with commanded([demo, folder, tmp_path / "same"], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
+    folders = [copy_demo(demo, tmp_path / "demo", queries=6), folder, tmp_path / "same"]
+    with commanded(folders, tmp_path / "log", *options, AUDIOSIM_LISTEN="0", AUDIOSIM_SOUNDS=str(demo)) as running:
         yield running
 
 

@@ -1,9 +1,10 @@
 """Views behind a row of the organiser's ranking, in a real Chromium: queries, clips, two systems; with addresses."""
 
 import re
-import shutil
 
 import pytest
+
+from .conftest import copy_demo
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 PATH = "/v1/collections/demo"
@@ -20,8 +21,7 @@ question = "How close is the sound?"
 @pytest.fixture(scope="module")
 def demo(demo, tmp_path_factory):
     """The demo collection, judged for two aspects."""
-    folder = tmp_path_factory.mktemp("aspects") / "demo"
-    shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("judg*"))
+    folder = copy_demo(demo, tmp_path_factory.mktemp("aspects") / "demo", queries=16)
     (folder / "task.toml").write_text(ASPECTS, encoding="utf-8")
     return folder
 
@@ -31,7 +31,13 @@ def live(demo, commanded, tmp_path_factory):
     """One server for all tests here, which only read, after ann has judged nine pairs."""
     root = tmp_path_factory.mktemp("drill")
     with (
-        commanded([demo], root / "log", "--db", f"sqlite:///{root / 'campaign.db'}") as running,
+        commanded(
+            [demo],
+            root / "log",
+            "--db",
+            f"sqlite:///{root / 'campaign.db'}",
+            AUDIOSIM_SOUNDS=str((demo / "sounds").resolve()),
+        ) as running,
         running.client() as http,
     ):
         for number in range(9):

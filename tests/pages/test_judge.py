@@ -9,7 +9,7 @@ from itertools import count, pairwise
 
 import pytest
 
-from .conftest import copy_demo
+from .conftest import PLAIN, copy_demo
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
@@ -502,7 +502,7 @@ def asked(demo, commanded, tmp_path):
     """A server with a further question by the organiser."""
     (tmp_path / "questions.toml").write_text(QUESTION, encoding="utf-8")
     settings = {"AUDIOSIM_QUESTIONS": str(tmp_path / "questions.toml"), "AUDIOSIM_LISTEN": "0"}
-    with commanded([demo], tmp_path / "asked", **settings) as running:
+    with commanded([demo], tmp_path / "asked", *PLAIN, **settings) as running:
         yield running
 
 

@@ -1,11 +1,13 @@
 """The model on the organiser's page, by keyboard in a real Chromium: trying, training, choosing."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
+from audiosim.ordinal.model import load_model, model_fields
 
 from .conftest import commanded
 
@@ -124,12 +126,13 @@ def test_a_training_is_cancelled_and_a_file_that_is_no_model_is_refused(browse, 
     assert http.get(f"{DEMO}/model").json()["kept"] == []
 
 
-def test_a_kept_model_is_deleted_by_the_keyboard_but_not_the_one_in_use(browse, http, audit, watch, wait_until):
+def test_a_kept_model_is_deleted_by_the_keyboard_but_not_the_one_in_use(browse, http, audit, watch):
     watch.expected = ["status of 409"]
-    judge(http, [10, 90] * 5)
     for name in ("mine", "spare"):
-        http.post(f"{DEMO}/trainings", json={"name": name, "features": "fGEN", "folds": 0})
-        wait_until(lambda: not http.get(f"{DEMO}/trainings").json()["busy"])
+        assert (
+            http.post(f"{DEMO}/models", json=model_fields(replace(load_model("mout-fine"), name=name))).status_code
+            == 201
+        )
     assert http.post(f"{DEMO}/model", json={"model": "mine"}).status_code == 201
     page = browse("/organise/demo#model")
     page.get_by_role("button", name="Delete… mine").press("Enter")

@@ -7,6 +7,8 @@ import pytest
 
 from audiosim.service.access.tokens import TokenStore
 
+from .conftest import PLAIN
+
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 PARTICIPANT = "5f3c2d"
@@ -19,7 +21,7 @@ def invited(demo, commanded, tmp_path):
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "open", "--db", database, AUDIOSIM_LISTEN="0") as running:
+    with commanded([demo], tmp_path / "open", "--db", database, *PLAIN, AUDIOSIM_LISTEN="0") as running:
         yield running, secret
 
 

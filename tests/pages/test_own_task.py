@@ -48,6 +48,11 @@ def demo(demo, tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def model():
+    return "uniform"  # for every scale
+
+
 def test_a_task_leads_from_consent_over_training_to_its_own_scale(browse, http, audit):
     page = browse("/judge/demo?listen=0&batch=2")
     page.fill("#name", "Ann")

@@ -6,6 +6,8 @@ import pytest
 
 from audiosim.sound.generated import collect_generated
 
+from .conftest import PLAIN
+
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 PROMPTS = {"rain": 'A <b onclick="x">calm</b> piano\nand rain & more', "sea": "موسيقى هادئة", "fire": "long " * 900}
@@ -24,7 +26,7 @@ def live(commanded, demo, tmp_path):
     for prompt, text in PROMPTS.items():
         (tmp_path / "made" / "prompts" / f"{prompt}.txt").write_text(text, encoding="utf-8")
     collect_generated(tmp_path / "made", tmp_path / "demo")
-    options = ("--candidates", 2, "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+    options = ("--candidates", 2, "--db", f"sqlite:///{tmp_path / 'campaign.db'}", *PLAIN)
     with commanded([tmp_path / "demo"], tmp_path / "log", *options, AUDIOSIM_LISTEN="0") as running:
         yield running
 

@@ -8,6 +8,8 @@ import pytest
 
 from audiosim.service.access.tokens import TokenStore
 
+from .conftest import PLAIN
+
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 
@@ -32,7 +34,7 @@ def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live
 def twins(demo, commanded, tmp_path):
     """A server of two collections with one name."""
     twin = shutil.copytree(demo, tmp_path / "twin")
-    with commanded([demo, twin], tmp_path / "log", AUDIOSIM_LISTEN="0") as running:
+    with commanded([demo, twin], tmp_path / "log", *PLAIN, AUDIOSIM_LISTEN="0") as running:
         yield running
 
 
@@ -75,7 +77,7 @@ def invited(demo, commanded, tmp_path):
     store = TokenStore(database)
     token, organising = store.create("Bea", "assessor", "demo"), store.create("Olga", "organiser")
     store.close()
-    with commanded([demo], tmp_path / "invited", "--db", database, AUDIOSIM_LISTEN="0") as running:
+    with commanded([demo], tmp_path / "invited", "--db", database, *PLAIN, AUDIOSIM_LISTEN="0") as running:
         yield running, token, organising
 
 
