@@ -277,14 +277,14 @@ def test_a_long_ranking_says_what_is_settled(browse, campaign):
 
 
 def test_a_model_that_does_not_fit_is_said_on_the_first_screen(joint, anywhere, truth):
-    lines = "".join(f"{query} 0 {document} {100 - grade:g}\n" for query, document, grade in truth[:100])
+    lines = "".join(f"{query} 0 {document} {100 - grade:g}\n" for query, document, grade in truth[:160])
     with joint.client() as http:
         campaign = Campaign(http, "unfit")
         assert http.post(f"{campaign.path}/judgments/import", content=lines).is_success
         page = anywhere(joint.url)
         page.set_viewport_size(DESK)
         page.goto(campaign.page)
-        expect(page.locator("#pool")).to_contain_text(f"100 of {POOL}")
+        expect(page.locator("#pool")).to_contain_text(f"160 of {POOL}")
         wait_until(page, lambda: campaign.get("ranking")["fit"] == "FAIL")
         # The service's answers may change while it counts the judgments; the page follows.
         wait_until(page, lambda: page.inner_text("#fit") == campaign.get("ranking")["fit_sentence"])
