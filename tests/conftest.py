@@ -127,8 +127,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"skipped: {', '.join(parts)}", yellow=True)
 
 
-LONG = 150_000  # characters: work by the square of it takes minutes
-MOST_S = 1.0  # of processor time; most of what is read takes a hundredth of it
+LONG = 100_000  # characters: work by the square of it takes minutes
+MOST_S = 0.5  # of processor time; most of what is read takes a hundredth of it
 LETTERS = "ab" * (LONG // 2)
 SHAPES = {
     "one name": LETTERS,
@@ -178,7 +178,7 @@ def ended() -> Iterator[None]:
     """End the `with` after MOST_S of processor time, even within a regular expression, and fail."""
 
     def late(number: int, frame: object) -> None:
-        pytest.fail(f"it has no end within {MOST_S:.0f} s")
+        pytest.fail(f"it has no end within {MOST_S} s")
 
     before = signal.signal(signal.SIGPROF, late)
     signal.setitimer(signal.ITIMER_PROF, MOST_S)
