@@ -331,7 +331,8 @@ export class Judging {
           ? ` ${t("There is no comparison to make at the moment. Thank you.")}`
           : ` ${t("You have answered every comparison that is free for you. The rest needs another person. Thank you.")}`
         : ` ${t("Every pair is judged, is with another person, or needs another person. Thank you.")}`;
-    const pairs = answers.size ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", answers.size) : "";
+    const graded = [...answers.values()].filter(({ cannot }) => cannot == null).length;
+    const pairs = graded ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", graded) : "";
     const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";
     byId("batch-text").textContent = `${pairs}${beside}${speed}${rest}`.trim();
     showScreen("batch");
