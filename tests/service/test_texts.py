@@ -66,8 +66,9 @@ def asked(http):
 
 @pytest.mark.slow
 def test_changed_texts_are_read_by_everybody_and_judgments_and_scale_stay(
-    commanded, folder, tmp_path, database, wait_until, check_close
+    commanded, folder, tmp_path, wait_until, check_close
 ):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
     new = {
         "title": "Evening",
         "question": "Which fits „better“?",
@@ -75,8 +76,8 @@ def test_changed_texts_are_read_by_everybody_and_judgments_and_scale_stay(
         "languages": "en, de",
     }
     with (
-        commanded([folder], tmp_path / "one", "--db", database) as one,
-        commanded([folder], tmp_path / "two", "--db", database) as two,
+        commanded([folder], tmp_path / "one", "--db", url) as one,
+        commanded([folder], tmp_path / "two", "--db", url) as two,
         Client(one.url) as client,
         one.client() as http,
         two.client() as other,
@@ -95,13 +96,13 @@ def test_changed_texts_are_read_by_everybody_and_judgments_and_scale_stay(
         assert http.get(f"{SMALL}/judgments?format=csv").text == judged
         check_close(http.get(f"{SMALL}/ranking").json() | {"state": 0}, ranking | {"state": 0})
         judge(client, assessor="yan")
-    with commanded([folder], tmp_path / "again", "--db", database) as again, again.client() as http:
+    with commanded([folder], tmp_path / "again", "--db", url) as again, again.client() as http:
         assert asked(http) == expected
         found = http.get(f"{SMALL}/texts").json()
         assert {name: found[name] for name in new} == new
         assert found["changed"]["number"] == done.number
         assert [one["name"] for one in http.get("/v1/collections").json()] == ["Evening"]
-    exported = with_log(database, Collection.load(folder))
+    exported = with_log(url, Collection.load(folder))
     exported.save(tmp_path / "exported")
     table = Collection.load(tmp_path / "exported").assessor_task.table
     before = Collection.load(folder).assessor_task.table
