@@ -146,3 +146,29 @@ def test_the_theme_follows_the_system_until_a_button_says_otherwise(browse, sche
     assert page.evaluate(background) == colours["dark"]
     page.click("#theme")
     assert page.evaluate(background) == colours[scheme]
+
+
+LEFT = """async () => [localStorage.length, document.cookie, (await indexedDB.databases()).length, innerWidth,
+  matchMedia("(prefers-color-scheme: dark)").matches]"""
+LEAVE = """() => new Promise((done) => {
+  localStorage.one = document.cookie = "one=1";
+  indexedDB.open("one").onsuccess = ({ target: { result } }) => done(result.close());
+})"""
+
+
+def test_a_test_leaves_nothing_on_the_page_for_the_next(desk, live):
+    page = desk.take(live.url)
+    page.goto("/health/live")
+    new = page.evaluate(LEFT)
+    page.evaluate(LEAVE)
+    page.set_viewport_size({"width": 300, "height": 300})
+    page.emulate_media(color_scheme="dark")
+    assert [one == another for one, another in zip(page.evaluate(LEFT), new, strict=True)] == [False] * len(new)
+    page.route("**/live", lambda route: route.abort())
+    page.context.new_page()
+    page.context.set_offline(True)
+    desk.clear()
+    assert desk.take(live.url) is page
+    page.goto("/health/live")
+    assert page.evaluate(LEFT) == new
+    assert page.context.pages == [page]
