@@ -8,8 +8,6 @@ import importlib
 import inspect
 import json
 import re
-import subprocess
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -22,21 +20,15 @@ import typer
 from generated_keys import keys_parts
 
 import audiosim
-from audiosim import cli
+from audiosim import Collection, cli
 from audiosim.cli.verbs import COMMANDS, Group, Verb
+from audiosim.service.app import create_app
 from audiosim.service.client import Client, Organiser
 from audiosim.service.settings import Settings
 from audiosim.service.transport import Transport
 from audiosim.text import field_list, sentence
 
 ROOT = Path(__file__).resolve().parents[1]
-# In a separate process, because a service holds processes and memory until it ends.
-OPENAPI = f"""
-import json
-from audiosim import Collection
-from audiosim.service.app import create_app
-print(json.dumps(create_app([Collection.load({str(ROOT / "fixtures" / "demo")!r})]).openapi()))
-"""
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "array": "list"}
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 READ = ("judgments", "scale", "system_from", "same_artist", "partial", "aspect")
@@ -178,8 +170,8 @@ def http_page() -> str:
 @cache
 def _document() -> dict[str, Any]:
     """The description of the service."""
-    said = subprocess.run([sys.executable, "-c", OPENAPI], capture_output=True, check=True).stdout  # noqa: S603
-    document: dict[str, Any] = json.loads(said)
+    app = create_app([Collection.load(ROOT / "fixtures" / "demo")])
+    document: dict[str, Any] = json.loads(json.dumps(app.openapi()))
     return document
 
 

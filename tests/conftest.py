@@ -616,7 +616,8 @@ class LoopbackCluster:
     def start(self, program, *options):
         log = self.folder / f"{len(self.processes)}.log"
         names = {"program": program, "options": list(map(str, options)), "folder": str(self.folder), "log": str(log)}
-        self.processes.append(FORKS.Process(target=exec, args=(OF_CLUSTER, {"__name__": "__main__"} | names)))
+        known = {"__name__": "__main__"} | names
+        self.processes.append(FORKS.Process(target=exec, args=(OF_CLUSTER, known), daemon=True))
         self.processes[-1].start()
         return self.processes[-1]
 
