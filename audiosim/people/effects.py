@@ -47,17 +47,6 @@ class JudgeEffect(Result):
         return RankingChange(self.having, self.lacking, "without", f"Without {self.judge}")
 
     @property
-    def turned(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of systems that change places; the better one with their judgments comes first."""
-        return self.change.turned
-
-    @property
-    def most_changed(self) -> tuple[str, float]:
-        """System with the largest change of score, and its score with their judgments minus the score without."""
-        system, change = self.change.most_changed
-        return system, -change
-
-    @property
     def sentence(self) -> str:
         """The effect in one sentence."""
         return self.change.sentence

@@ -42,7 +42,7 @@ def _effects(effects: "Sequence[JudgeEffect]") -> Sequence[RenderableType]:
     for one in effects:
         system, change = one.change.most_changed
         best, sure = listed(one.lacking.leaders), _sure(one.lacking)
-        table.add_row(one.judge, str(len(one.turned)), system, f"{change:+.3f}", best, sure)
+        table.add_row(one.judge, str(len(one.change.turned)), system, f"{change:+.3f}", best, sure)
     said = f"{having.measure}, on {having.about.words}: confidence {_sure(having)}; without each person in turn:"
     return Text(said), table
 

@@ -48,8 +48,8 @@ def test_without_the_one_who_differs_the_systems_change_places(partial):
     # All is judged, so that scores are plain means: of A (55 + 55 + 0) / 3, of B (50 + 50 + 100) / 3, as shares.
     np.testing.assert_allclose(found.having.scores.mean, [110 / 300, 200 / 300], rtol=1e-12)
     np.testing.assert_allclose(found.lacking.scores.mean, [0.55, 0.50], rtol=1e-12)
-    assert found.turned == (("B", "A"),)
-    assert found.most_changed == ("A", pytest.approx(110 / 300 - 0.55))
+    assert found.change.turned == (("B", "A"),)
+    assert found.change.most_changed == ("A", pytest.approx(0.55 - 110 / 300))
     assert [(row["system"], row["rank"], row["rank_without"]) for row in found.rows()] == [("B", 1, 2), ("A", 2, 1)]
     assert found.sentence.startswith("Without cid: 1 pair of systems changes places, A is best in place of B;")
 

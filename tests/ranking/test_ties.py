@@ -66,7 +66,7 @@ def test_whatever_asks_who_is_best_finds_equal_systems_equal(seed):
     assert Selection.start(pool, measure, uniform(pool), made.judgments).reached("every=0.95")
     one = judge_effect(expected_scores(measure, pool), uniform(pool), made.judgments, "ann")
     assert one.summary()["best_without"] == "A, B and C"
-    assert one.turned == ()
+    assert one.change.turned == ()
     assert [row["rank_without"] for row in one.rows()] == [1, 1, 1, 4]
 
 
