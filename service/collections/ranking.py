@@ -13,7 +13,7 @@ from audiosim.joint.estimators import RelevanceEstimator
 from audiosim.joint.posterior import Belief
 from audiosim.ranking import Selection
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
-from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, grounds_of, rankings_by_query
+from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, Grounds, grounds_of, rankings_by_query
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.separation import looks_ahead, telling_pairs, two_systems_ranked, with_next
 from audiosim.ranking.two_systems import TwoSystems, check_two
@@ -96,13 +96,13 @@ class GroundedRanking:
 
     expected   expected scores by the measure
     belief     belief of the estimator, which predicts the effect of further judgments
-    believed   belief behind the ranking about a subject; the replacement's if the model failed its check
+    grounds    ranking about these queries with its basis, after the check of the model
     stated     ranking about a subject
     """
 
     expected: ExpectedScores
     belief: Belief
-    believed: Callable[[About], Belief]
+    grounds: Grounds
     stated: Callable[[About], Ranking]
     # A cache of functions would keep the pools of past states.
     _verdicts: dict[About, Verdicts] = field(default_factory=dict, repr=False)
@@ -110,13 +110,7 @@ class GroundedRanking:
     @classmethod
     def of_selection(cls, selection: Selection) -> "GroundedRanking":
         """Ranking of a campaign by the campaign's own measure; made anew for each request, its verdicts once."""
-        return cls(
-            selection.expected,
-            selection.belief,
-            lambda about: selection.stated_belief.about(about.whose),
-            selection.stated,
-            _verdicts_of(selection),
-        )
+        return cls(selection.expected, selection.belief, selection.grounds, selection.stated, _verdicts_of(selection))
 
     @classmethod
     def of_pool(
@@ -130,12 +124,11 @@ class GroundedRanking:
         pool, grades = expected.pool, mean_grades(judgments)
         belief = estimator.predict(pool.spread(grades))
         grounds = grounds_of(expected, estimator, belief, distribution, pool.locate_judged(grades))
-        return cls(
-            expected,
-            belief,
-            lambda about: grounds.belief.about(about.whose),
-            lambda about: grounds.about(about, expected),
-        )
+        return cls(expected, belief, grounds, lambda about: grounds.about(about, expected))
+
+    def believed(self, about: About) -> Belief:
+        """Belief behind the ranking about a subject; the replacement's if the model failed its check."""
+        return self.grounds.belief.about(about.whose)
 
     @property
     def pool(self) -> Pool:
