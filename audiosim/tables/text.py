@@ -45,9 +45,6 @@ def check_regular(path: Path, expected: str = "a file") -> None:
         raise InputError(f"{path}: {found}, expected {expected}")
 
 
-NO_FILE = "is an address, expected a file; a database is read by audiosim.campaign.with_log(address, collection)"
-
-
 def every_line(path: Path) -> Lines:
     """The lines of a file of UTF-8, or of UTF-16 with its mark, numbered from 1; unpacks `.gz`.
 

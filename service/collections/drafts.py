@@ -567,8 +567,8 @@ class Home:
         if not folder.is_dir():
             return False
         there = [path for path in folder.iterdir() if not path.name.startswith(".")]
-        none = not any(_has_runs(path) for path in [folder])
-        return none and (not there or (folder / DRAFTS).is_dir() or any(_has_runs(path) for path in there))
+        home = not there or (folder / DRAFTS).is_dir() or any(_has_runs(path) for path in there)
+        return home and not _has_runs(folder)
 
     def collections(self) -> list[Path]:
         """Folders of its collections, by name."""

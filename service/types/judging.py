@@ -556,19 +556,10 @@ class ComparisonLeaseOut(Wire):
     def from_domain(cls, served: ServedCollection, lease: ComparisonLease, called: Called) -> "ComparisonLeaseOut":
         a, b = (addresses_of(served, Pair(lease.query, one), called) for one in (lease.document_a, lease.document_b))
         query, document_a, document_b = map(called, lease[:3])
-        return cls(
-            query,
-            document_a,
-            document_b,
-            until=write_time(lease.until),
-            query_text=a["query_text"],
-            query_sound=a["query_sound"],
-            query_peaks=a["query_peaks"],
-            a_sound=a["document_sound"],
-            a_peaks=a["document_peaks"],
-            b_sound=b["document_sound"],
-            b_peaks=b["document_peaks"],
-        )
+        said: dict[str, Any] = {name: a[name] for name in ("query_text", "query_sound", "query_peaks")}
+        for side, of in (("a", a), ("b", b)):
+            said |= {f"{side}_{what}": of[f"document_{what}"] for what in ("sound", "peaks")}
+        return cls(query, document_a, document_b, until=write_time(lease.until), **said)
 
 
 class NextComparisonsOut(Wire):
