@@ -1,10 +1,14 @@
 """All examples of docs/service.md work as shown, with a live server."""
 
+import multiprocessing
 import os
 import re
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -14,16 +18,79 @@ SHELL, KEEPING, IMPORTING, TOKEN, PROXIED = re.findall(r"```sh\n(.*?)```", SECTI
 RESTORED = "sqlite:///restored.db"
 (PYTHON,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
+FORKS = multiprocessing.get_context("forkserver")  # its imports in advance: see tests/conftest.py
+
+# The command that is on the path: says where and how it was called, hands over its files, and ends as the process does.
+ON_PATH = """#!{python} -IS
+import os, signal, socket, sys
+with socket.socket(socket.AF_UNIX) as there:
+    there.connect({address!r})
+    socket.send_fds(there, ["\\0".join([os.getcwd(), *sys.argv]).encode()], [0, 1, 2])
+    said = there.makefile()
+    process = int(said.readline())
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(process, signal.SIGTERM))
+    sys.exit(int(said.readline()))
+"""
+
+# That process, forked from one that has imported everything.
+CALLED = """
+import gc, os, socket, sys
+gc.freeze()  # as in tests/conftest.py
+said, files, *_ = socket.recv_fds(caller, 10_000, 3)
+for number, file in enumerate(files):
+    os.dup2(file, number)
+    os.close(file)
+folder, *sys.argv = said.decode().split("\\0")
+os.chdir(folder)
+caller.sendall(b"%d\\n" % os.getpid())
+from audiosim.cli import main
+main()
+"""
+
+
+def answer(calls):
+    """Fork a process for every call, until `calls` is shut down."""
+
+    def follow(caller):
+        with caller:
+            process = FORKS.Process(target=exec, args=(CALLED, {"caller": caller}), daemon=True)
+            process.start()
+            process.join()
+            caller.sendall(b"%d\n" % process.exitcode)
+
+    while True:
+        try:
+            caller, _ = calls.accept()
+        except OSError:
+            return
+        Thread(target=follow, args=(caller,), daemon=True).start()
+
 
 @pytest.fixture
-def shown(tmp_path, port):
+def command():
+    """The folder of a command `audiosim` that needs no second for its imports."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as calls:
+        address, program = f"{folder}/calls", Path(folder, "audiosim")
+        program.write_text(ON_PATH.format(python=sys.executable, address=address), encoding="utf-8")
+        program.chmod(0o700)
+        calls.bind(address)
+        calls.listen()
+        thread = Thread(target=answer, args=(calls,))
+        thread.start()
+        yield folder
+        calls.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.fixture
+def shown(tmp_path, port, command):
     """Runs an example in its own folder and on its own port, with the command on the path."""
     (tmp_path / "demo").symlink_to(ROOT / "fixtures" / "demo")
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{command}:{os.environ['PATH']}"
 
-    def run(*command):
+    def run(*program):
         # A busy machine may take longer for the start than a reader would wait.
-        call = [part.replace("8000", str(port)).replace("--retry 30 ", "--retry 300 ") for part in command]
+        call = [part.replace("8000", str(port)).replace("--retry 30 ", "--retry 300 ") for part in program]
         variables = os.environ | {"PATH": path}
         done = subprocess.run(
             call, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False, env=variables
