@@ -4,7 +4,7 @@ import errno
 import inspect
 import logging
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 NOTES = logging.getLogger("audiosim.notes")  # what verbs tell people beside their results; commands print it
@@ -80,6 +80,11 @@ def counted(number: int, one: str, verb: str = "") -> str:
     noun = one if number == 1 else PLURALS.get(one, f"{one}s")
     agreeing = verb if number == 1 else PLURALS.get(verb, verb)
     return f"{number:,} {noun} {agreeing}".rstrip()
+
+
+def few(names: Sequence[str], count: int) -> str:
+    """The first `count` names, with ... for the others."""
+    return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def sentence(words: str) -> str:

@@ -15,7 +15,7 @@ from audiosim.collection.values import Scale, queries_of, retrieved_by
 from audiosim.errors import InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
-from audiosim.text import counted
+from audiosim.text import counted, few
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -226,7 +226,7 @@ def _documents(collection: Collection, wanted: set[str], folder: str | Path | No
     indexed = _indexed(collection.sounds, wanted)
     problems = []
     if missing:
-        shown = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
+        shown = few(missing, SHOWN)
         problems.append(f"documents.tsv: {len(missing)} of {len(named)} sound files are not there: {shown}")
     if collection.sounds is not None and indexed == 0:
         problems.append(_not_indexed(collection.sounds, wanted))

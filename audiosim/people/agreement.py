@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from audiosim.collection.values import BROAD, FINE, Judgment, Pair, Scale
+from audiosim.collection.values import BROAD, FINE, Judgment, Pair, Scale, grades_by_assessor, grouped
 from audiosim.results.value import Value, plain
 from audiosim.stats.agreement import alpha, mean_absolute, root_mean_square, weighted_kappa
 from audiosim.stats.arrays import Array
@@ -46,13 +46,10 @@ def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mappin
     maximum       highest grade of the scale
     expectations  the model's expected grade of each pair, without the pair's own judgments
     """
-    gains: dict[Pair, dict[str, float]] = {}
-    own: dict[str, list[Pair]] = {}
-    for judgment in judgments:
-        gains.setdefault(judgment.pair, {})[judgment.assessor] = judgment.grade / maximum
-        own.setdefault(judgment.assessor, []).append(judgment.pair)
-    found = {}
-    for name, pairs in own.items():
+    found, judgments = {}, tuple(judgments)
+    grades = grades_by_assessor(judgments)
+    gains = {pair: {name: grade / maximum for name, grade in said.items()} for pair, said in grades.items()}
+    for name, pairs in grouped((one.assessor, one.pair) for one in judgments).items():
         beside = [_beside_others(gains[pair], name) for pair in pairs if len(gains[pair]) > 1]
         off = [gains[pair][name] - expectations[pair] / maximum for pair in pairs if pair in expectations]
         found[name] = Leaning(name, len(pairs), len(beside), _mean(beside), len(off), _mean(off))

@@ -17,7 +17,7 @@ from audiosim.ranking.two_systems import TwoSystems, more_judgments, sentence_ag
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.report.screen import Column, PlainTable, filled, interval, number, numbered, table_of, word
 from audiosim.results.value import Result, plain
-from audiosim.text import as_option, counted, spell_advice
+from audiosim.text import as_option, counted, few, spell_advice
 
 if TYPE_CHECKING:
     from audiosim.campaign.history import RankingHistory
@@ -419,7 +419,7 @@ def music_folder_view(found: "MusicFolder | GeneratedFolder") -> RenderableType:
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
         f"{len(result['failed']):,} failed",
         _without_tags(result["unknown"], result["documents"]),
-        f"{counted(len(result['queries']), 'query')} {whence}: {_some(result['queries'])}",
+        f"{counted(len(result['queries']), 'query')} {whence}: {few(result['queries'], 5)}",
     ]
     folder = result["collection"]
     following = f"Next: audiosim serve {quote(folder)} --db {quote(f'sqlite:///{folder}/campaign.db')} --open"
@@ -431,11 +431,6 @@ def music_folder_view(found: "MusicFolder | GeneratedFolder") -> RenderableType:
     table = filled(twins[:TWINS_SHOWN], *both, *numbers)
     more = f"... and {len(twins) - TWINS_SHOWN:,} more in --format json." if len(twins) > TWINS_SHOWN else ""
     return Group(Text("\n".join(lines)), table, Text("\n".join([*([more] if more else []), following])))
-
-
-def _some(names: Sequence[str], count: int = 5) -> str:
-    """The first few of several names."""
-    return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
 def replay_view(found: Result) -> RenderableType:

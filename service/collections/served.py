@@ -13,7 +13,7 @@ from audiosim.collection.arrivals import Stamp, arrivals_stamp
 from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Judgment, Pair, PairedComparison
+from audiosim.collection.values import Judgment, Pair, PairedComparison, grades_by_assessor
 from audiosim.errors import InputError
 from audiosim.joint.estimators import JOINT, after_judgments, hearing, make_estimator
 from audiosim.joint.people import Panel
@@ -243,11 +243,9 @@ class ServedCollection:
         """The grades in force of some pairs, by person; see `verdicts`."""
         of_one = aspect not in ("", MEAN)
         judged = self.judged_by_aspect(aspect)[1] if of_one else self.campaign.judgments()
-        found: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
-        for judgment in judged:
-            if judgment.pair in found:
-                found[judgment.pair][judgment.assessor] = judgment.grade
-        return found
+        wanted = set(pairs)
+        found = grades_by_assessor(judgment for judgment in judged if judgment.pair in wanted)
+        return {pair: found.get(pair, {}) for pair in pairs}
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure with a name, if its cutoff is allowed here; None for the campaign's."""
