@@ -1,8 +1,10 @@
 """Every error raised on purpose. The command prints it as a single line; the service answers 422."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from audiosim.text import brief
+from audiosim.text import brief, reason
 
 
 class AudiosimError(Exception):
@@ -47,6 +49,29 @@ class FormatError(InputError):
 
     def __reduce__(self) -> tuple[type["FormatError"], tuple[Path, int, str]]:
         return FormatError, (self.path, self.line, self.problem)
+
+
+@contextmanager
+def placed(place: object, kinds: tuple[type[Exception], ...] = (InputError,)) -> Iterator[None]:
+    """Begin an error with its place, such as a file or a setting, unless it is a FormatError, which has its own.
+
+    kinds  exceptions whose messages are fit for users
+    """
+    try:
+        yield
+    except FormatError:
+        raise
+    except kinds as error:
+        raise InputError(f"{place}: {error}") from None
+
+
+@contextmanager
+def on_disk(place: object, problem: str = "cannot be written") -> Iterator[None]:
+    """Turn a refusal of the system into an error with the place, the problem and what is expected instead."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{place}: {problem}: {reason(error)}") from None
 
 
 class SoundError(InputError):

@@ -11,7 +11,7 @@ from annotated_types import Ge, Le
 from audiosim.campaign.settings import CANNOT_LIMIT, LEASE_S, MOST_BESIDE, MOST_CHECKED
 from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.values import SameArtist
-from audiosim.errors import ArgumentError, InputError
+from audiosim.errors import ArgumentError, InputError, placed
 from audiosim.ranking.about import About, DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.tables.toml import read_toml
@@ -175,13 +175,14 @@ class Settings:
                 except InputError as error:
                     raise ArgumentError(name, str(error)) from None
             elif text := environ.get(variable):
-                found[name] = _placed(variable, name, kind, _split(kind, text))
+                with placed(variable):
+                    found[name] = _value(name, kind, _split(kind, text))
         for variable in environ:
             _note_unknown(variable)
         path = found.get("config")
         for name, value in ({} if path is None else _file(path)).items():
-            placed = _placed(f"{path}: {name.replace('_', '-')}", name, kinds[name], value)
-            found.setdefault(name, placed)
+            with placed(f"{path}: {name.replace('_', '-')}"):
+                found.setdefault(name, _value(name, kinds[name], value))
         return cls(**found)
 
 
@@ -221,13 +222,6 @@ def _split(kind: Any, text: str) -> str | list[str]:
     if get_origin(kind) is not tuple:
         return text
     return [part for part in (text.split(os.pathsep) if get_args(kind)[0] is Path else text.split()) if part]
-
-
-def _placed(place: str, name: str, kind: Any, said: Any) -> Any:
-    try:
-        return _value(name, kind, said)
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None
 
 
 def _value(name: str, kind: Any, said: Any) -> Any:

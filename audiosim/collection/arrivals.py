@@ -22,9 +22,8 @@ from audiosim.collection.evidence import MachineJudge
 from audiosim.collection.kinds import JUDGES, read_documents, read_judges, read_runs, read_systems
 from audiosim.collection.values import Document, Run
 from audiosim.collection.written import document_lines, judge_lines, run_lines, system_lines
-from audiosim.errors import InputError
+from audiosim.errors import InputError, on_disk
 from audiosim.tables.text import write_texts
-from audiosim.text import reason
 
 ARRIVALS = "arrivals"
 RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
@@ -124,11 +123,9 @@ def kept(folder: str | Path, came: Arrivals) -> Iterator[None]:
         new = {name: completed(one, known.get(name, one)) for name, one in came.documents.items()}
         texts[path] = document_lines({**known, **new}.values())
     before = {path: path.read_bytes() for path in texts if path.exists()}
-    try:
-        for path in texts:
+    for path in texts:
+        with on_disk(path.parent, "cannot be made"):
             path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path.parent}: cannot be made: {reason(error)}") from None
     write_texts(texts)
     try:
         yield

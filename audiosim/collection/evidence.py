@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.collection.values import Pair
-from audiosim.errors import InputError
+from audiosim.errors import InputError, placed
 from audiosim.stats.arrays import Array
 from audiosim.tables.arrays import PARQUET, npz_bytes, read_npy, read_npz
 from audiosim.tables.reading import portions, read
@@ -265,10 +265,8 @@ def _made(
     path: Path, name: str, columns: tuple[str, ...], cells: Sequence[Sequence[str]], values: Array, **more: Any
 ) -> Evidence:
     """A piece of evidence about keys in some columns; errors name its file."""
-    try:
+    with placed(path):
         return Evidence(name, KEYS[columns], _keys(cells), values, path, **more)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _read_npy(path: Path) -> Iterator[Evidence]:

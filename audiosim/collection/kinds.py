@@ -59,7 +59,7 @@ from audiosim.collection.values import (
     have_aspects,
     on_one_table,
 )
-from audiosim.errors import InputError
+from audiosim.errors import InputError, placed
 from audiosim.stats.arrays import Array, Integers
 from audiosim.tables.arrays import PARQUET
 from audiosim.tables.memory import distinct_keys, is_frame, is_ranx
@@ -308,10 +308,8 @@ def read_judge(path: Path, name: str, settings: JudgeSettings = UNKNOWN_MAKER) -
     """The machine with the grades in a table; every error names the line."""
     check_regular(path)
     grades = read_grades(path)
-    try:
+    with placed(path):
         return replace(MachineJudge.of(name, grades, settings=settings), source=path)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def read_grades(source: Any) -> dict[Pair, float]:

@@ -15,9 +15,9 @@ from audiosim.collection.arrivals import ARRIVALS
 from audiosim.collection.evidence import EVIDENCE
 from audiosim.collection.kinds import JUDGES, LOOKED_AT, SCHEMAS, kind_of
 from audiosim.collection.task import TASK_FILE
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, on_disk
 from audiosim.tables.text import check_regular, every_line
-from audiosim.text import nearest_name, reason
+from audiosim.text import nearest_name
 
 A_COLLECTION = "expected a collection: a folder with runs.trec in it, or the one that `audiosim demo demo` makes"
 A_TABLE = "in Python, a table is read by pandas and given to `Collection.from_frames(runs)`"
@@ -193,11 +193,9 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
     for path in (*parts, *inside):
         if str(path.relative_to(folder)) not in names and path.exists():
             raise InputError(f"{path}: would become part of the new collection: move or delete it")
-    try:
+    with on_disk(folder, "cannot be made"):
         for place in {folder, *((folder / name).parent for name in names)}:
             place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {reason(error)}") from None
     return folder
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.collection.evidence import FeatureRows, read_feature_rows
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import SCALES, Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, placed
 from audiosim.joint.posterior import Belief, Fallbacks, evidence_of, fallbacks_of
 from audiosim.joint.predictions import columns_of_values
 from audiosim.ordinal.feature import Feature
@@ -40,10 +40,8 @@ def predict_feature_file(path: Path, model: str, scale: Scale | None, size: int)
     wanted = list(dict.fromkeys(name for one in models for name in one.features))
     counts, fallen = np.zeros(len(models), dtype=np.int64), Fallbacks((), ())
     for rows in read_feature_rows(path, wanted, size):
-        try:
+        with placed(path):
             belief = _predicted(models, rows)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
         counts, fallen = counts + np.bincount(belief.model, minlength=len(models)), fallbacks_of(belief)
         yield {**rows.words, **columns_of_values(belief, np.arange(rows.count))}
     for note in fallen.in_words(counts, "rows"):

@@ -22,13 +22,13 @@ from audiosim.collection.kinds import PROMPT, prompt_cell, prompt_text, read_doc
 from audiosim.collection.layouts import find_file, is_file
 from audiosim.collection.values import Document, Run, grouped
 from audiosim.collection.written import document_lines, query_lines, run_lines
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, on_disk, placed
 from audiosim.results.value import Result, Row
 from audiosim.sound.channel import SUFFIXES
 from audiosim.tables.reading import read
 from audiosim.tables.schema import Schema
 from audiosim.tables.text import every_line, write_texts
-from audiosim.text import counted, printable, reason
+from audiosim.text import counted, few, printable
 
 # File names in error messages about a draft, whose own folder is hidden from users.
 
@@ -72,12 +72,8 @@ def is_prompt(path: Path) -> bool:
 
 def read_prompt(path: Path) -> str:
     """The text of a file, as written in documents.tsv."""
-    try:
+    with placed(path):
         return prompt_cell("\n".join(line for _, line in every_line(path)))
-    except FormatError:
-        raise
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def read_prompts(folder: Path) -> dict[str, str]:
@@ -168,7 +164,7 @@ def write_generated(
         if strange is not None:
             path = recordings.folders[system][strange]
             where = "among the prompts" if texts else f"in {SOUNDS}/{chosen}"
-            raise InputError(f"{path}: no recording {strange} {where}, expected one of {_few(asked)}")
+            raise InputError(f"{path}: no recording {strange} {where}, expected one of {few(sorted(asked), 3)}")
     paths = [*heard.values(), *(path for name in systems for path in recordings.folders[name].values())]
     clips = _drawn("clip", paths)
     queries = _drawn("prompt", asked)
@@ -229,7 +225,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> GeneratedFolder
     if strange is not None:
         raise InputError(f"{printable(str(strange))} cannot be named in a table, expected names in UTF-8")
     texts = read_prompts(folder)
-    try:
+    with on_disk(target, "cannot be made"):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as aside:
             made = Path(aside) / target.name
@@ -242,18 +238,11 @@ def collect_generated(folder: str | Path, target: str | Path) -> GeneratedFolder
                 write_generated(made, RecordingFolders.of(made), None, texts)
                 Collection.load(made)
             made.rename(target)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be made: {reason(error)}") from None
     return GeneratedFolder(target, Collection.load(target))
 
 
 def _is_text(name: str) -> bool:
     return name.encode("utf-8", "replace").decode() == name
-
-
-def _few(names: Mapping[str, str]) -> str:
-    shown = sorted(names)[:3]
-    return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")
 
 
 def _drawn(word: str, names: Sequence[str] | Mapping[str, str]) -> dict[str, str]:

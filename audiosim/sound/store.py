@@ -29,13 +29,12 @@ from zlib import crc32
 import msgspec
 import numpy as np
 
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, on_disk
 from audiosim.results.value import cached_property
 from audiosim.sound.gaussians import Singles, width
 from audiosim.sound.parameters import Parameters
 from audiosim.stats.arrays import Array, Booleans, Integers, numbered
 from audiosim.tables.text import claim
-from audiosim.text import reason
 
 HEAD, ROWS, ENTRIES = "index.json", "gaussians.f32", "entries.db"
 VERSION, RELEASED = 5, 4
@@ -464,11 +463,9 @@ class Appender:
             _line(place, one, crc32(row.tobytes()), replaces, removed)
             for place, (row, (one, replaces, removed)) in enumerate(zip(written, changes, strict=True), self._count)
         ]
-        try:
+        with on_disk(self.folder, "cannot be written to"):
             self._rows.write(written.tobytes())
             self._rows.flush()
-        except OSError as error:
-            raise InputError(f"{self.folder}: cannot be written to: {reason(error)}") from None
         with _named(self.folder), self._database:
             self._database.executemany(INSERT, lines)
         self._count += len(lines)

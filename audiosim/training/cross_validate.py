@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, placed
 from audiosim.ordinal.features import design
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.ordinal import OrdinalFit, thresholds_of
@@ -103,10 +103,8 @@ class _Fits:
         sample = self._rest.sample(terms, self._rest.with_known(terms), self._levels)
         _check_rows(self._rest, sample, self._name)
         kept, reasons = identifiable(sample)
-        try:
+        with placed(f"without {self._name}"):
             found = fit_sample(sample.having(kept)) if kept else None
-        except InputError as error:
-            raise InputError(f"without {self._name}: {error}") from None
         return _Fitted(kept, found, sample.shares, reasons)
 
 

@@ -35,7 +35,7 @@ from audiosim.collection.facts import check_met
 from audiosim.collection.joining import joining_runs
 from audiosim.collection.kinds import read_documents, read_judge
 from audiosim.collection.values import Document, Run, mean_grades, queries_of, retrieved_by
-from audiosim.errors import AudiosimError, InputError
+from audiosim.errors import AudiosimError, InputError, on_disk
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.collections.shelf import Served
 from audiosim.service.collections.sounds import LIMITS
@@ -45,7 +45,6 @@ from audiosim.sound import decode
 from audiosim.sound.describe import Described, Failure, describer, frames_of_index
 from audiosim.sound.index import append_later, load_all
 from audiosim.sound.store import Recording
-from audiosim.text import reason
 from audiosim.workers import Crew
 
 # A recording that is added: its file, removed if describing it fails.
@@ -63,11 +62,9 @@ def sound_kept(one: ServedCollection, sound: bytes, suffix: str) -> Iterator[Pat
     place = Path(one.folder) / ARRIVALS / SOUND_FILES
     path = place / f"{hashlib.sha256(sound).hexdigest()[:32]}{suffix}"
     there = path.exists()
-    try:
+    with on_disk(path):
         place.mkdir(parents=True, exist_ok=True)
         path.write_bytes(sound)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {reason(error)}") from None
     try:
         yield path
     except BaseException:

@@ -19,7 +19,7 @@ from audiosim.collection.kinds import read_judgments
 from audiosim.collection.pool import Pool
 from audiosim.collection.task import Question
 from audiosim.collection.values import Pair, mean_grades
-from audiosim.errors import InputError, StoreError
+from audiosim.errors import InputError, StoreError, placed
 from audiosim.joint.estimators import RelevanceEstimator
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ordinal.model import model_names
@@ -176,10 +176,8 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         if path is None or not path.is_file():
             return cls()
         _, table = read_toml(path)
-        try:
+        with placed(path, (msgspec.ValidationError, InputError)):
             return msgspec.convert(table, cls)
-        except (msgspec.ValidationError, InputError) as error:
-            raise InputError(f"{path}: {error}") from None
 
     def of_judging(self, judging: Judging) -> Judging:
         """The service's settings, replaced by these where given."""

@@ -40,7 +40,7 @@ from audiosim.collection.layouts import COMPARISONS, JUDGMENTS, find_file, find_
 from audiosim.collection.settings import Settings, settings_lines
 from audiosim.collection.task import TASK_FILE, TaskTable, read_task, task_lines
 from audiosim.collection.values import parse_scale, queries_of, retrieved_by
-from audiosim.errors import InputError
+from audiosim.errors import InputError, on_disk
 from audiosim.service.access.callers import NotServedError
 from audiosim.service.collections.campaigns import FILE as CAMPAIGN
 from audiosim.service.collections.campaigns import CampaignFile
@@ -556,10 +556,8 @@ class Home:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._turn = RLock()
-        try:
+        with on_disk(folder, "cannot be made"):
             (self.folder / DRAFTS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be made: {reason(error)}") from None
 
     @classmethod
     def is_one(cls, folder: Path) -> bool:

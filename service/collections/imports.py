@@ -25,7 +25,7 @@ from audiosim.campaign.state import what_compares
 from audiosim.campaign.tables import DELIVERIES, IMPORTS
 from audiosim.collection.kinds import judged, kind_of, numbered_comparisons
 from audiosim.collection.values import Judgment, PairedComparison
-from audiosim.errors import BusyError, ClosedError, InputError, RewoundError, StoreError
+from audiosim.errors import BusyError, ClosedError, InputError, RewoundError, StoreError, placed
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.process.time_limit import reading_s, sent_file, within
 from audiosim.text import one_line
@@ -337,10 +337,8 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Judgment
         events = _checked(said, file, one)
     except InputError:
         for place, answer in enumerate(said):
-            try:
+            with placed(f"line {lines[place]}"):
                 _checked([answer], file, one)
-            except InputError as error:
-                raise InputError(f"line {lines[place]}: {error}") from None
         raise
     return [replace(event, key=f"{file.prefix}/{place}") for place, event in enumerate(events, start=1)]
 

@@ -35,7 +35,7 @@ from audiosim.collection.task import (
     with_levels,
 )
 from audiosim.collection.values import BINARY, BROAD, FINE, Scale
-from audiosim.errors import ClosedError, InputError
+from audiosim.errors import ClosedError, InputError, placed
 from audiosim.tables.toml import read_toml
 from audiosim.text import repeated
 
@@ -311,11 +311,9 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     A slider may have `range = [0, 100]` instead of levels.
     """
     _, table = read_toml(path)
-    try:
+    with placed(path, (msgspec.ValidationError, InputError)):
         found = _converted(table)
         check_question_names([one.name for one in found])
-    except (msgspec.ValidationError, InputError) as error:
-        raise InputError(f"{path}: {error}") from None
     return found
 
 
