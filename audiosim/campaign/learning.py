@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from importlib import resources
+from itertools import islice
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -18,7 +19,7 @@ from scipy import sparse
 import audiosim
 from audiosim.campaign.state import Change, ComparisonsInForce, comparisons_after, grades_after, panel_after
 from audiosim.collection.pool import Pool
-from audiosim.collection.values import Judgment, PairedComparison
+from audiosim.collection.values import Judgment, Pair, PairedComparison
 from audiosim.errors import StoreError
 from audiosim.joint.estimators import (
     Relearning,
@@ -29,7 +30,7 @@ from audiosim.joint.estimators import (
     learned_from,
     relearned,
 )
-from audiosim.joint.moments import FIRST_LEARNING, is_moment
+from audiosim.joint.moments import FIRST_LEARNING, is_moment, last_moment
 from audiosim.ranking import Selection
 from audiosim.stats.arrays import Array
 
@@ -188,8 +189,27 @@ def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes
     first, base, changes  as of `Stretch`
     """
     until = [change for change in changes if change.number <= state]
-    grades = first.pool.spread(grades_after(first.graded, until))
-    return Lesson(state, base, grades, comparisons_after(first.comparisons, until))
+    by_comparisons = bool(until) and until[-1].comparison is not None
+    known = _graded_by_moment(first, until) if by_comparisons else grades_after(first.graded, until)
+    return Lesson(state, base, first.pool.spread(known), comparisons_after(first.comparisons, until))
+
+
+def _graded_by_moment(first: Selection, changes: Sequence[Change]) -> dict[Pair, float]:
+    """The grades at the last moment of learning from grades, also if models learn from comparisons later."""
+    judged, end = first.judged, 0
+    for place, change in enumerate(changes, start=1):
+        judged, due = judged_after(judged, change)
+        end = place if due else end
+    own = first.graded if end else dict(islice(first.graded.items(), last_moment(first.judged)))
+    return grades_after(own, changes[:end])
+
+
+def judged_after(judged: int, change: Change) -> tuple[int, bool]:
+    """Number of judged pairs after a change of a pair's grade, and whether models learn from grades then."""
+    if change.comparison is not None:
+        return judged, False
+    judged += (change.assessors > 0) - (change.assessors > change.more)
+    return judged, change.assessors == change.more == 1 and is_moment(judged)
 
 
 Counter = Callable[[Stretch], Counted]
@@ -296,6 +316,7 @@ class Count:
         self._learnings: list[Learning] = []
         self._moments: list[int] = []  # lines with a lesson
         self._judged, self._compared = first.judged, len(first.comparisons)
+        self._comparers = {one.assessor for one in first.comparisons}
         self._counted, self._learned = 0, 0  # numbers of changes and learnings in the selection
         self._noting, self._counting = Lock(), Lock()
         # A copy, so that what is computed about the first state goes when the next is counted.
@@ -336,12 +357,14 @@ class Count:
         if change.comparison is not None:
             self._judgments.append(self._judgments[-1])
             self._compared += change.more
-            if change.more == 1 and is_moment(self._compared):
+            further = self._compared > FIRST_LEARNING and change.comparison.assessor not in self._comparers
+            self._comparers.add(change.comparison.assessor)
+            if change.more == 1 and (further or is_moment(self._compared)):
                 self._moments.append(change.number)
             return
         self._judgments.append(self._judgments[-1] + change.more)
-        self._judged += (change.assessors > 0) - (change.assessors > change.more)
-        if change.assessors == change.more == 1 and is_moment(self._judged):
+        self._judged, due = judged_after(self._judged, change)
+        if due:
             self._moments.append(change.number)
 
     def lesson(self) -> Lesson | None:

@@ -17,7 +17,7 @@ from audiosim.errors import InputError
 from audiosim.joint.comparisons import Compared, ComparisonModel
 from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.model import JointEstimator
-from audiosim.joint.moments import last_moment
+from audiosim.joint.moments import comparisons_learned, last_moment
 from audiosim.joint.people import Panel
 from audiosim.joint.posterior import Belief, model_notes, what_lacks
 from audiosim.joint.terms import EvidenceKind
@@ -217,10 +217,12 @@ class Comparing(Protocol):
         """The comparisons known to the estimator."""
         ...
 
-    def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> RelevanceEstimator:
+    def comparing(
+        self, comparisons: tuple[PairedComparison, ...], learned_from: int | None = None
+    ) -> RelevanceEstimator:
         """The estimator with these comparisons, and no others.
 
-        learned_from  number of comparisons to learn deviations from, the first ones; 0: keep those learned before
+        learned_from  number of comparisons to learn deviations from, the first ones; None: keep those learned before
         """
         ...
 
@@ -238,7 +240,7 @@ def after_comparisons(estimator: RelevanceEstimator, comparisons: tuple[PairedCo
     """The estimator of a campaign after these comparisons: it learns from them at its moments of learning."""
     if not isinstance(estimator, Comparing):
         return estimator
-    return estimator.comparing(comparisons, last_moment(len(comparisons)))
+    return estimator.comparing(comparisons, comparisons_learned(comparisons))
 
 
 def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tuple[RelevanceEstimator, int]:
@@ -247,7 +249,7 @@ def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tupl
         return estimator, 0
     left = tuple(one for one in estimator.comparisons if one.assessor != assessor)
     theirs = len(estimator.comparisons) - len(left)
-    return (estimator.comparing(left, max(1, len(left))) if theirs else estimator), theirs
+    return (after_comparisons(estimator, left) if theirs else estimator), theirs
 
 
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:

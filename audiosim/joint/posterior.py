@@ -598,7 +598,8 @@ class Belief:
         # Only additions can be conditioned on: a changed or withdrawn grade has no inverse step, so it starts anew.
         kept = np.array_equal(earlier.grades[earlier.judged], self.grades[earlier.judged])
         people = self.people or earlier.people
-        if self.prior is not earlier.prior or len(added) > FEW or not kept or people is not None:
+        alone = people is None and self.answers is None
+        if self.prior is not earlier.prior or len(added) > FEW or not kept or not alone:
             return self
         for index in added.tolist():
             earlier = earlier.condition(index, float(self.grades[index]))

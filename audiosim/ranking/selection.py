@@ -366,9 +366,12 @@ class Selection:
             estimator = relearned(estimator, grades)
         # A revised or withdrawn grade cannot be undone by a rank-one step, so the belief is computed from the prior.
         again = not new or estimator is not self.estimator or changes % self.batch == 0
-        belief = estimator.predict(grades).resumed(self.belief) if again else self.belief.condition(place, grade)
+        step = self.belief.answers is None  # what comparisons say is approximated anew with every grade
+        belief = (
+            estimator.predict(grades).resumed(self.belief) if again or not step else self.belief.condition(place, grade)
+        )
         # The scores' update subtracts covariances of the old belief; with another prior these would be wrong.
-        if new and belief.prior is self.belief.prior:
+        if new and step and belief.prior is self.belief.prior:
             scores = self.expected.after(self.scores, self.belief, belief, place)
         else:
             scores = self.expected.scores(belief)

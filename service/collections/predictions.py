@@ -13,7 +13,7 @@ from audiosim.collection.values import Judgment, Pair, PairedComparison, mean_gr
 from audiosim.joint.check import Reserved, Unlearned
 from audiosim.joint.estimators import RelevanceEstimator, after_comparisons, comparing, following, relearned, taught_by
 from audiosim.joint.independent import row_probabilities
-from audiosim.joint.moments import last_moment
+from audiosim.joint.moments import comparisons_learned
 from audiosim.joint.posterior import Belief, evidence_of, model_notes
 from audiosim.ordinal.features import FEATURES, check_terms
 from audiosim.ordinal.model import Model
@@ -63,7 +63,7 @@ class Remembering:
 
     def knowing(self, comparisons: tuple[PairedComparison, ...]) -> "Remembering":
         """The estimator with these comparisons; itself if it has them already, or uses none."""
-        first = self._by_comparisons(comparisons[: last_moment(len(comparisons))])
+        first = self._by_comparisons(comparisons[: comparisons_learned(comparisons)])
         known = comparing(first, comparisons)
         return self if known is self._estimator else Remembering(known)
 

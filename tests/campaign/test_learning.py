@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from audiosim import estimate
-from audiosim.campaign import Campaign, CampaignSettings, MemoryStore
-from audiosim.collection.values import Judgment
+from audiosim.campaign import Campaign, CampaignSettings, Event, MemoryStore
+from audiosim.campaign.state import what_compares
+from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.joint.model import JointEstimator
 from benchmarks.synthetic import Design, synthetic_collection
 
 WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
+
+NOON = "2013-05-01T12:00:00Z"
 
 
 def judge_again(campaign, pair, name):
@@ -54,6 +57,38 @@ def test_a_log_whose_judgments_the_collection_has_as_well_is_what_estimate_makes
     collection = replace(WITHOUT, judgments=tuple(live.judgments()))
     again = Campaign(collection, store=store)
     assert again.confidence == pytest.approx(estimate(collection, measure="CG").confidence, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", [0, 30])
+def test_grades_and_comparisons_in_any_order_are_what_estimate_makes_of_them(own):
+    """By one person first, then by others too; `own` of each are in the collection's tables already."""
+    rng, truth, store = np.random.default_rng(2), WITHOUT.grades(), MemoryStore()
+    found = {}
+    for query, document in truth:
+        found.setdefault(query, []).append(document)
+    graded = [Judgment(*pair, truth[pair], "ann") for pair in map(tuple, rng.permutation(list(truth)).tolist())][:40]
+    compared = []
+    for number in range(60):
+        query = rng.choice([query for query, there in found.items() if len(there) > 1])
+        a, b = rng.choice(found[query], 2, replace=False).tolist()
+        answer = "ab"[truth[query, a] + 20 * rng.standard_normal() < truth[query, b]]
+        person = "ann" if number < 28 else str(rng.choice(["ann", "bob"] if number < 40 else ["bob", "cem", "dan"]))
+        compared.append(PairedComparison(str(query), a, b, answer, person))
+    compared = list({what_compares(one): one for one in compared}.values())
+    tables = {"judgments": tuple(graded[:own]), "comparisons": tuple(compared[:own])}
+    live = Campaign(replace(WITHOUT, **tables), store=store, settings=CampaignSettings(comparisons="some"))
+    for one in rng.permutation([0] * (40 - own) + [1] * (len(compared) - own)):
+        if one:
+            said = compared[len(live.comparisons.in_force()[1])]
+            details = {"document_b": said.document_b, "answer": said.answer}
+            live.tell(Event("comparison", NOON, said.assessor, said.query, said.document_a, details=details))
+        else:
+            live.tell(graded[len(live.judgments())])
+    whole = replace(WITHOUT, judgments=tuple(live.judgments()), comparisons=live.comparisons.in_force()[1])
+    stated = estimate(whole, measure="CG").confidence
+    again = Campaign(replace(WITHOUT, **tables), store=store, settings=CampaignSettings(comparisons="some"))
+    assert [live.confidence, again.confidence] == pytest.approx([stated] * 2, rel=1e-9)
 
 
 @pytest.mark.slow
