@@ -245,11 +245,17 @@ def test_answers_given_while_the_network_is_away_arrive_when_it_is_back(browse, 
         judge(page, 2)
     expect(page.locator("#state")).to_have_text("Offline: 3 waiting")
     assert len(answers(http, collection, "Ann")) == 3
+    page.keyboard.press("z")  # an answer taken back offline is never counted
+    expect(page.locator("#where")).to_have_text(re.compile("^Changing your last answer"))
+    wait_for_pair(page)
+    page.keyboard.press("1")
+    save(page)
     page.context.set_offline(False)
     saved(page)
     judge(page, 0)
     saved(page)
-    assert [one["broad"] for one in answers(http, collection, "Ann")] == [1, 1, 1, 2, 2, 2, 0]
+    given = [(one["broad"], one["fine"]) for one in answers(http, collection, "Ann")]
+    assert given == [(1, 50), (1, 50), (1, 50), (2, 83), (2, 83), (1, 83), (0, 17)]
 
 
 def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, collection, http, watch):
@@ -272,17 +278,26 @@ def test_a_page_that_was_closed_offline_loses_nothing_and_resumes(browse, collec
     assert [one["broad"] for one in answers(http, collection, "Ann")] == [1, 2]
 
 
-def test_another_device_goes_on_with_the_same_pair(browse, collection):
-    address = f"/judge/{collection}?{QUICK}&batch=8"
-    one = browse(address)
+def test_another_device_goes_on_with_the_same_pair_and_revises_an_answer_that_it_hears_again(browse, collection, http):
+    one = browse(f"/judge/{collection}?{SHORT}")
     enter(one, "Ann")
-    judge(one, 1)
+    first = waves(one)
+    judge(one, 0)
     saved(one)
-    other = browse(address)
+    other = browse(f"/judge/{collection}?{SHORT}")
     enter(other, "Ann")
     shown = [waves(page) for page in (one, other)]
-    assert shown[0] == shown[1]
-    assert other.inner_text("#where") == "Pair 2 of 8"
+    assert shown[0] == shown[1] != first
+    assert other.inner_text("#where") == "Pair 2 of 4"
+    open_answers(other)
+    other.click("[aria-label='Revise the answer to pair 1']")
+    expect(other.locator("#where")).to_have_text(re.compile("^Revising"))
+    wait_for_pair(other)
+    assert waves(other) == first
+    other.keyboard.press("2")
+    save(other)
+    saved(other)
+    assert [answer["broad"] for answer in answers(http, collection, "Ann")] == [0, 2]
 
 
 def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse, collection):
@@ -338,45 +353,7 @@ def test_z_takes_the_last_answer_back_and_shows_its_pair_again(browse, collectio
     assert [(one["broad"], one["fine"]) for one in answers(http, collection, "Ann")] == [(0, 17), (1, 87)]
 
 
-def test_an_answer_taken_back_offline_is_never_counted(browse, collection, http, watch):
-    watch.expected.append(OFFLINE)
-    page = browse(f"/judge/{collection}?{QUICK}&batch=4")
-    enter(page, "Ann")
-    go_offline(page)
-    judge(page, 0)
-    judge(page, 2)
-    page.keyboard.press("z")
-    expect(page.locator("#where")).to_have_text(re.compile("^Changing your last answer"))
-    wait_for_pair(page)
-    page.keyboard.press("1")
-    save(page)
-    page.context.set_offline(False)
-    saved(page)
-    assert [(one["broad"], one["fine"]) for one in answers(http, collection, "Ann")] == [(0, 17), (1, 83)]
-
-
-def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(browse, collection, http):
-    page = browse(f"/judge/{collection}?{SHORT}")
-    enter(page, "Ann")
-    judge(page, 0)
-    judge(page, 1)
-    shown = waves(page)
-    open_answers(page)
-    assert page.locator("#answers-rows tr").all_inner_texts()[1].split("\t")[1] == "Not similar, 17 of 100"
-    page.click("[aria-label='Revise the answer to pair 1']")
-    expect(page.locator("#where")).to_have_text(re.compile("^Revising"))
-    wait_for_pair(page)
-    page.keyboard.press("2")
-    save(page)
-    saved(page)
-    wait_for_pair(page)
-    assert page.inner_text("#where") == "Pair 3 of 4"
-    assert waves(page) == shown
-    latest = {(one["query"], one["document"]): one["broad"] for one in answers(http, collection, "Ann")}
-    assert sorted(latest.values()) == [1, 2]
-
-
-def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_again(browse, collection, http):
+def test_after_a_revision_and_after_its_undoing_the_assessor_returns_to_their_pair(browse, collection, http):
     page = browse(f"/judge/{collection}?{QUICK}&batch=3")
     enter(page, "Ann")
     judge(page, 0)
@@ -384,16 +361,21 @@ def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_
     shown = waves(page)
     for reload in (False, True):  # the second revision is undone by another page
         open_answers(page)
+        assert page.locator("#answers-rows tr").all_inner_texts()[1].split("\t")[1] == "Not similar, 17 of 100"
         page.click("[aria-label='Revise the answer to pair 1']")
         expect(page.locator("#where")).to_have_text(re.compile("^Revising"))
         wait_for_pair(page)
         page.keyboard.press("2")
         save(page)
         saved(page)
+        wait_for_pair(page)
+        assert page.inner_text("#where") == "Pair 3 of 3"
+        assert waves(page) == shown
+        latest = {(one["query"], one["document"]): one["broad"] for one in answers(http, collection, "Ann")}
+        assert sorted(latest.values()) == [1, 2]
         if reload:
             page.reload()
             begin(page)
-        wait_for_pair(page)
         page.keyboard.press("z")
         expect(page.locator("#announcer")).to_have_text("Last answer undone.")
         wait_for_pair(page)
@@ -405,28 +387,9 @@ def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_
     expect(page.locator("#batch-title")).to_have_text("Batch done")
     saved(page)
     said = [(one["query"], one["document"]) for one in answers(http, collection, "Ann")]
-    assert len(said) == len(set(said)) == 3
+    assert len(said) == len(set(said)) == 3  # the pair of the undone revision is not asked again
     handed = http.post(f"/v1/collections/{collection}/next", json={"assessor": "Ann", "count": 5}).json()["pairs"]
     assert not {(one["query"], one["document"]) for one in handed} & set(said)
-
-
-def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(browse, collection, http):
-    one = browse(f"/judge/{collection}?{SHORT}")
-    enter(one, "Ann")
-    shown = waves(one)
-    judge(one, 0)
-    saved(one)
-    other = browse(f"/judge/{collection}?{SHORT}")
-    enter(other, "Ann")
-    open_answers(other)
-    other.click("[aria-label='Revise the answer to pair 1']")
-    expect(other.locator("#where")).to_have_text(re.compile("^Revising"))
-    wait_for_pair(other)
-    assert waves(other) == shown
-    other.keyboard.press("2")
-    save(other)
-    saved(other)
-    assert [answer["broad"] for answer in answers(http, collection, "Ann")] == [0, 2]
 
 
 def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, collection, http):
@@ -620,9 +583,11 @@ def test_where_there_are_no_tokens_an_invitation_is_a_name_that_leaves_the_addre
     assert page.inner_text("#leave") == "Not Zoë & co?"
 
 
-def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, invited, watch, audit):
+def test_a_missing_token_is_asked_for_a_wrong_one_named_and_none_that_ends_midway_loses_an_answer(
+    browse, invited, watch, audit
+):
     watch.expected.append("401 (Unauthorized)")
-    _, token = invited
+    server, token = invited
     page = browse(f"/judge/demo?{SHORT}")
     page.locator("#token:focus").wait_for()
     assert audit(page) == []
@@ -631,13 +596,6 @@ def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, i
     expect(page.locator("#token-wrong")).to_have_text("That did not work: this token is unknown, or has ended.")
     page.fill("#token", token)
     page.keyboard.press("Enter")
-    begin(page)
-
-
-def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse, invited, watch):
-    watch.expected.append("401 (Unauthorized)")
-    server, token = invited
-    page = browse(f"/judge/demo?{SHORT}#token={token}")
     begin(page)
     judge(page, 0)
     saved(page)
@@ -872,7 +830,7 @@ def test_nothing_on_the_page_names_systems_scores_or_clips(browse, collection, h
         assert secret.lower().strip('"') not in text, secret
 
 
-def test_a_closed_campaign_says_so_before_it_asks_for_a_name(browse, collection, http):
+def test_a_closed_campaign_says_so_before_it_asks_for_a_name_and_before_the_first_pair(browse, collection, http):
     http.post(f"/v1/collections/{collection}/close", json={"reason": "enough"})
     page = browse(f"/judge/{collection}")
     expect(page.locator("#held-title")).to_have_text("Judging has ended")
@@ -880,11 +838,7 @@ def test_a_closed_campaign_says_so_before_it_asks_for_a_name(browse, collection,
     expect(page.locator("#name")).to_be_hidden()
     http.post(f"/v1/collections/{collection}/resume", json={})
     expect(page.locator("#name")).to_be_visible()
-
-
-def test_a_campaign_that_was_closed_meanwhile_says_so_before_the_first_pair(browse, collection, http):
-    page = browse(f"/judge/{collection}")
     enter_name(page, "Ann")
-    http.post(f"/v1/collections/{collection}/close", json={})
+    http.post(f"/v1/collections/{collection}/close", json={})  # meanwhile
     page.locator("#skip-training").click()
     expect(page.locator("#held-title")).to_have_text("Judging has ended")
