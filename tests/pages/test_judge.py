@@ -392,8 +392,9 @@ def test_after_a_revision_and_after_its_undoing_the_assessor_returns_to_their_pa
     assert not {(one["query"], one["document"]) for one in handed} & set(said)
 
 
-def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, collection, http):
-    page = browse(f"/judge/{collection}?{SHORT}")
+def test_what_cannot_be_judged_contradicts_itself_or_is_refused_is_said_and_kept(browse, collection, http, watch):
+    watch.expected.append("422 (Unprocessable Entity)")
+    page = browse(f"/judge/{collection}?{SHORT}&ask=both")
     enter(page, "Ann")
     page.click("#open-cannot")
     page.click("#reason-1")
@@ -403,6 +404,32 @@ def test_a_pair_that_cannot_be_judged_is_saved_with_the_reason(browse, collectio
     saved(page)
     (answer,) = answers(http, collection, "Ann")
     assert (answer["kind"], answer["details"]["reason"]) == ("cannot", "a clip is broken or silent: only noise")
+
+    hear_both(page)
+    grade(page, 0)
+    assert not page.locator("#warning").is_visible()
+    for _ in range(6):
+        page.keyboard.press("ArrowUp")
+    assert page.locator("#warning").is_visible()
+    save(page)
+    saved(page)
+    _, answer = answers(http, collection, "Ann")
+    given = {name: answer[name] for name in ("fine", "broad", "grade") if name in answer}
+    assert given == {"broad": 0, "fine": 77}  # both grades, as the organiser asked
+
+    # Like a page of another version, it sends a grade off the scale.
+    page.route(
+        "**/judgments",
+        lambda route: route.continue_(post_data=route.request.post_data.replace('"fine":17', '"fine":17.5')),
+    )
+    judge(page, 0)
+    expect(page.locator("#state")).to_have_text("Saved, 1 rejected: see My answers")
+    open_answers(page)
+    assert "grade 17.5 is not on the fine scale" in page.inner_text("#refused")
+    page.unroute("**/judgments")
+    page.click("#refused >> text=Send again")
+    saved(page)
+    assert [one["fine"] for one in answers(http, collection, "Ann")[1:]] == [77, 17]
 
 
 def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered(browse, collection, http):
@@ -424,30 +451,19 @@ def test_nothing_is_saved_until_both_clips_were_heard_and_everything_is_answered
     assert len(answers(http, collection, "Ann")) == 1
 
 
-def test_grades_that_contradict_each_other_are_remarked_and_taken(browse, collection, http):
-    page = browse(f"/judge/{collection}?{SHORT}")
+def test_the_organiser_may_ask_for_one_grade_of_two_and_no_page_names_systems_scores_or_clips(browse, collection, http):
+    page = browse(f"/judge/{collection}?{SHORT}&ask=fine")
     enter(page, "Ann")
-    hear_both(page)
-    grade(page, 0)
-    assert not page.locator("#warning").is_visible()
-    for _ in range(6):
-        page.keyboard.press("ArrowUp")
-    assert page.locator("#warning").is_visible()
-    save(page)
-    saved(page)
-    assert [(one["broad"], one["fine"]) for one in answers(http, collection, "Ann")] == [(0, 77)]
-
-
-@pytest.mark.parametrize(("ask", "expected"), [("fine", {"fine"}), ("both", {"fine", "broad"})])
-def test_the_organiser_says_whether_one_grade_or_two_are_asked_for(browse, collection, http, ask, expected):
-    page = browse(f"/judge/{collection}?{SHORT}&ask={ask}")
-    enter(page, "Ann")
-    hear_both(page)
-    grade(page, 1)
-    save(page)
+    judge(page, 1)
     saved(page)
     (answer,) = answers(http, collection, "Ann")
-    assert {name for name in ("fine", "broad", "grade") if name in answer} == expected
+    assert {name for name in ("fine", "broad", "grade") if name in answer} == {"fine"}
+    open_answers(page)
+    described = http.get(f"/v1/collections/{collection}").json()
+    text = page.evaluate("document.documentElement.outerHTML").lower()
+    pair = [answer["query"], answer["document"]]
+    for secret in [*described["systems"], described["measure"], "ranking", "confidence", *map(json.dumps, pair)]:
+        assert secret.lower().strip('"') not in text, secret
 
 
 QUESTION = """
@@ -636,25 +652,6 @@ def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, collection, ht
     assert [one["broad"] for one in answers(http, collection, "Ann")] == [0, 1, 2]
 
 
-def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, collection, http, watch):
-    watch.expected.append("422 (Unprocessable Entity)")
-    page = browse(f"/judge/{collection}?{SHORT}")
-    enter(page, "Ann")
-    # Like a page of another version, it sends a grade off the scale.
-    page.route(
-        "**/judgments",
-        lambda route: route.continue_(post_data=route.request.post_data.replace('"fine":17', '"fine":17.5')),
-    )
-    judge(page, 0)
-    expect(page.locator("#state")).to_have_text("Saved, 1 rejected: see My answers")
-    open_answers(page)
-    assert "grade 17.5 is not on the fine scale" in page.inner_text("#refused")
-    page.unroute("**/judgments")
-    page.click("#refused >> text=Send again")
-    saved(page)
-    assert [one["fine"] for one in answers(http, collection, "Ann")] == [17]
-
-
 # An analyser at the page's own output hears the query, the candidate after a switch, and nothing after a pause.
 LISTEN = """async () => {
   const { player } = await import(document.querySelector("script[type=module]").src);
@@ -678,10 +675,36 @@ LISTEN = """async () => {
 }"""
 
 
-def test_sound_really_plays_on_either_side_and_a_pause_is_silent(browse, collection):
+def test_sound_really_plays_a_waveform_is_a_place_to_go_to_and_keys_are_shown_and_switched_off(browse, collection):
     page = browse(f"/judge/{collection}?{SHORT}", **MOVING)
     enter(page, "Ann")
     assert page.wait_for_function(LISTEN).json_value() == "running"
+
+    page.keyboard.press("q")
+    page.keyboard.press(" ")
+    wait_for_pair(page)  # which plays again
+    assert page.get_attribute("#hear-candidate", "aria-pressed") == "false"
+    page.keyboard.press(" ")
+    box = page.locator("#clips .wave.candidate").bounding_box()
+    page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 5)
+    length, at = (float(page.get_attribute("#position", f"aria-value{name}")) for name in ("max", "now"))
+    assert at == pytest.approx(length / 2, abs=0.1)
+    assert page.get_attribute("#hear-candidate", "aria-pressed") == "true"
+    page.keyboard.press("Shift+ArrowRight")
+    assert float(page.get_attribute("#position", "aria-valuenow")) == pytest.approx(at + 1, abs=0.1)
+
+    page.keyboard.press("q")
+    page.keyboard.press("?")
+    page.locator("#help[open]").wait_for()
+    shown = page.inner_text("#keys")
+    for key in ("Space", "Q", "C", "0", "1", "2", "L", "Enter", "Z", "?"):
+        assert key in shown.split()
+    page.uncheck("#single-keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    assert page.get_attribute("#hear-candidate", "aria-pressed") == "false"
+    assert page.locator("input:checked[name=broad]").count() == 0
 
 
 # Two clips of known samples, rendered by the page's own player on an offline context, and switched at 1 s. Each starts
@@ -729,19 +752,6 @@ def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness_and_the_s
     assert [heard_at_s[place] for place in after] == pytest.approx(
         [place / rate - began_s for place in after], abs=1e-4
     )
-
-
-def test_a_waveform_is_a_place_to_go_to(browse, collection):
-    page = browse(f"/judge/{collection}?{SHORT}", **MOVING)
-    enter(page, "Ann")
-    page.keyboard.press(" ")
-    box = page.locator("#clips .wave.candidate").bounding_box()
-    page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 5)
-    length, at = (float(page.get_attribute("#position", f"aria-value{name}")) for name in ("max", "now"))
-    assert at == pytest.approx(length / 2, abs=0.1)
-    assert page.get_attribute("#hear-candidate", "aria-pressed") == "true"
-    page.keyboard.press("Shift+ArrowRight")
-    assert float(page.get_attribute("#position", "aria-valuenow")) == pytest.approx(at + 1, abs=0.1)
 
 
 def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, collection, audit):
@@ -800,34 +810,6 @@ def test_at_twice_the_text_size_nothing_is_cut_off(browse, collection):
     enter(page, "Ann")
     assert page.evaluate("document.documentElement.scrollWidth") == 640
     assert page.locator("#save").is_visible()
-
-
-def test_the_question_mark_shows_the_keys_and_letters_can_be_switched_off(browse, collection):
-    page = browse(f"/judge/{collection}?{SHORT}")
-    enter(page, "Ann")
-    page.keyboard.press("?")
-    page.locator("#help[open]").wait_for()
-    shown = page.inner_text("#keys")
-    for key in ("Space", "Q", "C", "0", "1", "2", "L", "Enter", "Z", "?"):
-        assert key in shown.split()
-    page.uncheck("#single-keys")
-    page.keyboard.press("Escape")
-    page.keyboard.press("2")
-    page.keyboard.press("c")
-    assert page.get_attribute("#hear-candidate", "aria-pressed") == "false"
-    assert page.locator("input:checked[name=broad]").count() == 0
-
-
-def test_nothing_on_the_page_names_systems_scores_or_clips(browse, collection, http):
-    page = browse(f"/judge/{collection}?{SHORT}")
-    enter(page, "Ann")
-    judge(page, 1)
-    open_answers(page)
-    described = http.get(f"/v1/collections/{collection}").json()
-    text = page.evaluate("document.documentElement.outerHTML").lower()
-    (pair,) = [(one["query"], one["document"]) for one in answers(http, collection, "Ann")]
-    for secret in [*described["systems"], described["measure"], "ranking", "confidence", *map(json.dumps, pair)]:
-        assert secret.lower().strip('"') not in text, secret
 
 
 def test_a_closed_campaign_says_so_before_it_asks_for_a_name_and_before_the_first_pair(browse, collection, http):
