@@ -58,7 +58,7 @@ def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, f
 
         def read(path):
             with server.client() as own:
-                while not stop.is_set():
+                while not stop.wait(0.05):  # more requests would only take the processor from the import
                     start = time.monotonic()
                     assert own.get(path).status_code == 200
                     slow.append((time.monotonic() - start, path))
@@ -105,7 +105,7 @@ def test_a_file_goes_on_where_the_server_was_killed_and_nothing_is_doubled(comma
     with ExitStack() as stack, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=180) as http:
         server = stack.enter_context(commanded([large], tmp_path / "log 0", *options))
         number = http.post(f"{LARGE}/{IMPORT}", content=text, headers={"Idempotency-Key": "mine"}).json()["number"]
-        for kill in range(3):
+        for kill in range(2):  # of the process that began, and of the one that went on
             server.kill()
             server = stack.enter_context(commanded([large], tmp_path / f"log {kill + 1}", *options))
             now = http.get(f"{LARGE}/imports/{number}").json()
