@@ -17,6 +17,7 @@ from audiosim.ranking import Selection
 from audiosim.ranking.separation import with_next
 from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.ranking.verdicts import Verdicts
+from audiosim.service.app import create_app
 from audiosim.service.collections.campaigns import Judging
 from audiosim.service.collections.outlook import History, Outlook
 from audiosim.service.collections.predictions import Remembering
@@ -32,40 +33,35 @@ def database(tmp_path):
     return f"sqlite:///{tmp_path / 'campaign.db'}"
 
 
-def judge(server, grade, assessor="ann"):
+def judge(http, grade, assessor="ann"):
     """Ask for a pair and judge it; returns the pair."""
-    with server.client() as http:
-        (pair,) = http.post(f"{COARSE}/next", json={"assessor": assessor}).json()["pairs"]
-        said = {"query": pair["query"], "document": pair["document"], "assessor": assessor, "broad": grade}
-        answer = http.post(f"{COARSE}/judgments", json=said)
+    (pair,) = http.post(f"{COARSE}/next", json={"assessor": assessor}).json()["pairs"]
+    said = {"query": pair["query"], "document": pair["document"], "assessor": assessor, "broad": grade}
+    answer = http.post(f"{COARSE}/judgments", json=said)
     assert answer.status_code == 201, answer.text
     return pair["query"], pair["document"]
 
 
-def get(server, path, **parameters):
-    with server.client() as http:
-        answer = http.get(f"{COARSE}/{path}", params=parameters)
+def get(http, path, **parameters):
+    answer = http.get(f"{COARSE}/{path}", params=parameters)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def predictions(server, pairs):
+def predictions(http, pairs):
     """Predictions of pairs, by the service's columns."""
-    with server.client() as http:
-        body = {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
-        return http.post(f"{COARSE}/predictions", json={**body, "include": ["probabilities"]}).json()
+    body = {"query": [query for query, _ in pairs], "document": [document for _, document in pairs]}
+    return http.post(f"{COARSE}/predictions", json={**body, "include": ["probabilities"]}).json()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grade", [0, 2])
-def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_once(
-    commanded, folders, coarse, tmp_path, grade
-):
+def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_once(in_process, coarse, grade):
     pool = build_pool(coarse)
-    with commanded(folders[1:], tmp_path / "log") as server:
-        before = predictions(server, pool.pairs)
-        judged = judge(server, grade)
-        after = predictions(server, pool.pairs)
+    with in_process(create_app([coarse])) as http:
+        before = predictions(http, pool.pairs)
+        judged = judge(http, grade)
+        after = predictions(http, pool.pairs)
     assert (before["state"], after["state"], after["judgments"]) == (0, 2, 1)
     moved = np.subtract(after["expectation"], before["expectation"]) * (grade - 1)
     place = pool.positions[judged]
@@ -85,41 +81,33 @@ def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_res
     commanded, folders, coarse, tmp_path, database, check_close, wait_until
 ):
     here = Campaign(coarse, measure="CG@4")
-    with commanded(folders[1:], tmp_path / "first", "--db", database) as server:
+    measures = ("CG@4", "DCG@2", "nDCG@3", "AP@4")
+    with commanded(folders[1:], tmp_path / "first", "--db", database) as server, server.client() as http:
         for grade in EIGHT:
             (pair,) = here.ask(assessor="ann")
-            assert judge(server, grade) == pair
+            assert judge(http, grade) == pair
             here.tell(Judgment(*pair, float(grade), "ann"))
-            there = get(server, "ranking")
+            there = get(http, "ranking")
             now = here.selection
             said = with_next(Verdicts(now.ranking), now.expected, now.belief).to_dict()
             check_close({name: there[name] for name in said}, said)
-        wait_until(lambda: get(server, "course")["complete"])
-        first = {what: get(server, what) for what in ("ranking", "campaign", "course", "assessors")}
-        predicted = predictions(server, build_pool(coarse).pairs)
+        wait_until(lambda: get(http, "course")["complete"])
+        first = {what: get(http, what) for what in ("ranking", "campaign", "course", "assessors")}
+        predicted = predictions(http, build_pool(coarse).pairs)
+        rankings = [get(http, "ranking", measure=measure) for measure in measures]
     assert first["ranking"]["model"] == "joint-broad"
-    with commanded(folders[1:], tmp_path / "second", "--db", database) as server:
-        wait_until(lambda: get(server, "course")["complete"])
-        for what, said in first.items():
-            check_close(get(server, what), said)
-        check_close(predictions(server, build_pool(coarse).pairs), predicted)
-        assert judge(server, 1) == here.ask()[0]
-
-
-@pytest.mark.slow
-def test_a_ranking_by_any_measure_is_what_estimate_says_of_the_same_judgments(
-    commanded, folders, coarse, tmp_path, database, check_close
-):
-    measures = ("CG@4", "DCG@2", "nDCG@3", "AP@4")
-    with commanded(folders[1:], tmp_path / "log", "--db", database) as server:
-        for grade in EIGHT:
-            judge(server, grade)
-        rankings = [get(server, "ranking", measure=measure) for measure in measures]
+    # A ranking by any measure is what `audiosim.estimate` says of the same judgments.
     judged = replace(coarse, judgments=judgments_in(database, coarse))
     for measure, there in zip(measures, rankings, strict=True):
-        here = Verdicts(audiosim.estimate(judged, None, measure)).to_dict()
-        del here["nearest"], here["sentence"]  # `audiosim.estimate` does not state the effect of more judgments
-        check_close({name: there[name] for name in here}, here)
+        said = Verdicts(audiosim.estimate(judged, None, measure)).to_dict()
+        del said["nearest"], said["sentence"]  # `audiosim.estimate` does not state the effect of more judgments
+        check_close({name: there[name] for name in said}, said)
+    with commanded(folders[1:], tmp_path / "second", "--db", database) as server, server.client() as http:
+        wait_until(lambda: get(http, "course")["complete"])
+        for what, said in first.items():
+            check_close(get(http, what), said)
+        check_close(predictions(http, build_pool(coarse).pairs), predicted)
+        assert judge(http, 1) == here.ask()[0]
 
 
 @pytest.mark.slow
@@ -129,15 +117,17 @@ def test_two_servers_on_one_database_agree_but_for_rounding(
     pairs = build_pool(coarse).pairs
     options = ("--db", database)
     with (
-        commanded(folders[1:], tmp_path / "one", *options) as one,
-        commanded(folders[1:], tmp_path / "two", *options) as two,
+        commanded(folders[1:], tmp_path / "one", *options) as first,
+        commanded(folders[1:], tmp_path / "two", *options) as second,
+        first.client() as one,
+        second.client() as two,
     ):
         # One server learns in small steps, the other catches up at once, so their sums are made in different orders.
         judged = [judge(one, grade, f"a{place}") for place, grade in enumerate(EIGHT)]
         judged += [judge(two, grade, f"b{place}") for place, grade in enumerate(EIGHT[:4])]
         assert len(set(judged)) == 12
-        for server in (one, two):
-            wait_until(lambda server=server: get(server, "course")["complete"])
+        for http in (one, two):
+            wait_until(lambda http=http: get(http, "course")["complete"])
         for what in ("ranking", "campaign", "course", "assessors"):
             check_close(get(one, what), get(two, what))
         check_close(predictions(one, pairs), predictions(two, pairs))
