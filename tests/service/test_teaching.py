@@ -112,9 +112,9 @@ def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, t
     assert process.returncode == 1
 
 
-@pytest.fixture
-def stretch():
-    """The log of a campaign on the demo, judged by two people in turn, from its beginning."""
+@pytest.fixture(scope="module")
+def begun():
+    """The log of a campaign on the demo, judged by two people in turn, from its beginning; not to be counted."""
     collection, store, stretches = Collection.load(DEMO), MemoryStore(), []
     campaign = Campaign(collection, "joint", store=store, settings=CampaignSettings(learn_later=True))
     rng = np.random.default_rng(1)
@@ -122,9 +122,20 @@ def stretch():
         campaign.tell(Judgment(*pair, float(rng.integers(101)), ("ann", "ben")[place % 2]))
     settings = CampaignSettings(learn_later=True)
     Campaign(
-        collection, "joint", "CG@5", store, settings, count_long=lambda one: stretches.append(one) or one.counted()
+        collection,
+        "joint",
+        "CG@5",
+        store,
+        settings,
+        count_long=lambda one: stretches.append(deepcopy(one)) or one.counted(),
     )
     return replace(stretches[0], ready=True)
+
+
+@pytest.fixture
+def stretch(begun):
+    """A copy of it, without what other tests have learned from it."""
+    return deepcopy(begun)
 
 
 @pytest.mark.slow
