@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -27,7 +26,7 @@ from audiosim.results.value import cached_property
 from audiosim.service.collections.campaigns import Judging
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.operations.judges import _people
-from audiosim.service.process.learning import Errand, Errands, _environment, receive, wrap
+from audiosim.service.process.learning import Errand, Errands, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
@@ -94,22 +93,26 @@ def test_a_process_that_is_ended_while_it_learns_is_said(lesson):
         errand.result()
 
 
+# The process that learns, with what it is sent, and nobody who reads its answer.
+KILLED = """
+from audiosim.service.process.learning import main
+source, target = os.pipe()
+os.close(source)
+os.dup2(target, 1)
+sys.stdin = open(sent)
+begin()
+main()
+"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.5, 1.0])
-def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, tmp_path):
-    sent = tmp_path / "sent"
-    with sent.open("wb") as target:
+def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, together, tmp_path):
+    half, whole = tmp_path / "half", tmp_path / "whole"
+    with whole.open("wb") as target:
         wrap((lesson.learned, ())).write(target)
-    text = sent.read_bytes()
-    command = [sys.executable, "-m", "audiosim.service.process.learning"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(os.environ)
-    ) as process:
-        process.stdin.write(text[: int(share * len(text))])
-        process.stdin.close()
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 1
+    text = whole.read_bytes()
+    half.write_bytes(text[: len(text) // 2])
+    assert together(KILLED, {"sent": half}, {"sent": whole}) == [(1, ""), (1, "")]
 
 
 @pytest.fixture(scope="module")
