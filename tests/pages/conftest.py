@@ -152,11 +152,17 @@ def live(demo: Path, model: str, tmp_path: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def invited(demo: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
-    """A server that needs tokens, and the token of an assessor called Ann."""
+def assessor() -> str:
+    """The name of the assessor of `invited`, for tests to set."""
+    return "Ann"
+
+
+@pytest.fixture
+def invited(demo: Path, assessor: str, tmp_path: Path) -> Iterator[tuple[Any, str]]:
+    """A server that needs tokens, and the token of an assessor."""
     database = f"sqlite:///{tmp_path / 'invited.db'}"
     store = TokenStore(database)
-    token = store.create("Ann", "assessor")
+    token = store.create(assessor, "assessor")
     store.close()
     with commanded([demo], tmp_path / "invited", "--db", database, *PLAIN, AUDIOSIM_LISTEN="0") as running:
         yield running, token
