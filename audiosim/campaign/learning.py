@@ -523,7 +523,7 @@ class Lessons:
     def after(self, pool: Pool, estimator: RelevanceEstimator, judgments: Iterable[Judgment]) -> RelevanceEstimator:
         """The estimator after learning from judgments made before the log began, in their order."""
         first = learned_from(pool, tuple(judgments))
-        return self.learned(Lesson(0, estimator, pool.spread(first))) if first else estimator
+        return self.learned(Lesson(0, estimator, pool.spread(first), pool.comparisons)) if first else estimator
 
     def learned(self, lesson: Lesson) -> RelevanceEstimator:
         """The estimator after a lesson: from the note, or learned now, which may take seconds, and noted."""

@@ -78,6 +78,7 @@ def test_grades_and_comparisons_in_any_order_are_what_estimate_makes_of_them(own
     compared = list({what_compares(one): one for one in compared}.values())
     tables = {"judgments": tuple(graded[:own]), "comparisons": tuple(compared[:own])}
     live = Campaign(replace(WITHOUT, **tables), store=store, settings=CampaignSettings(comparisons="some"))
+    assert live.confidence == pytest.approx(estimate(replace(WITHOUT, **tables), measure="CG").confidence, rel=1e-9)
     for one in rng.permutation([0] * (40 - own) + [1] * (len(compared) - own)):
         if one:
             said = compared[len(live.comparisons.in_force()[1])]
