@@ -54,3 +54,15 @@ def test_rows_of_columns_hold_numbers_of_python():
     rows = rows_of({"name": ["a", "b"], "n": np.array([1, 2]), "ok": np.array([True, False])})
     assert rows == [{"name": "a", "n": 1, "ok": True}, {"name": "b", "n": 2, "ok": False}]
     assert {type(value) for row in rows for value in row.values()} == {str, int, bool}
+
+
+def test_a_result_without_rows_is_a_table_without_rows():
+    @dataclass
+    class Found(Result):
+        _index = ("query", "document")
+
+        def rows(self):
+            return []
+
+    table = Found().to_frame()
+    assert (len(table), list(table.index.names)) == (0, ["query", "document"])

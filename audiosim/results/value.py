@@ -76,13 +76,14 @@ def frame_of(
 ) -> "pd.DataFrame":
     """Rows, or columns by name, as a pandas table; pandas is imported only here.
 
-    columns  names of the columns; those of the rows if there are none
+    columns  names of the columns; if there are none those of the rows, or without rows those of the index
     index    names of the columns that the table is indexed by
     """
     need("frames", "to_frame")
     import pandas as pd
 
-    table = pd.DataFrame(dict(rows) if isinstance(rows, Mapping) else list(rows), columns=list(columns) or None)
+    data = dict(rows) if isinstance(rows, Mapping) else list(rows)
+    table = pd.DataFrame(data, columns=list(columns) or (None if data else list(index)))
     return table.set_index(list(index)) if index else table
 
 
