@@ -117,6 +117,18 @@ def test_people_at_a_terminal_see_what_was_read_of_each_file(folder):
     ]
 
 
+def test_a_query_without_any_judgment_is_left_out_and_said(run, folder):
+    (folder / "judgments.qrels").write_text("".join(f"q1 0 d{d} {d % 3}\n" for d in (1, 2, 3)))
+    code, _, err = run("evaluate", folder, "--measure", "CG@1", "--unjudged", "zero")
+    assert (code, "note: 1 query of the runs, such as q2, not judged at all: left out\n" in err) == (0, True)
+
+
+def test_a_table_without_rows_has_its_columns_as_csv(run, folder):
+    (folder / "judgments.qrels").write_text("".join(f"q{q} 0 d{d} {d % 3}\n" for q in (1, 2) for d in (1, 2, 3)))
+    assert run("next", folder, "--format", "csv")[1].startswith("query,document,weight")
+    assert run("disagreements", folder, "--format", "csv")[1] == "query,document,grades,beyond,spread,chance\r\n"
+
+
 def test_files_of_one_tag_are_two_systems_and_may_be_refused(run, tmp_path):
     (tmp_path / "runs").mkdir()
     for name, documents in {"kl": ("a", "b"), "js": ("b", "a")}.items():

@@ -197,7 +197,7 @@ def test_the_mean_of_a_run_does_not_depend_on_the_runs_beside_it(tmp_path):
     for written in ("P@1", "nDCG@2", "AP(rel=1)@2", "CG@1"):
         assert alone.scores(written).means[0] == both.scores(written).means[1] == pytest.approx(1 / 4)
     assert alone.notes == ("queries that a system does not answer count 0 for it: B 2 of 4",)
-    assert both.notes[1] == "1 queries of the runs are not judged at all, such as 9: they do not count"
+    assert both.notes[1] == "1 query of the runs, such as 9, not judged at all: left out"
     with pytest.raises(InputError, match="^P@3 needs the first 3 results, 2 were read$"):
         alone.scores("P@3")
     (tmp_path / "other.qrels").write_text("1 0 z 1\n")

@@ -21,7 +21,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.layouts import FolderFiles
 from audiosim.errors import ArgumentError, InputError
 from audiosim.results.progress import progress
-from audiosim.results.value import need
+from audiosim.results.value import known_columns, need
 from audiosim.tables.text import check_output_file, write_text, write_texts
 from audiosim.text import field_list, printable, sentence
 from audiosim.workers import Workers
@@ -188,7 +188,8 @@ def save_plot(found: Any, path: Path) -> None:
 def _print(verb: Verb, form: options.Format, found: Any) -> None:
     if verb.view and found is not None:
         view = _found(verb.view)
-        options.print_result(options.Format(form), found.to_dict(), found.rows(), lambda: view(found))
+        columns = known_columns(found)
+        options.print_result(options.Format(form), found.to_dict(), found.rows(), lambda: view(found), columns)
     for failure in getattr(found, "failed", ()):
         sys.stderr.write(f"audiosim: {printable(failure.path)}: {failure.error}\n")
     if verb.failed and (why := getattr(found, verb.failed, None)):

@@ -365,13 +365,18 @@ def usage_of(option: str) -> Iterator[None]:
 
 
 def print_result(
-    form: Format, value: Any, rows: Sequence[Mapping[str, Any]], view: Callable[[], "RenderableType"]
+    form: Format,
+    value: Any,
+    rows: Sequence[Mapping[str, Any]],
+    view: Callable[[], "RenderableType"],
+    columns: Sequence[str] = (),
 ) -> None:
     """Print a result in the form asked for.
 
-    value  value for json
-    rows   rows for csv
-    view   text for people
+    value    value for json
+    rows     rows for csv
+    view     text for people
+    columns  names of the columns if there are no rows
     """
     if form is Format.table:
         from audiosim.report.screen import console
@@ -384,7 +389,7 @@ def print_result(
     elif form is Format.json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
     else:
-        writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [])
+        writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else list(columns))
         writer.writeheader()
         writer.writerows(rows)
 

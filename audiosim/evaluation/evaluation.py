@@ -36,7 +36,7 @@ from audiosim.stats.tests import (
     holm,
     paired_test,
 )
-from audiosim.text import counted
+from audiosim.text import NOTES, counted
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -231,6 +231,8 @@ def evaluate(
     check_count("resamples", resamples)
     collection, measure = to_score(collection, measure, scale, judgments, complete)
     runs = judged_runs(collection, measure.cutoff, unjudged)
+    for note in runs.notes:
+        NOTES.info("%s", note)
     found = runs.scores(measure)
     order = found.order
     scores = Scores(measure, tuple(found.systems[i] for i in order), found.queries, found.values[order])

@@ -129,12 +129,12 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
 
 def _query_notes(collection: Collection, queries: Sequence[str]) -> Iterator[str]:
     """Sentences on queries that some system does not answer, and on answered ones that do not count."""
-    counted, runs = set(queries), collection.runs
-    missing = {run.system: len(counted - run.rankings.keys()) for run in runs}
+    judged, runs = set(queries), collection.runs
+    missing = {run.system: len(judged - run.rankings.keys()) for run in runs}
     if some := [f"{system} {count}" for system, count in missing.items() if count]:
         yield f"queries that a system does not answer count 0 for it: {', '.join(some)} of {len(queries)}"
-    if left := {query for run in runs for query in run.rankings} - counted:
-        yield f"{len(left)} queries of the runs are not judged at all, such as {min(left)}: they do not count"
+    if left := {query for run in runs for query in run.rankings} - judged:
+        yield f"{counted(len(left), 'query')} of the runs, such as {min(left)}, not judged at all: left out"
 
 
 def scores(collection: Collection, measure: str | Measure = "CG", unjudged: Unjudged = "error") -> Scores:

@@ -176,6 +176,7 @@ class Disagreements(Result):
     """
 
     _index: ClassVar = ("query", "document")
+    _columns: ClassVar = ("query", "document", "grades", "beyond", "spread", "chance")
 
     pairs: tuple[Disagreement, ...]
     highest: float

@@ -61,7 +61,9 @@ def _evaluation(measure: str, one: Evaluation) -> list[RenderableType]:
     count = one.scores.values.shape[1]
     means = Text(f"95 % interval: of the mean over queries like {'this one' if count == 1 else f'these {count}'}.")
     if one.bounds is not None:
-        means.append(" If all judged: the lowest and highest score that the missing judgments could give.")
+        means.append(
+            " If all judged: the lowest and highest score that the missing judgments of these queries could give."
+        )
     return [table, means, *_pairs(one), *([Text(form)] if form else []), Text("")]
 
 

@@ -140,6 +140,11 @@ class Value:
         return parts(self, *_public(self))
 
 
+def known_columns(found: "Result") -> tuple[str, ...]:
+    """Columns that a result's table has even without rows: all of them, or those that name a row."""
+    return found._columns or found._index
+
+
 class Result(Value):
     """A result, and all that is made of its rows: a table, a display, items, length and iteration.
 
