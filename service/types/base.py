@@ -193,7 +193,7 @@ def _known_there(problem: str, kind: type) -> str:
         return ""
     there = _names(type_info(kind))
     for name in re.findall(r"\.(\w+)", unknown[2]):
-        there = _names(there[name])
+        there = _names(there[name]) if name in there else {}  # a name within a table by name
     return f": expected {', '.join(there)}{did_you_mean(unknown[1], there)}" if there else ""
 
 

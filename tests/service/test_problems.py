@@ -3,13 +3,17 @@
 import json
 import re
 import socket
+from typing import Literal
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.exceptions import HTTPException
 
 from audiosim.collection.pool import build_pool
 from audiosim.service.http.limits import Limits
+from audiosim.service.types.base import decode
 from audiosim.service.types.predictions import MOST_ROWS
 
 MOST_BYTES = Limits().body_bytes
@@ -270,3 +274,27 @@ def test_no_body_makes_the_service_fail(http, body, path):
     answer = http.post(path, content=body)
     assert answer.status_code in {200, 400, 422}
     assert "NaN" not in answer.text
+
+
+class Leaf(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Literal["u", "v"] = "u"
+
+
+class Tree(msgspec.Struct, forbid_unknown_fields=True):
+    named: dict[str, Leaf] = {}
+    listed: list[Leaf] = []
+    one: Leaf | None = None
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"listed": [{"kind": "z"}]}', "$.listed[0].kind: unknown value 'z': expected u, v"),
+        (b'{"one": {"kid": "u"}}', "$.one: unknown field `kid`: expected kind; did you mean kind?"),
+        (b'{"named": {"a": {"kind": "z"}}}', "$.named[...].kind: unknown value 'z'"),
+    ],
+)
+def test_what_is_known_is_said_wherever_something_unknown_stands(body, said):
+    with pytest.raises(HTTPException) as refused:
+        decode(body, Tree)
+    assert (refused.value.status_code, refused.value.detail) == (422, said)
