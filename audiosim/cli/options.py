@@ -395,8 +395,13 @@ def print_result(
 
 
 class _OnScreen(logging.Handler):
+    said: str | None = None
+
     def emit(self, record: logging.LogRecord) -> None:
-        sys.stderr.write(f"note: {spell_advice(record.getMessage(), as_option)}\n")
+        note = spell_advice(record.getMessage(), as_option)
+        if note != self.said:  # the next measure's may be the same
+            sys.stderr.write(f"note: {note}\n")
+        self.said = note
 
 
 @contextmanager
