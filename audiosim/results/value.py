@@ -140,9 +140,9 @@ class Value:
         return parts(self, *_public(self))
 
 
-def known_columns(found: "Result") -> tuple[str, ...]:
+def known_columns(found: object) -> tuple[str, ...]:
     """Columns that a result's table has even without rows: all of them, or those that name a row."""
-    return found._columns or found._index
+    return found._columns or found._index if isinstance(found, Result) else ()
 
 
 class Result(Value):
