@@ -30,7 +30,7 @@ from audiosim.joint.estimators import (
     learned_from,
     relearned,
 )
-from audiosim.joint.moments import FIRST_LEARNING, is_moment, last_moment
+from audiosim.joint.moments import FIRST_LEARNING, is_moment, is_moment_of_comparing, last_moment
 from audiosim.ranking import Selection
 from audiosim.stats.arrays import Array
 
@@ -357,9 +357,9 @@ class Count:
         if change.comparison is not None:
             self._judgments.append(self._judgments[-1])
             self._compared += change.more
-            further = self._compared > FIRST_LEARNING and change.comparison.assessor not in self._comparers
+            another = change.comparison.assessor not in self._comparers
             self._comparers.add(change.comparison.assessor)
-            if change.more == 1 and (further or is_moment(self._compared)):
+            if change.more == 1 and is_moment_of_comparing(self._compared, another):
                 self._moments.append(change.number)
             return
         self._judgments.append(self._judgments[-1] + change.more)

@@ -395,13 +395,15 @@ def print_result(
 
 
 class _OnScreen(logging.Handler):
-    said: str | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = set[str]()  # several measures may have the same notes
 
     def emit(self, record: logging.LogRecord) -> None:
         note = spell_advice(record.getMessage(), as_option)
-        if note != self.said:  # the next measure's may be the same
+        if note not in self.said:
             sys.stderr.write(f"note: {note}\n")
-        self.said = note
+        self.said.add(note)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from audiosim.errors import InputError
 from audiosim.joint.comparisons import Compared, ComparisonModel
 from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.model import JointEstimator
-from audiosim.joint.moments import comparisons_learned, last_moment
+from audiosim.joint.moments import last_moment
 from audiosim.joint.people import Panel
 from audiosim.joint.posterior import Belief, model_notes, what_lacks
 from audiosim.joint.terms import EvidenceKind
@@ -217,12 +217,10 @@ class Comparing(Protocol):
         """The comparisons known to the estimator."""
         ...
 
-    def comparing(
-        self, comparisons: tuple[PairedComparison, ...], learned_from: int | None = None
-    ) -> RelevanceEstimator:
+    def comparing(self, comparisons: tuple[PairedComparison, ...], learn: bool = False) -> RelevanceEstimator:
         """The estimator with these comparisons, and no others.
 
-        learned_from  number of comparisons to learn deviations from, the first ones; None: keep those learned before
+        learn  True to learn deviations from them, at their last moment of learning; False to keep those learned before
         """
         ...
 
@@ -240,7 +238,7 @@ def after_comparisons(estimator: RelevanceEstimator, comparisons: tuple[PairedCo
     """The estimator of a campaign after these comparisons: it learns from them at its moments of learning."""
     if not isinstance(estimator, Comparing):
         return estimator
-    return estimator.comparing(comparisons, comparisons_learned(comparisons))
+    return estimator.comparing(comparisons, learn=True)
 
 
 def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tuple[RelevanceEstimator, int]:

@@ -102,14 +102,14 @@ class JointEstimator:
         self._spoken = effects.spoken(self._prior.ordinal)
         self._brought = effects.names
         self._comparisons, self._compared = pool.comparisons, Compared.of(pool, pool.comparisons)
-        first = pool.comparisons[: comparisons_learned(pool.comparisons)]
         self._alone = self._held  # deviations before learning from comparisons
         self._comparison_deviations: dict[str, float] = {}
-        self._learn_from_comparisons(Compared.of(pool, first))
+        self._learn_from_comparisons()
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
-    def _learn_from_comparisons(self, compared: Compared) -> None:
-        """Learn the deviations of components and comparisons from these; without comparisons, reset them."""
+    def _learn_from_comparisons(self) -> None:
+        """Learn the deviations of components and comparisons at the last moment; before the first, reset them."""
+        compared = Compared.of(self._pool, self._comparisons[: comparisons_learned(self._comparisons)])
         if not len(compared):
             self._held, self._comparison_deviations = self._alone, {}
             return
@@ -148,10 +148,10 @@ class JointEstimator:
         parts, scale = self._parts_of_pairs(), self._prior.layout.scale
         return ComparisonModel.of(compared, parts, scale, deviations, Unsure(noise, tie))
 
-    def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int | None = None) -> "JointEstimator":
+    def comparing(self, comparisons: tuple[PairedComparison, ...], learn: bool = False) -> "JointEstimator":
         """The estimator with these comparisons, and no others.
 
-        learned_from  number of comparisons to learn deviations from, the first ones; None: keep those learned before
+        learn  True to learn deviations from them, at their last moment of learning; False to keep those learned before
         """
         if comparisons == self._comparisons:
             return self
@@ -159,14 +159,14 @@ class JointEstimator:
         other._comparisons, other._compared = comparisons, Compared.of(self._pool, comparisons)
         other._reserve = None
         if self._reserve is not None:
-            other._reserve = self._reserve.comparing(comparisons, learned_from)
+            other._reserve = self._reserve.comparing(comparisons, learn)
         deviations = self.standard_deviations
-        if learned_from is not None:
-            other._learn_from_comparisons(Compared.of(self._pool, comparisons[:learned_from]))
+        if learn:
+            other._learn_from_comparisons()
             other._panel_models, other._panel_models_in_reserve = PanelModels(), PanelModels()
             deviations = other._held.standard_deviations(other._held.centre, other._held.spread)
         other._begin(deviations)
-        if learned_from is None:
+        if not learn:
             other._start = other._start.using(self._start.use)
         return other
 
@@ -329,7 +329,7 @@ class JointEstimator:
             models = (replace(self._model, training=None), *self._models[1:])
             made = JointEstimator(unknown_documents(self._pool), models, kinds=())
             if self._comparisons != made._comparisons:
-                made = made.comparing(self._comparisons, comparisons_learned(self._comparisons))
+                made = made.comparing(self._comparisons, learn=True)
             else:  # models of panels do not depend on what a reserve has learned: the next reserve finds them again
                 made._panel_models = self._panel_models_in_reserve
             self._reserve = made if self._taught is None else made.relearned(self._taught)

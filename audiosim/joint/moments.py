@@ -20,10 +20,19 @@ def last_moment(judged: int) -> int:
     return moment
 
 
-def comparisons_learned(comparisons: Sequence[PairedComparison]) -> int:
-    """Number of the first comparisons from which models learn: up to the last moment, or the first of another person.
+def is_moment_of_comparing(compared: int, another: bool) -> bool:
+    """True if an estimator learns again at this number of comparisons.
 
-    A table may have one person's after the other's, and how much people disagree is not learned from one of them.
+    another  True if it is the first by another person: how much people disagree is not learned from one of them
     """
-    begun = {one.assessor: place for place, one in reversed([*enumerate(comparisons, start=1)])}
-    return max(last_moment(len(comparisons)), *(place for place in begun.values() if place > FIRST_LEARNING), 0)
+    return is_moment(compared) or (another and compared > FIRST_LEARNING)
+
+
+def comparisons_learned(comparisons: Sequence[PairedComparison]) -> int:
+    """Number of the first comparisons from which models learn: those up to the last moment; 0 before the first."""
+    moment, people = 0, set[str]()
+    for compared, one in enumerate(comparisons, start=1):
+        if is_moment_of_comparing(compared, one.assessor not in people):
+            moment = compared
+        people.add(one.assessor)
+    return moment

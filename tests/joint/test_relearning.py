@@ -8,9 +8,9 @@ import pytest
 from audiosim import package_files
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Judgment, Pair
+from audiosim.collection.values import Judgment, Pair, PairedComparison
 from audiosim.joint.estimators import after_grades, estimator_of, following, relearned, uniform
-from audiosim.joint.moments import is_moment, last_moment
+from audiosim.joint.moments import comparisons_learned, is_moment, last_moment
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
 from audiosim.training.joint import fit_joint
@@ -38,6 +38,15 @@ def early(monkeypatch):
 def test_moments_double_from_the_twentyfifth_judged_pair_on():
     assert [count for count in range(2000) if is_moment(count)] == [25, 50, 100, 200, 400, 800, 1600]
     assert [last_moment(count) for count in (0, 24, 25, 99, 100, 399, 400, 5000)] == [0, 0, 25, 50, 100, 200, 400, 3200]
+
+
+@pytest.mark.parametrize(
+    ("people", "learned"),
+    [("a" * 24, 0), ("a" * 24 + "b", 25), ("a" * 30 + "bbb", 31), ("ab" * 30, 50), ("a" * 60 + "b" * 9 + "c" * 9, 70)],
+)
+def test_comparisons_are_learned_from_at_their_moments_and_when_another_person_begins(people, learned):
+    compared = [PairedComparison("q", f"d{place}", "d", "a", name) for place, name in enumerate(people)]
+    assert comparisons_learned(compared) == learned
 
 
 def test_an_estimator_that_does_not_learn_stays_what_it_is(pool):
