@@ -19,12 +19,15 @@ export function trainingModels(path, kept) {
   const attempt = attempting("train-trouble");
   const place = `${path}/trainings`;
   let timer = 0;
+  let looks = 0;
   let last = "";
   /** @type {any} */
   let shown = null;
   const show = async () => {
     clearTimeout(timer);
+    const look = ++looks;
     const found = await get(place);
+    if (look !== looks) return; // a later look knows more, whichever answer comes first
     showTraining(found);
     shown = found;
     const status = found.training?.status ?? "";
