@@ -117,6 +117,30 @@ async function problem(answer) {
   });
 }
 
+/**
+ * A part of a page, as a function that shows the answer to a request, unless a later one was shown before it came or
+ * something else was asked; the error of a request is thrown if it is the last.
+ *
+ * The function takes the request, what shows its answer, and what is asked, if that changes.
+ */
+export function latest() {
+  let [asked, shown, current] = [0, 0, null];
+  return async (request, show, about = null) => {
+    const mine = ++asked;
+    current = about;
+    let found;
+    try {
+      found = await request;
+    } catch (error) {
+      if (mine !== asked) return;
+      throw error;
+    }
+    if (about !== current || mine < shown) return;
+    shown = mine;
+    await show(found);
+  };
+}
+
 /** A promise fulfilled after this many milliseconds. */
 export function wait(ms) {
   return new Promise((done) => setTimeout(done, ms));

@@ -62,6 +62,27 @@ def asked(commanded, tmp_path):
         yield running
 
 
+def test_a_check_that_comes_late_does_not_allow_what_a_later_one_forbids(browse, asked, wait_until):
+    with asked.client() as http:
+        http.post("/v1/drafts", json={"name": "late"}).raise_for_status()
+        runs = "".join(f"q1 Q0 d{rank} {rank} {-rank} {name}\n" for name in ("one", "two") for rank in (1, 2, 3))
+        about = {"name": "runs.trec", "size": len(runs), "offset": 0}
+        http.post("/v1/drafts/late/files", params=about, content=runs.encode()).raise_for_status()
+    early = []
+    page = browse()
+    page.route("**/check", lambda asked: early.append((asked, asked.fetch())), times=1)
+    page.goto("/create?draft=late")
+    wait_until(lambda: page.title() and early)  # the title lets the page go on
+    page.get_by_role("button", name="Remove runs.trec").click()
+    expect(page.locator("#check-said")).to_contain_text("This cannot be created yet: ")
+    for asked_early, answer in early:
+        assert answer.json()["error"] in ("", None)
+        asked_early.fulfill(response=answer)
+    page.wait_for_timeout(200)
+    expect(page.locator("#check-said")).to_contain_text("This cannot be created yet: ", timeout=1)
+    expect(page.locator("#create")).to_be_disabled(timeout=1)
+
+
 @pytest.mark.longest
 def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     browse, recordings, asked, tmp_path, watch, audit

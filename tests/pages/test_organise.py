@@ -229,6 +229,68 @@ def test_what_the_history_says_is_drawn_and_told(browse, campaign):
     expect(page.locator("#remaining-range")).to_contain_text(f"80 % prediction interval: {left['low']}–{left['high']}")
 
 
+LATE = {
+    "progress": "#by-query tbody",
+    "changes": "#since-list",
+    "texts": "#texts-changed",
+    "model": "#model-now",
+    "log": "#log tbody",
+}
+
+
+def test_an_answer_that_comes_late_is_never_shown_over_a_later_one(browse, campaign):
+    early = {}
+
+    def keep_back(asked):
+        name = urlsplit(asked.request.url).path.rpartition("/")[2]
+        if name in LATE and name not in early:
+            early[name] = (asked, asked.fetch())
+        else:
+            asked.continue_()
+
+    page = browse()
+    page.route("**/v1/collections/**", keep_back)
+    page.goto(campaign.page)
+    shown(page)
+    for tab in ("Progress", "Settings", "Results and files"):
+        open_tab(page, tab)
+    wait_until(page, lambda: early.keys() == LATE.keys())
+    campaign.judge("ann", 2)
+    for what, said in (("texts", {"instructions": "Later"}), ("model", {"model": "mout"})):
+        assert campaign.http.post(f"{campaign.path}/{what}", json=said).status_code < 300
+    for tab in ("Progress", "Settings", "Results and files"):
+        open_tab(page, tab)
+    expect(page.locator("#by-query progress:not([value='0'])").first).to_be_attached()
+    for place, words in zip(LATE.values(), ("", "2 answers", "Last changed", "mout", "judged fine 80"), strict=True):
+        expect(page.locator(place)).to_contain_text(words)
+    later = {place: page.text_content(place) for place in LATE.values()}
+    for asked, answer in early.values():
+        asked.fulfill(response=answer)
+    page.wait_for_timeout(300)
+    assert {place: page.text_content(place) for place in LATE.values()} == later
+
+
+def test_an_event_is_not_undone_by_an_answer_from_before_it(browse, campaign):
+    page = shown(browse(campaign.page))
+    early = []
+    page.route("**/campaign", lambda asked: early.append((asked, asked.fetch())), times=1)
+    campaign.judge("ann")
+    wait_until(page, lambda: early)
+    campaign.judge("ann")
+    expect(page.locator("#pool")).to_contain_text(f"2 of {POOL}")
+    script = """place => {
+      window.said = [];
+      new MutationObserver(() => said.push(place.textContent)).observe(place, { childList: true });
+    }"""
+    page.eval_on_selector("#pool", script)
+    for asked, answer in early:
+        asked.fulfill(response=answer)
+    campaign.judge("ann")
+    expect(page.locator("#pool")).to_contain_text(f"3 of {POOL}")
+    wait_until(page, lambda: agrees(page, campaign))
+    assert all(one.startswith(("2 of", "3 of")) for one in page.evaluate("said"))
+
+
 def test_what_only_a_tab_shows_is_not_asked_for_while_another_is_open(browse, campaign):
     page, asked = shown(browse(campaign.page)), []
     page.on("request", lambda request: asked.append(urlsplit(request.url).path.removeprefix(f"{campaign.path}/")))

@@ -1,15 +1,16 @@
 // The page for making a collection: its name, its files, its task and goal, the check, and its creation.
 
-import { ask, get, post, session } from "../api.js";
+import { ask, get, latest, post, session } from "../api.js";
 import { announce, byId, element, saysScrolling, switchThemes } from "../page.js";
 import { explained, named } from "../text.js";
 import { Files } from "./files.js";
-import { planning, showCheck } from "./outcome.js";
+import { checked, planning, showCheck } from "./outcome.js";
 
 const SETTLE_MS = 600;
 const NUMBERS = new Set(["cutoff", "twice", "candidates", "listen", "break_after", "steps"]);
 
-let checks = 0; // number of checks, to drop late answers to earlier ones
+const checking = latest();
+let saving = Promise.resolve(); // of settings, one request after the other
 
 async function enter() {
   const who = await session();
@@ -79,13 +80,14 @@ async function openDraft(name) {
 }
 
 async function check(path, files) {
-  const turn = ++checks;
+  const create = byId("create", HTMLButtonElement);
   offerFolders(files);
-  const right = await showCheck(path).catch((error) => {
+  byId("check-said").textContent = "Checking…";
+  // Each check is of other files or settings than the one before.
+  await checking(checked(path), (found) => (create.disabled = !showCheck(path, found) || files.sending), {}).catch((error) => {
     byId("check-said").textContent = `The check failed: ${error.message}.`;
-    return false;
+    create.disabled = true;
   });
-  if (turn === checks) byId("create", HTMLButtonElement).disabled = !right || files.sending;
 }
 
 /** Offer the folders of recordings as prompts if the draft has only recordings. */
@@ -104,7 +106,9 @@ const fields = (form) => [...form.elements].filter((one) => one.name);
 
 async function saveSettings(path, form) {
   const said = fields(form).map(({ name, value }) => [name, NUMBERS.has(name) ? (value ? Number(value) : null) : value.trim()]);
-  await post(`${path}/settings`, Object.fromEntries(said), { repeatable: true });
+  const saved = saving.then(() => post(`${path}/settings`, Object.fromEntries(said), { repeatable: true }));
+  saving = saved.catch(() => {});
+  await saved;
   byId("settings-trouble").hidden = true;
 }
 

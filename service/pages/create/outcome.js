@@ -9,10 +9,11 @@ const PATIENCE_MS = 300_000;
 const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
 const COMPARED = { name: "compared", kind: "choice", text: "Your answer", levels: ["a", "=", "b"], words: ["A is closer", "The same", "B is closer"], required: true };
 
-/** Check everything, and show the result; returns true if the collection can be created. */
-export async function showCheck(path) {
-  byId("check-said").textContent = "Checking…";
-  const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
+/** Request the check of everything. */
+export const checked = (path) => get(`${path}/check`, { patienceMs: PATIENCE_MS });
+
+/** Show the result of the check; returns true if the collection can be created. */
+export function showCheck(path, found) {
   const right = !found.error, notes = (found.check?.notes ?? []).filter((one) => !found.lacks.includes(one)), problems = [...found.lacks, ...(found.check?.problems ?? []), ...doubtsAbout(found)];
   byId("check-said").textContent = right ? said(found, problems.length) : `This cannot be created yet: ${found.error}.`;
   byId("check-said").className = right ? (problems.length ? "note warn" : "note good") : "note";

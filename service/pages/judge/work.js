@@ -1,6 +1,6 @@
 // An assessor's work: their pairs, their answers, and the next step.
 
-import { get, newKey, post, serverNow, wait } from "../api.js";
+import { get, latest, newKey, post, serverNow, wait } from "../api.js";
 import { inOrder, nameOf } from "./order.js";
 
 const FLUSH_MS = 3_000;
@@ -32,6 +32,7 @@ export class Work {
     this.comparedBefore = []; // earlier ones
     this.first = null; // name of the pair to show first
     this.renewAt = Infinity;
+    this.leased = latest();
     outbox.addEventListener("sent", ({ detail }) => this.#numbered(detail));
   }
 
@@ -108,13 +109,26 @@ export class Work {
   }
 
   /** Request the rest of the batch; pairs that this assessor holds come first, and their leases are extended. */
-  async lease() {
+  lease() {
+    return this.leased(this.#handedOut(), (found) => this.#hold(found));
+  }
+
+  /** Comparisons if they are more informative than grades, and so come next; otherwise pairs, with what is left of
+  both. */
+  async #handedOut() {
     // An answered pair whose answer is not sent yet would be handed out again.
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
-    if (this.comparing && (await this.#leaseComparisons())) return;
-    const body = { assessor: this.assessor, count: this.settings.batch - this.done, by_query: true };
-    const { pairs, left } = await post(`${this.root}/next`, body, { repeatable: true });
-    await this.store.rememberClips(pairs);
+    const asked = (what, count, more = {}) => post(`${this.root}/${what}`, { assessor: this.assessor, count: Math.min(count, this.settings.batch - this.done), ...more }, { repeatable: true });
+    const compared = this.comparing ? await asked("comparisons/next", COMPARISONS) : {};
+    if (compared.kind === "comparison") return { pairs: [], ...compared };
+    const graded = await asked("next", this.settings.batch, { by_query: true });
+    await this.store.rememberClips(graded.pairs);
+    return { ...compared, ...graded };
+  }
+
+  #hold({ kind, comparisons = [], pairs, left }) {
+    this.comparisons = comparisons;
+    this.onlyCompares = kind === "comparison";
     const { answers } = this;
     const unsent = new Set(this.history.filter((answer) => answer.place !== undefined).map(nameOf));
     // A pair to judge again is already among the answers.
@@ -123,21 +137,9 @@ export class Work {
     order.sort((one, other) => Number(nameOf(other) === this.first) - Number(nameOf(one) === this.first));
     this.pairs = order;
     this.until = this.given + left;
-    this.none = !order.length;
+    this.none = !order.length && !comparisons.length;
     const ends = Math.min(...pairs.map((pair) => Date.parse(pair.until)));
     this.renewAt = (Number(serverNow()) + ends) / 2;
-  }
-
-  /** Request comparisons; resolves with true if they are more informative than grades, and so come next. */
-  async #leaseComparisons() {
-    const body = { assessor: this.assessor, count: Math.min(COMPARISONS, this.settings.batch - this.done) };
-    const { kind, comparisons, left } = await post(`${this.root}/comparisons/next`, body, { repeatable: true });
-    this.comparisons = comparisons;
-    this.until = this.given + left;
-    this.none = !comparisons.length; // neither pairs, if the campaign has only comparisons
-    this.onlyCompares = kind === "comparison";
-    if (this.onlyCompares) this.pairs = [];
-    return this.onlyCompares;
   }
 
   /**

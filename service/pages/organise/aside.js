@@ -1,8 +1,9 @@
 // Setting a judge aside, and taking them back; the effect is shown first.
 
-import { get, newKey, post } from "../api.js";
+import { get, latest, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, count, longName, named, score } from "../text.js";
+import { attempting } from "./attempt.js";
 import { number, rowOf } from "./tables.js";
 
 const DONE = { "set-aside": "set aside", "take-back": "taken back" };
@@ -12,25 +13,22 @@ let chosen = { name: "", what: "set-aside", key: "" };
 export function asideDialog(path, done) {
   const dialog = byId("aside", HTMLDialogElement);
   byId("aside-no").addEventListener("click", () => dialog.close());
-  byId("aside-form").addEventListener("submit", async (event) => {
+  const attempt = attempting("aside-trouble");
+  byId("aside-form").addEventListener("submit", (event) => {
     event.preventDefault(); // the dialog stays open until the service has answered
     const { name, what, key } = chosen;
-    byId("aside-trouble").hidden = true;
-    try {
+    attempt(async () => {
       await post(`${path}/${what}`, { judge: name, reason: byId("aside-reason", HTMLTextAreaElement).value.trim() }, { key });
-    } catch (error) {
-      showTrouble(error);
-      return;
-    }
-    dialog.close();
-    byId("aside-form", HTMLFormElement).reset();
-    announce(`${apart(name)} is ${DONE[what]}`);
-    byId("assessors-frame").focus();
-    done();
+      dialog.close();
+      byId("aside-form", HTMLFormElement).reset();
+      announce(`${apart(name)} is ${DONE[what]}`);
+      byId("assessors-frame").focus();
+      done();
+    });
   });
-  return async (name, aside) => {
+  const look = latest();
+  return (name, aside) => {
     chosen = { name, what: aside ? "take-back" : "set-aside", key: newKey() };
-    byId("aside-trouble").hidden = true;
     byId("aside-title").replaceChildren(aside ? "Take back " : "Set aside ", named(name), "?");
     byId("aside-yes").textContent = aside ? "Take back" : "Set aside";
     byId("aside-about").textContent = aside
@@ -39,19 +37,11 @@ export function asideDialog(path, done) {
     byId("aside-effect").textContent = "Computing the effect…";
     byId("aside-frame").hidden = true;
     dialog.showModal();
-    try {
-      const effect = await get(`${path}/judge-effect?judge=${encodeURIComponent(name)}`, { patienceMs: 60_000 });
-      if (chosen.name === name && dialog.open) showEffect(effect);
-    } catch (error) {
+    attempt(() => look(get(`${path}/judge-effect?judge=${encodeURIComponent(name)}`, { patienceMs: 60_000 }), showEffect, name).catch((error) => {
       byId("aside-effect").textContent = "";
-      showTrouble(error);
-    }
+      throw error;
+    }));
   };
-}
-
-function showTrouble(error) {
-  byId("aside-trouble").textContent = `${error.message}.`;
-  byId("aside-trouble").hidden = false;
 }
 
 function showEffect({ sentence, judgments, systems }) {

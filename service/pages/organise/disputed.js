@@ -1,8 +1,9 @@
 // The pairs on which assessors differ most, and the dialog that asks one more person to judge such a pair.
 
-import { get, post } from "../api.js";
+import { get, latest, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, named } from "../text.js";
+import { attempting } from "./attempt.js";
 import { recording } from "./pictures.js";
 import { number, rowOf } from "./tables.js";
 
@@ -13,39 +14,30 @@ let chosen = { query: "", document: "" };
 export function adjudicating(path, people, done) {
   const dialog = byId("adjudicate", HTMLDialogElement);
   byId("adjudicate-no").addEventListener("click", () => dialog.close());
-  byId("adjudicate-form").addEventListener("submit", async (event) => {
+  const attempt = attempting("adjudicate-trouble");
+  byId("adjudicate-form").addEventListener("submit", (event) => {
     event.preventDefault(); // the dialog stays open until the service has answered
     const assessor = byId("adjudicate-who", HTMLSelectElement).value;
-    byId("adjudicate-trouble").hidden = true;
-    try {
+    attempt(async () => {
       await post(`${path}/adjudications`, { ...chosen, assessor });
-    } catch (error) {
-      showTrouble(error);
-      return;
-    }
-    dialog.close();
-    announce(`${apart(assessor)} is asked`);
-    byId("disputed-frame").focus();
-    done();
+      dialog.close();
+      announce(`${apart(assessor)} is asked`);
+      byId("disputed-frame").focus();
+      done();
+    });
   });
-  const ask = async ({ query, document, grades }, asked) => {
+  const offering = latest();
+  const ask = ({ query, document, grades }, asked) => {
     chosen = { query, document };
-    byId("adjudicate-trouble").hidden = true;
     byId("adjudicate-pair").replaceChildren("Document ", named(document), " for query ", named(query));
     byId("adjudicate-who").replaceChildren();
     byId("adjudicate-yes", HTMLButtonElement).disabled = true;
     dialog.showModal();
-    try {
-      const { invited } = await get(`${path}/invitations`);
-      if (chosen.query === query && chosen.document === document) offer(new Set([...people().names, ...invited.filter((one) => !one.ended).map((one) => one.name)]), new Set([...Object.keys(grades), ...people().aside, ...asked.map((one) => one.assessor)]));
-    } catch (error) {
-      showTrouble(error);
-    }
+    const show = ({ invited }) => offer(new Set([...people().names, ...invited.filter((one) => !one.ended).map((one) => one.name)]), new Set([...Object.keys(grades), ...people().aside, ...asked.map((one) => one.assessor)]));
+    attempt(() => offering(get(`${path}/invitations`), show, chosen));
   };
-  return async () => {
-    const [{ pairs }, { adjudications }] = await Promise.all([get(`${path}/disagreements`, { patienceMs: 60_000 }), get(`${path}/adjudications`)]);
-    showDisputed(pairs, adjudications, ask);
-  };
+  const look = latest();
+  return () => look(Promise.all([get(`${path}/disagreements`, { patienceMs: 60_000 }), get(`${path}/adjudications`)]), ([{ pairs }, { adjudications }]) => showDisputed(pairs, adjudications, ask));
 }
 
 /** Offer these names for a choice, except those to leave out. */
@@ -53,12 +45,7 @@ function offer(names, without) {
   const left = [...names].filter((name) => name && !without.has(name)).sort((one, other) => one.localeCompare(other));
   byId("adjudicate-who").replaceChildren(...left.map((name) => element("option", { value: name }, apart(name))));
   byId("adjudicate-yes", HTMLButtonElement).disabled = !left.length;
-  if (!left.length) showTrouble(new Error("Everybody who judges here or is invited has judged this pair or been asked"));
-}
-
-function showTrouble(error) {
-  byId("adjudicate-trouble").textContent = `${error.message}.`;
-  byId("adjudicate-trouble").hidden = false;
+  if (!left.length) throw new Error("Everybody who judges here or is invited has judged this pair or been asked");
 }
 
 function showDisputed(pairs, adjudications, ask) {

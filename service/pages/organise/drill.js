@@ -1,7 +1,7 @@
 // The views behind a row of the ranking: a system's queries, its results for one, two systems; each has its own
 // address.
 
-import { get } from "../api.js";
+import { get, latest } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { addressOf, readAddress } from "./address.js";
 import { recording } from "./pictures.js";
@@ -18,7 +18,7 @@ const PARTS = { system: "system-queries", query: "result-list", two: "two-system
 
 let path = "";
 let collection = "";
-let asked = 0;
+const look = latest();
 let shown = "";
 let wanted = "";
 let other = (/** @type {string} */ _) => {};
@@ -50,7 +50,6 @@ function follow(moved) {
 
 async function load(address, moved) {
   if (!address.view) return;
-  const mine = ++asked;
   const { view, ...names } = address;
   const key = addressOf(names);
   if (key !== shown) {
@@ -65,14 +64,13 @@ async function load(address, moved) {
   }
   const query = new URLSearchParams(Object.entries(names).filter(([, value]) => value !== null && value !== ""));
   try {
-    const found = await get(`${path}/${PARTS[view]}?${query}`, { patienceMs: PATIENCE_MS });
-    if (mine !== asked) return;
-    if (failed) byId("detail-trouble").hidden = true;
-    failed = false;
-    draw(view, found);
-    if (moved) announce(byId("detail-about").textContent);
+    await look(get(`${path}/${PARTS[view]}?${query}`, { patienceMs: PATIENCE_MS }), (found) => {
+      if (failed) byId("detail-trouble").hidden = true;
+      failed = false;
+      draw(view, found);
+      if (moved) announce(byId("detail-about").textContent);
+    }, key);
   } catch (error) {
-    if (mine !== asked) return;
     failed = true;
     byId("detail-about").textContent = "";
     byId("detail-trouble").textContent = `${error.message}.`;

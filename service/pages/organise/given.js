@@ -1,16 +1,19 @@
 // The settings of the campaign that were given before it began, and that stay: the goal, the questions, the listening.
 
-import { get } from "../api.js";
+import { get, latest } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, day, duration, explained, goalInWords, percent, whole } from "../text.js";
 
 const COMPARISONS = { none: "none", some: "when they tell more than a grade", only: "only comparisons, no grades" };
 
+const look = latest();
+
 /** Show them for an address at the service; `campaign` returns the present state. */
-export async function showGiven(path, campaign) {
-  const [collection, questions] = await Promise.all([get(path), get(`${path}/questions`)]);
-  const rows = Object.entries(given(collection, questions, campaign()));
-  byId("given").replaceChildren(...rows.flatMap(([name, said]) => [element("dt", {}, name), element("dd", { dir: "auto" }, said)]));
+export function showGiven(path, campaign) {
+  return look(Promise.all([get(path), get(`${path}/questions`)]), ([collection, questions]) => {
+    const rows = Object.entries(given(collection, questions, campaign()));
+    byId("given").replaceChildren(...rows.flatMap(([name, said]) => [element("dt", {}, name), element("dd", { dir: "auto" }, said)]));
+  });
 }
 
 function given({ scale, cutoff }, asked, campaign) {

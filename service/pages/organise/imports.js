@@ -1,6 +1,6 @@
 // Imported files of judgments and comparisons, with their progress.
 
-import { get, wait } from "../api.js";
+import { get, latest, wait } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, when, whole } from "../text.js";
 
@@ -10,8 +10,8 @@ const POLL_MS = 1000;
 /** Makes the function that shows the progress of each file, and repeats while a file is being imported. */
 export function fileImports(path) {
   let watching = false;
-  const show = async () => {
-    const all = await get(`${path}/imports`);
+  const look = latest();
+  const show = () => look(get(`${path}/imports`), async (all) => {
     list(all);
     if (watching) return;
     watching = all.some(({ status }) => !ENDED.has(status));
@@ -19,7 +19,7 @@ export function fileImports(path) {
     await wait(POLL_MS);
     watching = false;
     await show();
-  };
+  });
   return show;
 }
 

@@ -3,6 +3,7 @@
 import { ask } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, longName, named, when } from "../text.js";
+import { attempting } from "./attempt.js";
 import { rowOf } from "./tables.js";
 
 let chosen = "";
@@ -17,20 +18,16 @@ export function keptModels(path, deleted) {
   const dialog = byId("forget-model", HTMLDialogElement);
   const place = (name) => `${path}/models?${new URLSearchParams({ name })}`;
   byId("forget-model-no").addEventListener("click", () => dialog.close());
-  byId("forget-model-form").addEventListener("submit", async (event) => {
+  const attempt = attempting("forget-model-trouble");
+  byId("forget-model-form").addEventListener("submit", (event) => {
     event.preventDefault(); // the dialog stays open until the service has answered
-    byId("forget-model-trouble").hidden = true;
-    try {
+    attempt(async () => {
       await ask(place(chosen), { method: "DELETE", accept: "text" });
-    } catch (error) {
-      byId("forget-model-trouble").textContent = `${error.message}.`;
-      byId("forget-model-trouble").hidden = false;
-      return;
-    }
-    dialog.close();
-    announce(`${apart(chosen)} is deleted`);
-    byId("model-other").focus();
-    deleted();
+      dialog.close();
+      announce(`${apart(chosen)} is deleted`);
+      byId("model-other").focus();
+      deleted();
+    });
   });
   const forget = (name) => {
     chosen = name;

@@ -1,6 +1,6 @@
 // Links to the live results: made, listed and revoked by the organiser.
 
-import { get, newKey, post } from "../api.js";
+import { get, latest, newKey, post } from "../api.js";
 import { announce, byId, copying, element } from "../page.js";
 import { day, named, onlyHere } from "../text.js";
 import { attempting } from "./attempt.js";
@@ -9,10 +9,12 @@ import { rowOf } from "./tables.js";
 /** The form that makes links to the results, and the list of existing links. */
 export function resultLinks(path) {
   const attempt = attempting("share-trouble");
+  const look = latest();
+  const list = (request) => look(request, (found) => showLinks(found, revoke));
   const offer = copying(byId("share-copy"), byId("shared", HTMLInputElement));
   const revoke = (name) =>
     attempt(async () => {
-      showLinks(await post(`${path}/revoke`, { name }, { key: newKey() }), revoke);
+      await list(post(`${path}/revoke`, { name }, { key: newKey() }));
       announce(`Link for ${name} revoked`);
       byId("share-name").focus();
     });
@@ -23,10 +25,10 @@ export function resultLinks(path) {
       const name = byId("share-name", HTMLInputElement).value.trim();
       showShared(await post(path, { name, ...(days && { days: Number(days) }) }), offer);
       byId("share", HTMLFormElement).reset();
-      showLinks(await get(path), revoke);
+      await list(get(path));
     });
   });
-  return attempt(async () => showLinks(await get(path), revoke));
+  return attempt(() => list(get(path)));
 }
 
 function showShared({ name, link }, offer) {

@@ -1,6 +1,6 @@
 // The events of a campaign, latest first.
 
-import { get } from "../api.js";
+import { get, latest } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, when } from "../text.js";
 import { rowOf } from "./tables.js";
@@ -24,8 +24,8 @@ const SAID = {
 };
 const PAIR = new Set(["judgment", "cannot"]);
 
-/** Show the log of a campaign; returns a function that shows it again. */
-export function eventLog(path) {
+/** Show the log of a campaign; returns a function that shows it again. `failed` is called if earlier events do not come. */
+export function eventLog(path, failed) {
   let oldest = null;
   const rows = byId("log", HTMLTableElement).tBodies[0];
   const take = ({ events, more }) => {
@@ -33,14 +33,19 @@ export function eventLog(path) {
     byId("log-more").hidden = !more;
     return events.map(row).reverse();
   };
-  byId("log-more").addEventListener("click", async () => {
-    rows.append(...take(await get(`${path}?before=${oldest}`)));
+  const look = latest();
+  byId("log-more").addEventListener("click", () => {
+    const before = oldest;
+    look(get(`${path}?before=${before}`), (found) => {
+      if (before !== oldest) return; // shown already, by a click before
+      rows.append(...take(found));
+      describe();
+    }).catch(failed);
+  });
+  return () => look(get(path), (found) => {
+    rows.replaceChildren(...take(found));
     describe();
   });
-  return async () => {
-    rows.replaceChildren(...take(await get(path)));
-    describe();
-  };
 }
 
 function describe() {

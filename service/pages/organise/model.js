@@ -1,6 +1,6 @@
 // The model of the campaign: its name, the effect of another model, and the choice between them.
 
-import { ask, get, newKey, post } from "../api.js";
+import { ask, get, latest, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, explained, longName, named, score, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
@@ -20,7 +20,8 @@ let tried = { model: "", key: "" };
 export function choosingModel(path, changed) {
   const attempt = attempting("model-trouble");
   const showKept = keptModels(path, () => attempt(show));
-  const show = async () => showChoice(await get(`${path}/model`), showKept);
+  const look = latest();
+  const show = () => look(get(`${path}/model`), (found) => showChoice(found, showKept));
   byId("model-form").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(() => tryModel(path));

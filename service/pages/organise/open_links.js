@@ -1,6 +1,6 @@
 // Open links: addresses for anybody, the people who joined by them, and their identifiers on other platforms.
 
-import { get, newKey, post } from "../api.js";
+import { get, latest, newKey, post } from "../api.js";
 import { announce, byId, copying, element, saveFile } from "../page.js";
 import { count, day, named, onlyHere, whole } from "../text.js";
 import { attempting } from "./attempt.js";
@@ -17,12 +17,15 @@ const NUMBERS = ["people", "days", "judgments"];
 export function openLinks(path) {
   const attempt = attempting("open-link-trouble");
   const offer = copying(byId("open-link-copy"), byId("open-link-made", HTMLInputElement));
-  const show = async () => {
+  const found = async () => {
     const { links } = await get(`${path}/open-links`);
-    showLinks(links, close);
-    const { participants } = links.some(({ joined }) => joined) ? await get(`${path}/participants`) : { participants: [] };
-    showParticipants(participants, openData);
+    return { links, participants: [], ...(links.some(({ joined }) => joined) && (await get(`${path}/participants`))) };
   };
+  const look = latest();
+  const show = () => look(found(), ({ links, participants }) => {
+    showLinks(links, close);
+    showParticipants(participants, openData);
+  });
   const openData = personalData(path, () => attempt(show));
   const close = (name) =>
     attempt(async () => {

@@ -1,6 +1,6 @@
 // The organiser's page: requests the campaign's state from the service, again at every change, and shows it.
 
-import { get, session, takeInvitation, wait } from "../api.js";
+import { get, latest, session, takeInvitation, wait } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, switchThemes } from "../page.js";
@@ -46,9 +46,10 @@ const ESTIMATE_MS = 10_000; // between two forecasts of the remaining judgments,
 const NEXT_MS = 2000; // until the next request, while a forecast is being computed
 
 const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reached: null, state: null };
+const [showingSystems, showingProgress] = [latest(), latest()];
 const drawCourse = courseChart();
 const drawScores = scoresChart();
-const showLog = eventLog(`${PATH}/log`);
+const showLog = eventLog(`${PATH}/log`, showTrouble);
 const showImports = fileImports(PATH);
 const showPlan = planning(PATH);
 const showPublications = publishing(PATH, () => refresh());
@@ -123,10 +124,8 @@ async function showSystemsNow() {
   const { aspect } = readAddress();
   const { ranking, campaign } = known;
   const byOne = campaign.aspects.includes(aspect);
-  if (!byOne || byId("campaign").hidden) showTable(ranking, ranking); // the model of an aspect may take a while to learn
-  if (!byOne) return;
-  const shown = await get(`${PATH}/ranking?${new URLSearchParams({ aspect })}`, { patienceMs: 60_000 });
-  if (readAddress().aspect === aspect) showTable(ranking, shown);
+  if (byOne && byId("campaign").hidden) showTable(ranking, ranking); // the model of an aspect may take a while to learn
+  await showingSystems(byOne ? get(`${PATH}/ranking?${new URLSearchParams({ aspect })}`, { patienceMs: 60_000 }) : ranking, (shown) => showTable(ranking, shown), byOne ? aspect : null);
 }
 
 function showTable(ranking, shown) {
@@ -140,7 +139,7 @@ const OF_TABS = {
   progress: async () => {
     showChanges().catch(showTrouble);
     showPlan().catch(showTrouble); // it may wait for a forecast
-    showProgress(await get(`${PATH}/progress`));
+    await showingProgress(get(`${PATH}/progress`), showProgress);
   },
   people: () => showDisputed(),
   settings: () => Promise.all([showGiven(PATH, () => known.campaign), showModel(), showTrainings(), showTexts()]),
@@ -196,7 +195,7 @@ function showFigures(campaign, ranking) {
   const { pace, goal } = campaign;
   byId("about").textContent = `${campaign.measure} · ${campaign.model}`;
   byId("measure-about").textContent = campaign.meaning;
-  showChange({ ...campaign, reached: goal.reached });
+  if (known.status === null || campaign.state >= known.state) showChange({ ...campaign, reached: goal.reached }); // an event may be ahead
   byId("goal").textContent = [statedOf(campaign), ...decidedOf(ranking)].join("; ");
   showMeter(campaign.confidence, target(goal.goal));
   byId("judged-about").hidden = !campaign.comparisons;

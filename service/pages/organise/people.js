@@ -1,6 +1,6 @@
 // The assessors: their speed, their agreement, pairs they cannot judge; and invitations.
 
-import { get, newKey, post } from "../api.js";
+import { get, latest, newKey, post } from "../api.js";
 import { announce, byId, copying, element } from "../page.js";
 import { apart, count, day, duration, named, onlyHere, signed, whole } from "../text.js";
 import { attempting } from "./attempt.js";
@@ -83,8 +83,10 @@ export function showCannot({ cannot, dropped, totals }) {
 /** The form that makes links, and the list of invited people. */
 export function invitations(path) {
   const attempt = attempting("invite-trouble");
+  const look = latest();
+  const list = (request) => look(request, (found) => showInvited(found, withdraw));
   const withdraw = (name) => attempt(async () => {
-    showInvited(await post(`${path}/withdraw`, { name }, { key: newKey() }), withdraw);
+    await list(post(`${path}/withdraw`, { name }, { key: newKey() }));
     announce(`Invitation of ${name} withdrawn`);
     byId("invite-name").focus();
   });
@@ -94,12 +96,12 @@ export function invitations(path) {
       const days = byId("invite-days", HTMLInputElement).value;
       showLink(await post(path, { name: byId("invite-name", HTMLInputElement).value.trim(), ...(days && { days: Number(days) }) }), offer);
       byId("invite", HTMLFormElement).reset();
-      showInvited(await get(path), withdraw);
+      await list(get(path));
     });
   });
   const offer = copying(byId("copy"), byId("link", HTMLInputElement));
-  inviteMany(path, () => attempt(async () => showInvited(await get(path), withdraw)));
-  return attempt(async () => showInvited(await get(path), withdraw));
+  inviteMany(path, () => attempt(() => list(get(path))));
+  return attempt(() => list(get(path)));
 }
 
 function showLink({ name, link }, offer) {

@@ -1,20 +1,18 @@
 // Pictures of recordings, drawn by the service on request and shown in a dialog.
 
-import { ask } from "../api.js";
+import { ask, latest } from "../api.js";
 import { byId, element } from "../page.js";
 import { named } from "../text.js";
 
 const PATIENCE_MS = 60_000; // for the first picture the service loads a library
 let path = "";
 let heard = false;
-let asked = 0;
+const look = latest();
 
 /** Wire the dialog. */
 export function pictureDialog(collectionPath) {
   path = collectionPath;
-  const dialog = byId("picture", HTMLDialogElement);
-  byId("picture-close").addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => asked++); // so that a late picture is dropped
+  byId("picture-close").addEventListener("click", () => byId("picture", HTMLDialogElement).close());
 }
 
 /** True if the campaign has sound, so that names are buttons. */
@@ -35,21 +33,19 @@ export function recording(kind, name, shown = element("bdi", {}, name)) {
 }
 
 async function show(kind, name) {
-  const mine = ++asked;
   const image = byId("picture-image", HTMLImageElement);
   byId("picture-title").replaceChildren(kind === "query" ? "Query " : "Document ", named(name));
   byId("picture-about").textContent = "Drawing…";
   byId("picture-trouble").hidden = image.hidden = true;
   byId("picture", HTMLDialogElement).showModal();
   try {
-    const address = await dataAddress(await ask(`${path}/picture?${kind}=${encodeURIComponent(name)}`, { accept: "bytes", patienceMs: PATIENCE_MS }));
-    if (mine !== asked) return;
-    image.src = address;
-    image.alt = `Mel spectrogram of ${kind} ${name}`;
-    image.hidden = false;
-    byId("picture-about").textContent = "Mel spectrogram: brighter is louder, in dB below the loudest.";
+    await look(ask(`${path}/picture?${kind}=${encodeURIComponent(name)}`, { accept: "bytes", patienceMs: PATIENCE_MS }).then(dataAddress), (address) => {
+      image.src = address;
+      image.alt = `Mel spectrogram of ${kind} ${name}`;
+      image.hidden = false;
+      byId("picture-about").textContent = "Mel spectrogram: brighter is louder, in dB below the loudest.";
+    }, `${kind} ${name}`);
   } catch (error) {
-    if (mine !== asked) return;
     byId("picture-about").textContent = "";
     byId("picture-trouble").textContent = `${error.message}.`;
     byId("picture-trouble").hidden = false;

@@ -1,6 +1,6 @@
 // The plan, made on request and kept up to date while shown: judgments to the goal, ties that judging will not settle, and alternatives.
 
-import { get, wait } from "../api.js";
+import { get, latest, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, duration, goalInWords, longName, percent, whole } from "../text.js";
 import { rowOf } from "./tables.js";
@@ -8,6 +8,8 @@ import { rowOf } from "./tables.js";
 const PATIENCE_MS = 180_000; // the service simulates campaigns, which takes a while
 const NEXT_MS = 2000; // until the next request, while a forecast is being computed
 const LOOKS = 40;
+const look = latest();
+let wanted = ""; // number of listeners
 
 /** Wire the form, which plans a collection for a number of listeners; returns a function that renews a shown plan. */
 export function planning(path) {
@@ -19,7 +21,7 @@ export function planning(path) {
     byId("plan-trouble").hidden = true;
     byId("plan-said").textContent = "Estimating…";
     try {
-      await showLatest(path, listeners.value);
+      await showLatest(path, (wanted = listeners.value));
       announce("Plan ready");
     } catch (error) {
       byId("plan-said").textContent = "";
@@ -31,27 +33,27 @@ export function planning(path) {
   });
   let renewing = false;
   return async () => {
-    if (renewing || make.disabled || byId("plan-found").hidden || !listeners.validity.valid) return;
+    if (renewing || make.disabled || byId("plan-found").hidden) return;
     renewing = true;
     try {
-      await showLatest(path, listeners.value);
+      await showLatest(path, wanted);
     } finally {
       renewing = false;
     }
   };
 }
 
-/** Show the present plan, and ask again until there is one from the present state or a later one. */
+/** Show the present plan, and ask again until there is one from the present state or a later one, or another is wanted. */
 async function showLatest(path, listeners) {
   const asked = `${path}/plan?listeners=${encodeURIComponent(listeners)}`;
   const campaign = await get(`${path}/campaign`);
-  let plan = await get(asked, { patienceMs: PATIENCE_MS });
-  for (let look = 0; (plan.state < campaign.state || plan.preliminary) && look < LOOKS; look++) {
-    if (!plan.preliminary) show(plan, campaign, "; a newer plan is being worked out");
-    await wait(NEXT_MS);
-    plan = await get(asked, { patienceMs: PATIENCE_MS });
+  for (let looks = 0, old = true; old && looks <= LOOKS && listeners === wanted; looks++) {
+    if (looks) await wait(NEXT_MS);
+    await look(get(asked, { patienceMs: PATIENCE_MS }), (plan) => {
+      old = plan.state < campaign.state || plan.preliminary;
+      if (!plan.preliminary) show(plan, campaign, old ? "; a newer plan is being worked out" : "");
+    }, listeners);
   }
-  if (!plan.preliminary) show(plan, campaign);
 }
 
 function show(plan, campaign, more = "") {

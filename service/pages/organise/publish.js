@@ -1,6 +1,6 @@
 // Results as a page for anybody: publishing, listing, withdrawing.
 
-import { get, post } from "../api.js";
+import { get, latest, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { named, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
@@ -20,20 +20,22 @@ const box = (id) => byId(id, HTMLInputElement);
 export function publishing(path, closed) {
   const place = `${path}/publications`;
   const attempt = attempting("publish-trouble");
+  const look = latest();
+  const list = (request) => look(request, ({ publications }) => show(publications, withdraw));
   const withdraw = (number) =>
     attempt(async () => {
-      list(await post(`${place}/withdraw`, { number }), withdraw);
+      await list(post(`${place}/withdraw`, { number }));
       announce(`Publication ${number} withdrawn`);
       byId("publish-authors").focus();
     });
   byId("publish").addEventListener("submit", (event) => {
     event.preventDefault();
-    attempt(() => publish(path, place, closed, withdraw));
+    attempt(() => publish(path, place, closed, list));
   });
-  return () => attempt(async () => list(await get(place), withdraw), true);
+  return () => attempt(() => list(get(place)), true);
 }
 
-async function publish(path, place, closed, withdraw) {
+async function publish(path, place, closed, list) {
   const button = byId("publish-make", HTMLButtonElement);
   button.disabled = true;
   byId("publish-said").textContent = "Publishing…";
@@ -45,7 +47,7 @@ async function publish(path, place, closed, withdraw) {
     const authors = area("publish-authors").value.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
     const licence = byId("publish-licence", HTMLSelectElement).value;
     const made = await post(place, { authors, licence, words: area("publish-words").value.trim(), named: box("publish-named").checked }, { patienceMs: PATIENCE_MS, tries: 1 });
-    list(await get(place), withdraw);
+    await list(get(place));
     byId("publish-said").replaceChildren("Published: ", element("a", { href: made.page }, new URL(made.page, location.origin).href));
     announce("Published");
   } catch (error) {
@@ -56,7 +58,7 @@ async function publish(path, place, closed, withdraw) {
   }
 }
 
-function list({ publications }, withdraw) {
+function show(publications, withdraw) {
   byId("published-frame").hidden = !publications.length;
   byId("published", HTMLTableElement).tBodies[0].replaceChildren(...publications.map((one) => row(one, withdraw)));
 }

@@ -1,6 +1,6 @@
 // Changes since yesterday, or since the last visit from this browser.
 
-import { get } from "../api.js";
+import { get, latest } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, percent, when, whole } from "../text.js";
 
@@ -9,7 +9,7 @@ const PATIENCE_MS = 60_000; // the model is trained again as of that moment
 const NAMED = 6; // systems, pairs or people named in a line
 
 let path = "";
-let asked = 0;
+const look = latest();
 /** @type {string | null} */
 let lastVisit = null;
 
@@ -29,13 +29,13 @@ export function recentChanges(collectionPath, failed) {
 
 const moments = { day: () => new Date(Date.now() - DAY_MS), week: () => new Date(Date.now() - 7 * DAY_MS), visit: () => new Date(lastVisit) };
 
-export async function showChanges() {
-  const mine = ++asked;
-  const since = moments[byId("since", HTMLSelectElement).value]().toISOString();
-  const found = await get(`${path}/changes?${new URLSearchParams({ since })}`, { patienceMs: PATIENCE_MS });
-  if (mine !== asked) return; // another moment was chosen meanwhile
-  byId("since-about").textContent = `Since ${when(found.since)}.`;
-  byId("since-list").replaceChildren(...lines(found).map((parts) => element("li", {}, ...parts)));
+export function showChanges() {
+  const { value } = byId("since", HTMLSelectElement);
+  const request = get(`${path}/changes?${new URLSearchParams({ since: moments[value]().toISOString() })}`, { patienceMs: PATIENCE_MS });
+  return look(request, (found) => {
+    byId("since-about").textContent = `Since ${when(found.since)}.`;
+    byId("since-list").replaceChildren(...lines(found).map((parts) => element("li", {}, ...parts)));
+  }, value);
 }
 
 function lines(found) {

@@ -1,6 +1,6 @@
 // The texts that people read, changed while they judge: the title, the task's words, and prompts.
 
-import { get, newKey, post } from "../api.js";
+import { get, latest, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, named, when } from "../text.js";
 import { attempting } from "./attempt.js";
@@ -19,8 +19,8 @@ export function changingTexts(path) {
   const attempt = attempting("texts-trouble");
   const attemptPrompt = attempting("prompts-trouble");
   const showPrompt = () => (prompt().value = prompts[query().value] ?? "");
-  const show = async () => {
-    const [found, asked] = await Promise.all([get(`${path}/texts`), get(`${path}/prompts`)]);
+  const look = latest();
+  const show = () => look(Promise.all([get(`${path}/texts`), get(`${path}/prompts`)]), ([found, asked]) => {
     for (const name of NAMES) if (field(name).value === (texts[name] ?? "")) field(name).value = found[name];
     texts = Object.fromEntries(NAMES.map((name) => [name, found[name]]));
     byId("texts-changed").replaceChildren(...lastChange(found.changed));
@@ -28,7 +28,7 @@ export function changingTexts(path) {
     ({ prompts } = asked);
     offerQueries(asked.queries, prompts);
     if (!typed) showPrompt();
-  };
+  });
   query().addEventListener("change", showPrompt);
   byId("texts").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,6 +1,6 @@
 // Training a model on the judgments so far: starting, following, cancelling, and restarting after an interruption.
 
-import { get, post } from "../api.js";
+import { get, latest, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, count, listed, whole } from "../text.js";
 import { attempting } from "./attempt.js";
@@ -19,15 +19,12 @@ export function trainingModels(path, kept) {
   const attempt = attempting("train-trouble");
   const place = `${path}/trainings`;
   let timer = 0;
-  let looks = 0;
   let last = "";
   /** @type {any} */
   let shown = null;
-  const show = async () => {
+  const look = latest();
+  const show = () => look(get(place), (found) => {
     clearTimeout(timer);
-    const look = ++looks;
-    const found = await get(place);
-    if (look !== looks) return; // a later look knows more, whichever answer comes first
     showTraining(found);
     shown = found;
     const status = found.training?.status ?? "";
@@ -37,7 +34,7 @@ export function trainingModels(path, kept) {
     }
     last = status;
     if ((found.busy || status === "running") && shownTab() === "settings") timer = setTimeout(() => attempt(show, true), AGAIN_MS);
-  };
+  });
   const begin = async (asked) => {
     await post(place, asked);
     await show();
