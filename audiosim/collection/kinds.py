@@ -67,7 +67,7 @@ from audiosim.tables.reading import is_header, named_in, read
 from audiosim.tables.schema import Schema
 from audiosim.tables.table import Say, Table, Words, number_of
 from audiosim.tables.text import BYTE_ORDER_MARK, UTF_16, check_regular, is_xml, read_lines
-from audiosim.text import counted, quoted
+from audiosim.text import NOTES, counted, quoted
 
 # Names of the same thing in the words of most tools. The first that a table has is read: PyTerrier's results have the
 # topic in `qid` and its text in `query`, and the document in `docno` and a number in `docid`.
@@ -715,10 +715,12 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
     table = _worded(_counting(table))
     values = {name: table.numbers(name) for name in VALUES}
     known = np.asarray(~np.isnan([*values.values()]).all(axis=0))
-    if not known.all() and isinstance(table.source, Path):  # a frame may leave cells empty
-        raise table.error(int(np.argmin(known)), f"no grade, expected one in {', '.join(GRADES)}")
-    if len(known) and not known.any():
-        say(f"{table.source}: no grade in {counted(len(known), 'row')}, so nothing is judged")
+    if not known.all():
+        if isinstance(table.source, Path):  # a frame may leave cells empty
+            raise table.error(int(np.argmin(known)), f"no grade, expected one in {', '.join(GRADES)}")
+        rest = "left out as unjudged" if known.any() else "so nothing is judged"
+        say(ungraded := f"{table.source}: no grade in {counted(int((~known).sum()), 'row')}, {rest}")
+        NOTES.warning("%s", ungraded)  # shown in a notebook, which does not show what is said
     if grouped or not np.isnan(values[GROUP]).all():
         scale, values = _levels(table, values, scale, say)
     else:

@@ -110,6 +110,18 @@ def test_odd_grades_of_qrels_mean_in_memory_what_they_mean_in_files(tmp_path, sc
     assert [line for line in found.guesses if "grade of" in line] == odd
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), ""])
+def test_rows_without_a_grade_are_counted_where_a_notebook_shows_it(missing, caplog):
+    """The logger's level is that which Python prints without being asked to."""
+    grades = GRADES.assign(grade=GRADES["grade"].astype(object))
+    grades.loc[1, "grade"] = missing
+    collection = Collection.from_frames(FRAME, grades)
+    assert len(collection.judgments) == len(GRADES) - 1
+    said = "judgments: no grade in 1 row, left out as unjudged"
+    assert said in collection.guesses
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [("WARNING", said)]
+
+
 def test_judgments_without_any_grade_are_said_and_without_a_column_of_grades_refused():
     unjudged = Collection.from_frames(FRAME, GRADES.assign(grade=None))
     assert "judgments: no grade in 3 rows, so nothing is judged" in unjudged.guesses
