@@ -22,7 +22,7 @@ class InputError(AudiosimError, ValueError):
 
 
 def not_judged(problem: str) -> InputError:
-    """Error about missing judgments, which ends with what to give; each face spells `argument=value` in its own way."""
+    """Error about missing judgments, which ends with what to give; each face spells `argument=VALUE` in its own way."""
     return InputError(f"{problem}, expected judgments in its folder, or `judgments=FILE`")
 
 

@@ -15,7 +15,8 @@ LONGEST_WORD = 255  # as long as a file's name may be
 LONGEST_MESSAGE = 1000
 # Longer names, or more of them, are not compared: likeness takes time by the square of a name's length, 0.2 ms for 60.
 LONGEST_COMPARED, MOST_COMPARED = 60, 2000
-ADVICE = re.compile(r"`([a-z_]+)=([^`]+)`")  # an argument and what to give for it, in an error or note
+# In an error or note: an argument and its value, in Python's words.
+ADVICE = re.compile(r"`([a-z_]+)=(['\"]?)([^`]+)\2`")
 FIELD = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
 
 
@@ -36,14 +37,14 @@ def _ends(text: str, longest: int, between: str) -> str:
 
 
 def spell_advice(message: str, spell: Callable[[str, str], str]) -> str:
-    """A message whose advice, such as `unjudged=zero`, is spelled by a face: it gets the argument and the value."""
-    return ADVICE.sub(lambda found: spell(found[1], found[2]), message)
+    """A message whose advice, such as `unjudged="zero"`, is spelled by a face: it gets the argument and the value."""
+    return ADVICE.sub(lambda found: spell(found[1], found[3]), message)
 
 
 def as_option(argument: str, value: str) -> str:
     """An argument as it is typed."""
     option = argument if argument.startswith("-") else f"--{argument.replace('_', '-')}"
-    return option if value == "true" else f"{option} {value}"
+    return option if value == "True" else f"{option} {value}"
 
 
 def one_line(error: Exception) -> str:

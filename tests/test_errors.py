@@ -58,8 +58,11 @@ def test_misspelt_measures_and_models_are_told_what_was_meant(find, name, near):
 
 
 def test_advice_is_spelled_by_a_face_and_nothing_else_is():
-    said = "RBP(ideal=user)@5 of `a`: choose `same_artist=drop` or `partial=true`"
-    assert spell_advice(said, as_option) == "RBP(ideal=user)@5 of `a`: choose --same-artist drop or --partial"
+    said = 'RBP(ideal=user)@5 of `a`: choose `same_artist="drop"`, `scale=SCALE` or `partial=True`'
+    assert (
+        spell_advice(said, as_option)
+        == "RBP(ideal=user)@5 of `a`: choose --same-artist drop, --scale SCALE or --partial"
+    )
 
 
 def test_no_error_below_the_command_speaks_of_options():
@@ -77,6 +80,17 @@ def test_no_error_below_the_command_speaks_of_options():
         found += [one.value for one in said if id(one) not in texts and options.search(one.value)]
     whole_commands = ("audiosim ", "pip install ")
     assert [one for one in found if not any(command in one for command in whole_commands)] == []
+
+
+def test_advice_is_in_pythons_words():
+    """A notebook shows it as it is: a text in quotes, True, a number, or a word in capitals for what the reader has."""
+    advice = re.compile(r"`[a-z_]+=([^`=]+)`")
+    package = Path(audiosim.__file__).parent
+    files = {path.resolve() for folder in (package, package / "service") for path in folder.rglob("*.py")}
+    said = [value for path in files for value in advice.findall(path.read_text("utf-8"))]
+    assert len(said) > 20
+    python = re.compile(r"""(["']).+\1|[A-Z]+|True|\{.*!r\}|\{port.*\}""")
+    assert [value for value in said if not python.fullmatch(value)] == []
 
 
 def test_a_docstring_is_its_text_and_its_lists_of_fields():

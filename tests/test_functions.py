@@ -340,7 +340,7 @@ def test_judges_is_the_command_of_its_name_and_is_tabled_and_drawn(run, judged, 
             False,
             "the genre of every query is unknown; queries.tsv, or the table of queries, names its recording",
         ),
-        ("0-2", True, "no model is trained for grades 0 1 2 unless they are those of `scale=broad`"),
+        ("0-2", True, 'no model is trained for grades 0 1 2 unless they are those of `scale="broad"`'),
         ([0, 1, 2, 3], True, "no model is trained for grades 0 1 2 3"),
     ],
 )

@@ -58,7 +58,7 @@ class OnDemand(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run a command; its errors name options as they are typed: --unjudged zero for `unjudged=zero`.
+        """Run a command; its errors name options as they are typed: --unjudged zero for `unjudged="zero"`.
 
         Judgments that are missing, and that lie beside the collection, are named.
         """

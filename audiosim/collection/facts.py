@@ -308,7 +308,7 @@ def check_whole(runs: Sequence[Run], where: str, wanted: RunNames[str]) -> None:
                 beside += ", but documents: query and document look swapped"
             raise InputError(
                 f"{where}: system {run.system} answers {answered} of the {len(wanted)} queries{beside}, expected 90 % "
-                f"of them; `partial=true` accepts the run as it is"
+                f"of them; `partial=True` accepts the run as it is"
             )
 
 

@@ -104,7 +104,7 @@ def _check_kept(runs: Sequence[Run], collection: Collection) -> None:
         if kept < KEPT * len(before):
             raise InputError(
                 f"the run of {run.system} answers {kept} of the {len(before)} queries that its earlier run answers; "
-                "`replace=true` replaces that run anyway"
+                "`replace=True` replaces that run anyway"
             )
 
 

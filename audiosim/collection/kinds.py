@@ -376,7 +376,7 @@ def read_runs(
     if shared and system_from is None:
         for one, other in _alike(found, lambda one: one.system):
             if not one.rankings.keys() & other.rankings.keys():  # they look like parts of one run
-                raise _again(one, other, "one system in one file, or `system_from=file` if they are two systems")
+                raise _again(one, other, 'one system in one file, or `system_from="file"` if they are two systems')
         say(f"{len(by_file)} files share the tag {min(shared)}: their systems are named by their files")
     _check_single([one for one in found if one.table.source in by_file])
     named = (one._replace(system=_system_of(one.table.source)) for one in found)
@@ -615,7 +615,7 @@ def _check_single(found: Sequence[Found]) -> None:
 def _as_runs(found: Sequence[Found]) -> tuple[Run, ...]:
     """The runs, with one table of documents; an error if a system is in two files, or a document twice in a ranking."""
     for one, other in _alike(found, lambda one: one.system):
-        raise _again(one, other, "it once, or `system_from=file` if they are two systems")
+        raise _again(one, other, 'it once, or `system_from="file"` if they are two systems')
     runs = []
     for one, own in zip(found, on_one_table([one.rankings for one in found]), strict=True):
         try:

@@ -502,7 +502,7 @@ def without_same_artist(
     found = f"{_results(own)} the query's own recording, {_results(alike)} by its artist, {example}"
     if choice == "drop":
         return tuple(kept), f"{found}: left out"
-    return tuple(runs), f"{found}: kept; `same_artist=drop` leaves them out, keep omits this note"
+    return tuple(runs), f'{found}: kept; `same_artist="drop"` leaves them out, keep omits this note'
 
 
 def _results(count: int) -> str:

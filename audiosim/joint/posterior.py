@@ -725,7 +725,7 @@ def _unused_metadata(belief: Belief, pool: Pool) -> tuple[str, ...]:
     if pool.scale.name not in SCALES:
         named = next((one.name for one in SCALES.values() if one.levels == pool.scale.levels), "")
         use, why = "known and not used", f"no model is trained for grades {pool.scale}"
-        why += f" unless they are those of `scale={named}`" if named else ""
+        why += f' unless they are those of `scale="{named}"`' if named else ""
     else:
         lacks = "genre" in known and np.all(pool.query_genre == UNKNOWN)
         use, why = NOT_EXPECTED, NO_QUERY_GENRE if lacks else "this model has no term for them"

@@ -312,8 +312,8 @@ def _incomplete(
     count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)
     said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
     return InputError(
-        f"{name}: {counted(count, 'retrieved pair', 'is')} not judged, {said}; choose `unjudged=zero` or "
-        "`unjudged=skip`, or let estimate predict them"
+        f"{name}: {counted(count, 'retrieved pair', 'is')} not judged, {said}; "
+        'choose `unjudged="zero"` or `unjudged="skip"`, or let estimate predict them'
     )
 
 

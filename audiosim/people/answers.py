@@ -159,7 +159,7 @@ def _scale(path: Path, number: int, header: list[str], name: str | None) -> Scal
         expected = ", ".join(f"{known}_A1" for known in SCALES)
         raise FormatError(path, number, f"no grades: expected one of the columns {expected}")
     if name is None and len(there) > 1:
-        raise InputError(f"{path} has grades on the scales {', '.join(there)}: choose one, such as `scale={there[0]}`")
+        raise InputError(f"{path} has grades on scales {', '.join(there)}: choose one, such as `scale={there[0]!r}`")
     if name is not None and name not in there:
         raise InputError(f"{path} has no grades on the {name} scale, only {', '.join(there)}")
     return SCALES[name or there[0]]

@@ -154,17 +154,17 @@ def _check_written(
 ) -> None:
     """Raise an error for options that do not go together, and for outputs that cannot be written."""
     if form == "parquet" and (draws is not None or output is None):
-        raise InputError("`form=parquet` writes one file: expected `output=FILE`, and no draws")
+        raise InputError('`form="parquet"` writes one file: expected `output=FILE`, and no draws')
     if form not in ("qrels", "parquet") and (draws, output) != (None, None):
-        raise InputError("`draws=COUNT` is for `form=qrels`, `output=FILE` for `form=parquet` too")
+        raise InputError('`draws=COUNT` is for `form="qrels"`, `output=FILE` for `form="parquet"` too')
     if draws is not None and output is None:
         raise InputError("draws are several files: expected `output=FOLDER`")
     if form == "qrels" and scheduler is not None:
-        raise InputError("`form=qrels` needs the model on this machine: leave out the scheduler")
+        raise InputError('`form="qrels"` needs the model on this machine: leave out the scheduler')
     if pairs is not None and form == "qrels":
-        raise InputError("`form=qrels` writes the pairs of the pool: leave out pairs")
+        raise InputError('`form="qrels"` writes the pairs of the pool: leave out pairs')
     if pairs is not None and form == "parquet":
-        raise InputError("`form=parquet` writes the unjudged pairs of the pool: leave out pairs")
+        raise InputError('`form="parquet"` writes the unjudged pairs of the pool: leave out pairs')
     if draws is not None and output is not None:
         check_new_folder(output)
     else:

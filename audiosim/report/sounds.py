@@ -179,7 +179,7 @@ def init(
         }
         for name, value in given.items():
             if value:
-                raise InputError(f"`{name}={value}` means nothing with `generated=true`, expected one of them")
+                raise InputError(f"`{name}={value!r}` means nothing with `generated=True`, expected one of them")
         return collect_generated(folder, output)
     with progress("extracting") as show:
         made = collect(

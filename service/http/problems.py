@@ -123,7 +123,7 @@ async def _of_ours(request: Request, error: Exception) -> Response:
 
 def _as_field(argument: str, value: str) -> str:
     """An argument as it is sent; in capitals, the value is the sender's."""
-    if value == "true":
+    if value == "True":
         return f"?{argument}=true"
     return f'"{argument}" in the body' if value.isupper() else f'"{argument}": "{value}"'
 

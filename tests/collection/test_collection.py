@@ -450,7 +450,7 @@ def test_a_query_s_own_recording_and_its_artist_are_noted_and_dropped_where_aske
         "2 results are the query's own recording, 1 result is by its artist, such as document a for query "
         "q1 in system S"
     )
-    assert noted.guesses[0] == f"{found}: kept; `same_artist=drop` leaves them out, keep omits this note"
+    assert noted.guesses[0] == f'{found}: kept; `same_artist="drop"` leaves them out, keep omits this note'
     dropped = Collection.load(folder, same_artist="drop")
     assert dropped.runs[0].rankings == {"q1": ("b", "d"), "q2": ("b",)}
     assert dropped.guesses[0] == f"{found}: left out"

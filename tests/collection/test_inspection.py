@@ -84,7 +84,7 @@ def test_a_run_that_is_cut_off_is_a_problem_and_an_error_where_a_folder_is_opene
     assert inspect(cut).problems == ("system S4 answers 12 of the 24 queries",)
     cut.save(tmp_path / "cut")
     with pytest.raises(
-        InputError, match=r"runs.trec: system S4 answers 12 of the 24 queries, expected 90 % of them; `partial=true`"
+        InputError, match=r"runs.trec: system S4 answers 12 of the 24 queries, expected 90 % of them; `partial=True`"
     ):
         Collection.load(tmp_path / "cut")
     assert len(Collection.load(tmp_path / "cut", partial=True).runs) == SYSTEMS

@@ -117,7 +117,7 @@ def test_a_system_in_two_files_is_refused(tmp_path):
     with pytest.raises(FormatError, match=r"/b:2: system S is in .*/a already, expected one system in one file, or "):
         read_runs([first, second])
     with pytest.raises(
-        FormatError, match=r"/b:2: system S is in .*/a already, expected it once, or `system_from=file` "
+        FormatError, match=r'/b:2: system S is in .*/a already, expected it once, or `system_from="file"` '
     ):
         read_runs([first, second], system_from="tag")
 

@@ -59,7 +59,9 @@ def test_documents_without_judgment_are_an_error_that_counts_them_and_names_the_
     with pytest.raises(InputError) as error:
         scores(partly, "CG@2")
     expected = "tiny: 2 retrieved pairs are not judged, the first is document a for query q1"
-    assert str(error.value) == f"{expected}; choose `unjudged=zero` or `unjudged=skip`, or let estimate predict them"
+    assert (
+        str(error.value) == f'{expected}; choose `unjudged="zero"` or `unjudged="skip"`, or let estimate predict them'
+    )
 
 
 def test_without_judgments_the_error_says_what_to_give(judged):

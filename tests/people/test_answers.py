@@ -41,7 +41,7 @@ def test_the_scale_is_picked_where_there_are_several(write):
     path = write(BOTH, LINE + "\t90\t50\t10\t80")
     assert read_answers(path, "fine").grades.tolist() == [[[90, 50], [10, 80]]]
     assert read_answers(path, "broad").scale == BROAD
-    with pytest.raises(InputError, match="has grades on the scales fine, broad: choose one, such as `scale=fine`"):
+    with pytest.raises(InputError, match="has grades on scales fine, broad: choose one, such as `scale='fine'`"):
         read_answers(path)
 
 

@@ -381,7 +381,7 @@ def test_a_run_that_answers_far_fewer_queries_takes_no_place_without_being_told_
         ):
             receiver.take_runs("music", short)
         (place.parent / "short.trec").write_bytes(short)
-        with pytest.raises(InputError, match="`replace=true`"):
+        with pytest.raises(InputError, match="`replace=True`"):
             join(place, place.parent / "short.trec")
     assert {run.system: len(run.rankings) for run in served.collection("music").collection.runs}["S"] == 2
     assert receiver.take_runs("music", b"d0 Q0 d8 1 1.0 NEW\n", replace=True).fresh
