@@ -22,6 +22,7 @@ from audiosim.ranking.expected import ExpectedScores, estimate_after, known_ends
 from audiosim.ranking.ranking import Ranking, RankingChange
 from audiosim.results.value import Result, Value
 from audiosim.stats.arrays import Array, Integers
+from audiosim.text import choices
 
 # Effect of each assessor on a ranking: the ranking with and without their judgments.
 
@@ -99,7 +100,8 @@ def judge_effects(
     counts = {name: sum(one.assessor == name for one in inside) for name in judges}
     missing = next((name for name in judges if not counts[name] and not without[name][1]), None)
     if missing is not None:
-        raise InputError(f"{missing!r} has judged no pair of {pool.collection}: expected the name of a person who has")
+        known = sorted({one.assessor for one in inside if one.assessor})
+        raise InputError(f"{missing!r} has judged no pair of {pool.collection}, expected {choices(missing, known)}")
 
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         found = estimate_after(expected, by, some, distribution, about)

@@ -44,6 +44,7 @@ from audiosim.ranking.expected import ExpectedScores
 from audiosim.ranking.ranking import Ranking, of_these, of_this_kind, widened
 from audiosim.stats.arrays import Array
 from audiosim.stats.inference.ties import nearness
+from audiosim.text import choices, nearest_name
 
 # Correction of stated deviations of scores, which are smaller than the true errors, learned on simulated campaigns.
 
@@ -169,7 +170,8 @@ class StoppingDefinition:
             if not (key and equals and value) or "=" in value:
                 raise InputError(f"{text}: expected parameters such as {self.example}, got {part!r}")
             if key not in self.parameters:
-                raise InputError(f"{self.name} has no parameter {key!r}, expected {self.example}")
+                known = f"; it has {choices(key, self.parameters)}" if self.parameters else ""
+                raise InputError(f"{self.name} has no parameter {key!r}, expected {self.example}{known}")
             if key in written:
                 raise InputError(f"{text}: {key} is written twice, expected it once")
             written[key] = value
@@ -574,9 +576,10 @@ def _written_rule(text: str) -> StoppingRule:
     parts = RULE_WRITTEN.fullmatch(text.replace(" ", ""))
     name = "" if parts is None else parts["name"]
     if name not in STOPPING_RULES and name not in (known := STOPPING_RULE_POINT.names()):
-        examples = [rule.example for rule in STOPPING_RULES.values()]
-        others = [f"{other}=TARGET" for other in known if other not in STOPPING_RULES]
-        raise InputError(f"unknown stopping rule {text!r}, expected {', '.join([*examples, *others])}")
+        examples = {one: STOPPING_RULES[one].example if one in STOPPING_RULES else f"{one}=TARGET" for one in known}
+        near = nearest_name(re.split(r"[(=]", text)[0].strip(), known)
+        meant = "" if near is None else f"; did you mean {examples[near]}?"
+        raise InputError(f"unknown stopping rule {text!r}, expected {', '.join(examples.values())}{meant}")
     return STOPPING_RULE_POINT.find(name).rule(text)
 
 

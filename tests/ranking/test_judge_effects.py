@@ -67,7 +67,7 @@ def test_it_is_the_ranking_of_the_others_judgments(partial):
 
 
 def test_somebody_who_judged_nothing_has_no_effect_to_show(partial):
-    with pytest.raises(InputError, match="^'eve' has judged no pair of two: expected the name of a person who has$"):
+    with pytest.raises(InputError, match="^'eve' has judged no pair of two, expected ann, bob, cid$"):
         effect(partial, "eve")
 
 

@@ -166,7 +166,11 @@ def test_a_goal_may_be_written(tiny):
 @pytest.mark.parametrize(
     ("stop", "message"),
     [
-        ("evry=0.95", "^unknown stopping rule 'evry=0.95', expected confidence=0.95, every=0.95, "),
+        ("evry=0.95", "^unknown stopping rule 'evry=0.95', expected confidence=0.95, .*; did you mean every=0.95\\?$"),
+        ("confidense = .9", "; did you mean confidence=0.95\\?$"),
+        ("Eror(floor=9)=0.1", "; did you mean error=0.05\\?$"),
+        ("confidence", "; did you mean confidence=0.95\\?$"),
+        ("every(flor=9)=0.9", "no parameter 'flor', expected every=0.95; it has floor, about; did you mean floor\\?$"),
         (None, "^expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got None$"),
         (math.nan, "^the target of confidence must be above 0, got nan$"),
     ],
