@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from inspect import iscoroutinefunction
+from itertools import chain
 from types import MappingProxyType
 from typing import Annotated, Any, Protocol, get_type_hints
 
@@ -22,7 +23,7 @@ from audiosim.service.access.callers import scopes_of
 from audiosim.service.collections.served import DEEPEST_CUTOFF, ServedCollection
 from audiosim.service.collections.shelf import Served
 from audiosim.service.http.limits import LARGE_BYTES, Doors, doors_of
-from audiosim.text import did_you_mean
+from audiosim.text import did_you_mean, repeated
 
 JSON, BYTES = "application/json", "application/octet-stream"
 API = "/v1"
@@ -45,17 +46,19 @@ def _admitting(route: APIRoute, handle: Handler) -> Handler:
     return handle_whole
 
 
-def _query_names(dependant: Dependant) -> frozenset[str]:
-    """Names of the parameters that a route and its dependencies read from the address."""
-    own = {one.alias for one in dependant.query_params}
-    return frozenset(own.union(*map(_query_names, dependant.dependencies)))
+def _query_names(dependant: Dependant) -> dict[str, bool]:
+    """Names of the parameters that a route and its dependencies read from the address; True if it has many values."""
+    own = {one.alias: "list[" in str(one.field_info.annotation) for one in dependant.query_params}
+    return dict(chain(own.items(), *(_query_names(inner).items() for inner in dependant.dependencies)))
 
 
-def _check_query(request: Request, known: frozenset[str]) -> None:
+def _check_query(request: Request, known: Mapping[str, bool]) -> None:
     unknown = next((name for name in request.query_params if name not in known), None)
     if unknown is not None:
         expected = f"expected {', '.join(sorted(known))}" if known else "this address takes none"
         raise InputError(f"unknown parameter {unknown!r:.80}: {expected}{did_you_mean(unknown, known)}")
+    if (twice := repeated(name for name, _ in request.query_params.multi_items() if not known[name])) is not None:
+        raise InputError(f"{twice} is in the address twice, expected it once")
 
 
 class WireRoute(APIRoute):

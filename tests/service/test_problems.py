@@ -65,6 +65,8 @@ def check_problem(answer, status, message):
             422,
             "^unknown parameter 'cutof': .*cutoff.*; did you mean cutoff\\?$",
         ),
+        ("GET", "/v1/collections/small?cutoff=2&cutoff=3", 422, "^cutoff is in the address twice, expected it once$"),
+        ("GET", "/v1/collections/small/log?leases=1&count=5&leases=1", 422, "^leases is in the address twice, expect"),
         ("POST", "/v1/collections/small/pause?by=ann", 422, "^unknown parameter 'by': this address takes none$"),
     ],
 )
