@@ -88,6 +88,11 @@ def few(names: Sequence[str], count: int) -> str:
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
+def spelled_p(value: float | None) -> str:
+    """A p-value without needless zeros, and never as 0, which none is; a dash if it is not known."""
+    return "–" if value is None else "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")
+
+
 def sentence(words: str) -> str:
     """Words as a sentence: with a full stop, and a capital, unless they begin with a value that is explained."""
     first = words[:1] if re.match(r"\S+:", words) else words[:1].upper()

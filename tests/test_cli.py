@@ -840,3 +840,18 @@ def test_beside_what_all_commands_share_a_command_has_few_options():
             assert len(own) <= most.get(name, 8), (name, one.name, own)
             counted += len(own)
     assert counted > 100
+
+
+def test_a_difference_without_spread_has_no_infinite_effect_and_no_p_of_0(run, tmp_path):
+    """System A is one grade better on each of 20 queries."""
+    queries = [f"q{number}" for number in range(20)]
+    (tmp_path / "runs").mkdir()
+    for name in "AB":
+        lines = [f"{query} Q0 {name}{query} 1 1 {name}\n" for query in queries]
+        (tmp_path / "runs" / f"{name}.trec").write_text("".join(lines), "utf-8")
+    grades = [f"{query} 0 A{query} 2\n{query} 0 B{query} 1\n" for query in queries]
+    (tmp_path / "judgments.qrels").write_text("".join(grades), "utf-8")
+    code, out, _ = run("evaluate", tmp_path)
+    assert code == 0
+    row = out.strip().splitlines()[-1].split("  ")
+    assert [cell.strip() for cell in row if cell][-3:] == ["no spread", "<.0001", "<.0001"]

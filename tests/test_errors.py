@@ -10,7 +10,7 @@ import pytest
 import audiosim
 from audiosim.joint.estimators import make_estimator
 from audiosim.measures.measure import as_measure
-from audiosim.text import as_option, counted, did_you_mean, field_list, nearest_name, quoted, spell_advice
+from audiosim.text import as_option, counted, did_you_mean, field_list, nearest_name, quoted, spell_advice, spelled_p
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,10 @@ def test_a_docstring_is_its_text_and_its_lists_of_fields():
         "n": "number of queries, at least 2; see `test`",
     }
     assert field_list("") == ("", {})
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(1.0, "1.0000"), (0.73767, ".7377"), (0.0001, ".0001"), (0.00009, "<.0001"), (0.0, "<.0001")]
+)
+def test_no_p_value_is_printed_as_0(value, said):
+    assert spelled_p(value) == said

@@ -57,7 +57,8 @@ def anonymous_event(event: Event, drawn: Mapping[str, str]) -> Event:
     """
     if event.assessor not in drawn and event.judge not in drawn:
         return event
-    assessor, key = drawn.get(event.assessor, event.assessor), _hashed(event.key)
+    assessor = drawn.get(event.assessor, event.assessor)
+    key = event.key and hashlib.blake2b(event.key.encode(), key=SECRET, digest_size=16).hexdigest()
     if event.kind in ASIDE:
         return replace(event, assessor=assessor, key=key, details={"judge": drawn.get(event.judge, event.judge)})
     return replace(event, assessor=assessor, key=key, details=_without_words(event))
@@ -73,10 +74,6 @@ def _texts(event: Event) -> list[str]:
     if event.assessor.startswith(DRAWN) or event.judge.startswith(DRAWN):
         return []  # random letters and hashes carry no information
     return [event.key, *event.details, *(value for value in event.details.values() if isinstance(value, str))]
-
-
-def _hashed(key: str) -> str:
-    return key and hashlib.blake2b(key.encode(), key=SECRET, digest_size=16).hexdigest()
 
 
 def _without_words(event: Event) -> dict[str, Plain]:

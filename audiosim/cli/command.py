@@ -108,8 +108,8 @@ class _Command:
         if page is not None:
             need("plots", "--report")
             check_output_file(page)
-        if typed.get("scheduler") is not None:
-            options.check_scheduler(typed["scheduler"], typed.get("jobs"))
+        if None not in (typed.get("scheduler"), typed.get("jobs")):
+            raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
         given = {name: one.value(typed[name]) for name, one in self.own.items() if name != self.read}
         with options.notes_shown(), ExitStack() as stack:
             if self.read:

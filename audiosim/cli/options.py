@@ -205,12 +205,6 @@ Scheduler = Annotated[
 As = Annotated[Format, typer.Option("--format", help="Output format: table for people, json or csv for programs.")]
 
 
-def check_scheduler(scheduler: str | None, jobs: int | None) -> None:
-    """Refuse a number of processes together with a cluster, which has its own."""
-    if scheduler is not None and jobs is not None:
-        raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
-
-
 @dataclass(frozen=True, slots=True)
 class CollectionOptions:
     """Options for reading a collection's files, for commands that list them one after another."""

@@ -18,6 +18,7 @@ from audiosim.report.rank import interval_bar
 from audiosim.report.screen import Column, PlainTable, filled, interval, number, numbered, word
 from audiosim.stats.distributions import DistributionFits
 from audiosim.stats.split_half import SplitHalf
+from audiosim.text import spelled_p
 
 PAIRS_SHOWN = 15
 ROWS_SHOWN = 20
@@ -81,8 +82,9 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
         return _rank_pairs(one, rows, least)
     how = f"{one.test} test, p adjusted by Holm"
     head = Text(f"{one.significant} of {len(rows)} pairs differ at .05 ({how}); {least}")
-    sizes = number("Difference", "difference"), interval(form="+.3f"), number("Effect", "effect_size", ".2f")
-    return [head, _least_sure(rows, *sizes, number("p", "p", ".4f"), number("p (Holm)", "p_holm", ".4f"))]
+    effect = number("Effect", "effect_size", lambda value: f"{value:.2f}".replace("inf", "no spread"))
+    sizes = number("Difference", "difference"), interval(form="+.3f"), effect
+    return [head, _least_sure(rows, *sizes, number("p", "p", spelled_p), number("p (Holm)", "p_holm", spelled_p))]
 
 
 def _least_sure(rows: Sequence[Mapping[str, Any]], *columns: Column) -> PlainTable:
@@ -97,11 +99,11 @@ def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) 
     test = one.ranks[0]
     head = Text(
         f"Friedman's test: chi-squared {test.statistic:.2f} on {test.freedom} degrees of freedom, "
-        f"p {test.p_value:.4g}.\n"
+        f"p {spelled_p(test.p_value)}.\n"
         f"{one.significant} of {len(rows)} pairs differ at .05 (Tukey's HSD of mean ranks, all pairs at once); {least}"
     )
     sizes = number("Ranks apart", "difference", "+.2f"), interval(form="+.2f")
-    return [head, _least_sure(rows, *sizes, number("p", "p", ".4f"))]
+    return [head, _least_sure(rows, *sizes, number("p", "p", spelled_p))]
 
 
 def fits_view(by: ByMeasure[DistributionFits]) -> RenderableType:

@@ -196,8 +196,8 @@ def _differences(one: Evaluation) -> dict[str, Any] | None:
     if one.comparison is None:
         return None
     cells = {(row["a"], row["b"]): (row["effect_size"], row["p_holm"] < SIGNIFICANT) for row in one.pair_rows()}
-    said = "Effect sizes: the mean difference in standard deviations of the differences, row less column; filled where "
-    said += f"the {one.comparison.test} test, adjusted by Holm for all pairs, finds a difference at .05."
+    said = "Effect sizes: the mean difference in standard deviations of the differences (∞: they have none), row less "
+    said += f"column; filled where the {one.comparison.test} test, adjusted by Holm, finds a difference at .05."
     return _triangle(one.scores.systems, cells, said)
 
 

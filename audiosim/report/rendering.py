@@ -20,7 +20,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.values import Pair
 from audiosim.ordinal.model import Source
 from audiosim.sound.map import SoundMap
-from audiosim.text import counted
+from audiosim.text import counted, spelled_p
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -106,7 +106,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"short": _short, "signed": lambda number: f"{number:+.3f}", "percent": lambda x: f"{100 * x:g} %"}
+    made.filters |= {"short": _short, "p": spelled_p, "signed": "{:+.3f}".format, "percent": lambda x: f"{100 * x:g} %"}
     made.filters |= {"isolated": _isolated, "counted": counted, "general": lambda number: f"{number:g}"}
     return made
 

@@ -76,9 +76,10 @@ def word(head: str, key: str) -> Column:
     return Column(head, lambda row: row[key], "left")
 
 
-def number(head: str, key: str, form: str = ".3f") -> Column:
-    """Column of numbers in a form; - where there is none."""
-    return Column(head, lambda row: "-" if row[key] is None else f"{row[key]:{form}}")
+def number(head: str, key: str, form: str | Callable[[float], str] = ".3f") -> Column:
+    """Column of numbers in a form, or as a function spells them; - where there is none."""
+    spell = form if callable(form) else f"{{:{form}}}".format
+    return Column(head, lambda row: "-" if row[key] is None else spell(row[key]))
 
 
 def interval(low: str = "low", high: str = "high", form: str = ".3f") -> Column:

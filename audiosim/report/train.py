@@ -19,7 +19,7 @@ from audiosim.report.screen import PlainTable, table_of
 from audiosim.results.plots import Series, draw_bars, draw_calibration
 from audiosim.results.value import need, plain
 from audiosim.tables.text import check_output_file, write_text
-from audiosim.text import NOTES
+from audiosim.text import NOTES, spelled_p
 from audiosim.training.findings import Findings, Training
 from audiosim.training.fit import Effect, Step
 from audiosim.training.plan import Plan, is_joint, parse_terms
@@ -159,7 +159,7 @@ def spell(key: str, value: Any) -> str:
     if not isinstance(value, float):
         return f"{value:,}" if isinstance(value, int) else str(value)
     if key == "p" or key.endswith("_p"):
-        return "<.0001" if value < 1e-4 else f"{value:.4f}".removeprefix("0")
+        return spelled_p(value)
     if key in PERCENT:
         return f"{100 * value:g} %"
     if key in SIGNIFICANT:

@@ -252,10 +252,6 @@ def _before(end: float) -> bool:
     return time.time() < end
 
 
-def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
-    return model if callable(model) else partial(make_estimator, model=model)
-
-
 @judgments_second
 @one_thread()
 def plan(
@@ -307,7 +303,8 @@ def plan(
     until = partial(_before, time.time() + time_limit)
     collection = as_collection(collection, judgments)
     measure = as_measure(measure, collection.cutoff)
-    stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
+    stop, pool = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff)
+    make = model if callable(model) else partial(make_estimator, model=model)
     seconds = seconds_per_judgment(collection) if seconds is None else seconds
     _check_effort(seconds, listeners)
     selection = Selection.start(
