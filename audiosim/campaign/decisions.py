@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from audiosim.campaign.event import ADJUDICATION, MODEL, WORDS, Clock, Event, Record, turn_event
+from audiosim.campaign.event import ADJUDICATION, JUDGING, MODEL, WORDS, Clock, Event, Record, turn_event
 from audiosim.campaign.log import Log
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.rules import check_open, lease_of
@@ -63,7 +63,9 @@ class Adjudications:
     def ask(self, pair: Pair, assessor: str) -> Record:
         """Put a pair first in a person's queue; if it is waiting there already, return the line of that request."""
         records = self._write(lambda: self._asked(pair, assessor))
-        return records[0] if records else self._first(pair, assessor)._replace(replayed=True)
+        with self._log.state:
+            first = self._ledger.record(self._ledger.adjudications[assessor][pair])
+        return records[0] if records else first._replace(replayed=True)
 
     def all(self) -> list[Adjudication]:
         """All adjudications, in the order of the requests."""
@@ -93,10 +95,6 @@ class Adjudications:
         lease = self._ledger.lease(pair, now)
         left = 0.0 if lease is None or lease.assessor != assessor else (lease.until - now).total_seconds()
         return max(left, ASKED_S)
-
-    def _first(self, pair: Pair, assessor: str) -> Record:
-        with self._log.state:
-            return self._ledger.record(self._ledger.adjudications[assessor][pair])
 
     def _adjudication(self, pair: Pair, assessor: str, number: int) -> Adjudication:
         grade = self._ledger.said(pair).get(assessor)
@@ -196,11 +194,23 @@ def reworded_by(collection: Collection, records: Iterable[Record]) -> tuple[Coll
     return collection, line
 
 
+def earlier_questions(collection: Collection, records: Iterable[Record]) -> list[str]:
+    """Questions, other than the last, with which the grades in a log were asked for; empty for the usual one.
+
+    collection  as it was before its log
+    """
+    asked, now = list[str](), texts_of(collection)["question"]
+    for _, event, _ in records:
+        if event.kind == WORDS:
+            now = str(event.details.get("question", now)).strip()
+        elif event.kind in JUDGING:
+            asked.append(now)
+    return [one for one in dict.fromkeys(asked) if one != now]
+
+
 def check_new(collection: Collection, changed: Collection) -> None:
     """Raise an error if the new texts equal the present ones."""
-    task, other = collection.assessor_task, changed.assessor_task
-    tables = [TaskTable() if one is None else one.table for one in (task, other)]
-    if collection.name == changed.name and tables[0] == tables[1] and collection.documents == changed.documents:
+    if texts_of(collection) == texts_of(changed) and collection.documents == changed.documents:
         raise ClosedError("these are the present texts: nothing was changed")
 
 

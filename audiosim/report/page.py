@@ -37,11 +37,13 @@ class Extras:
     prompts   query -> its text
     pictures  query -> JPEG file of its recording
     worth     worth of the evidence
+    earlier   questions with which grades were asked for before the last one; empty for the usual one
     """
 
     prompts: Mapping[str, str] = field(default_factory=dict)
     pictures: Mapping[str, bytes] | None = None
     worth: EvidenceWorth | None = None
+    earlier: Sequence[str] = ()
     left_out: list[str] = field(default_factory=list)
 
     def made(self, name: str, make: Callable[[], Made]) -> Made | None:
@@ -83,6 +85,7 @@ def page(
         about=about,
         extras=extras,
         asked=_asked(record),
+        earlier=[one or record.collection.task or USUAL for one in extras.earlier],
         judged_by=_who(record),
         by_mean=record.collection.aspect == MEAN,
         aspects=_by_aspect(record),

@@ -222,19 +222,21 @@ def write_report(
 
     `audiosim report demo --judgments sqlite:///demo/campaign.db -o demo.zip`
     """
+    from audiosim.campaign.decisions import earlier_questions
     from audiosim.campaign.reader import log_in, log_lines, published, with_log
     from audiosim.report.record import record_of
     from audiosim.report.sounds import query_pictures
 
     need("plots", "a report")
     url = judgments if isinstance(judgments, str) and "://" in judgments else None
-    read = as_collection(collection, judgments) if url is None else with_log(url, as_collection(collection))
+    own = as_collection(collection, judgments if url is None else None)
+    read, url = own if url is None else with_log(url, own), log or url
+    records = [] if url is None else log_in(url, read)
     output = Path(f"{read.identifier}-report.html" if output is None else output)
-    check = check_output_file if output.suffix == ".html" else check_bundle_place
-    check(output)
+    (check_output_file if output.suffix == ".html" else check_bundle_place)(output)
     subject = as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     what, *others = (as_measure(text, read.cutoff) for text in measures)
-    extras = Extras(prompts_of(read))
+    extras = Extras(prompts_of(read), earlier=earlier_questions(own, records))
     if evidence:
         extras.worth = extras.made("worth of the evidence", lambda: _worth_of(read, what))
     if pictures:
@@ -245,8 +247,7 @@ def write_report(
         NOTES.info("the report is in %s: open it in a browser", output)
         return output
     folder = collection if isinstance(collection, str | Path) else folder
-    url = log or url
-    lines = None if url is None else log_lines(published(log_in(url, read)))
+    lines = None if url is None else log_lines(published(records))
     write_bundle(bundle(record, date.today(), sources_of(record, model, folder), lines, extras=extras), output)
     NOTES.info("the bundle to publish is in %s", output)
     return output

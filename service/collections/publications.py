@@ -5,20 +5,23 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TypeVar
 
 import sqlalchemy as sql
 
 from audiosim.campaign.archive import anonymous_event
+from audiosim.campaign.decisions import earlier_questions
 from audiosim.campaign.event import Clock, Record, utc_now, write_time
 from audiosim.campaign.reader import log_lines, published
 from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.tables import PUBLICATIONS
 from audiosim.collection.aspects import MEAN, Aspects
 from audiosim.collection.collection import Collection
-from audiosim.collection.values import Judgment
+from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.report.imprint import NOBODY, Imprint
+from audiosim.report.page import Extras
 from audiosim.report.publication import bundle, sources_of, zipped
 from audiosim.report.record import record_of
 from audiosim.service.access.callers import NotServedError
@@ -28,6 +31,7 @@ from audiosim.service.collections.served import ServedCollection
 
 
 NewNames = Mapping[str, str]
+Given = TypeVar("Given", Judgment, PairedComparison)
 
 
 def bundle_of(
@@ -56,7 +60,9 @@ def bundle_of(
         distribution=one.campaign.selection.distribution,
     )
     log = log_lines(line._replace(event=anonymous_event(line.event, names)) for line in records)
-    files = bundle(record, utc_now().date(), sources_of(record, one.model, one.folder), log, imprint)
+    first = one.collection if one.folder is None else Collection.load(one.folder)
+    extras = Extras(earlier=earlier_questions(first, records))
+    files = bundle(record, utc_now().date(), sources_of(record, one.model, one.folder), log, imprint, extras)
     return len(judgments), zipped(files, f"{one.collection.identifier}-record")
 
 
@@ -75,13 +81,10 @@ def judged_collection(
     names  new names of people; all others keep theirs
     """
 
-    def renamed(some: Iterable[Judgment]) -> tuple[Judgment, ...]:
-        return tuple(replace(judgment, assessor=names.get(judgment.assessor, judgment.assessor)) for judgment in some)
+    def renamed(some: Iterable[Given]) -> tuple[Given, ...]:
+        return tuple(replace(given, assessor=names.get(given.assessor, given.assessor)) for given in some)
 
-    compared = tuple(
-        replace(given, assessor=names.get(given.assessor, given.assessor))
-        for given in one.campaign.comparisons.in_force()[1]
-    )
+    compared = renamed(one.campaign.comparisons.in_force()[1])
     if one.collection.aspects is None:
         return replace(one.collection, judgments=renamed(judgments), comparisons=compared)
     aspects = one.judged_by_aspect(MEAN)[1]
@@ -167,5 +170,4 @@ class PublicationStore:
 def file_in(content: bytes, name: str) -> bytes | None:
     """The file of this name in a bundle, or None."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        found = next((one for one in archive.namelist() if one.partition("/")[2] == name), None)
-        return None if found is None else archive.read(found)
+        return next((archive.read(one) for one in archive.namelist() if one.partition("/")[2] == name), None)

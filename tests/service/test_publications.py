@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -38,8 +39,9 @@ def test_a_publication_is_read_by_anybody_and_names_nobody(server):
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         assert page.headers.get_list("content-security-policy") == [page.headers["content-security-policy"]]
         assert "script-src" not in page.headers["content-security-policy"]  # the default is none
-        for words in ("Ann Smith", "B. &lt;b&gt;", "<p>Two people.</p>", "CC-BY-4.0", "Who judged", "as last worded"):
+        for words in ("Ann Smith", "B. &lt;b&gt;", "<p>Two people.</p>", "CC-BY-4.0", "Who judged"):
             assert words in page.text
+        assert "last wording" not in page.text  # no question was changed
         whole = client.get(one["bundle"]).content
         with zipfile.ZipFile(io.BytesIO(whole)) as archive:
             files = {name.split("/")[1]: archive.read(name) for name in archive.namelist()}
@@ -58,6 +60,32 @@ def test_a_publication_is_read_by_anybody_and_names_nobody(server):
         twice = client.post(f"{PLACE}/withdraw", json={"number": 1})
         assert twice.json()["detail"] == "small has no publication 1 that could be withdrawn"
         assert client.get(PLACE).json()["publications"] == listed
+
+
+@pytest.mark.slow
+def test_a_publication_has_the_wordings_with_which_grades_were_asked_for(commanded, folders, tmp_path):
+    options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+    with commanded(folders[:1], tmp_path / "log", *options) as running, running.client() as client:
+
+        def published():
+            page = client.get(client.post(PLACE, json={}).json()["page"]).text
+            return re.search("<dt>What they were asked</dt><dd>(.*?)</dd>", page)[1]
+
+        def reword(question):
+            assert client.post("/v1/collections/small/texts", json={"question": question}).is_success
+
+        def judge():
+            (pair,) = client.post("/v1/collections/small/next", json={"assessor": "ann"}).json()["pairs"]
+            said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "grade": 40}
+            assert client.post("/v1/collections/small/judgments", json=said).status_code == 201
+
+        reword("Is it close?")  # before the first judgment: nobody was asked otherwise
+        judge()
+        assert published() == "Is it close?"
+        reword("Is it near?")
+        reword("Is it alike?")
+        assert published().startswith("Is it alike? This is the last wording. ")
+        assert published().endswith(" when the question was “Is it close?”.")  # nobody was asked whether it is near
 
 
 def _named(client):
