@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -60,6 +61,8 @@ class ComparisonQueue:
         self._log, self._ledger, self._pool, self._queue = log, ledger, pool, queue
         self._settings, self._clock, self._selection = settings, clock, selection
         self._estimator = estimator
+        # Kept, because a person is first told what is worth most, and then handed it.
+        self._value = lru_cache(maxsize=1)(lambda of, allowed: ComparisonValues.of(of, np.frombuffer(allowed, bool)))
         self._lots = np.random.default_rng(settings.seed).random((2, len(pool.pairs)))
 
     @property
@@ -155,7 +158,7 @@ class ComparisonQueue:
 
     def _values(self, selection: Selection, assessor: str, now: datetime) -> ComparisonValues | None:
         """Values of comparisons for an assessor; 0 for those that they made or that are leased to anyone."""
-        values = ComparisonValues.of(selection, self._queue.answerable(self._ledger, assessor))
+        values = self._value(selection, self._queue.answerable(self._ledger, assessor).tobytes())
         if values is None:
             return None
         out = {one[1:] for one in self._ledger.comparisons.of(assessor)}

@@ -41,7 +41,8 @@ def lease_comparisons(
 ) -> NextComparisonsOut:
     """Comparisons to answer next, if they are worth more of the assessor's time than grades.
 
-    They belong to the assessor until their leases end. A campaign without comparisons always answers `grade`.
+    They belong to the assessor until their leases end. A campaign without comparisons always answers
+    `grade`, and values neither.
     """
     assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
     check_admitted(one, assessor)

@@ -566,8 +566,8 @@ class NextComparisonsOut(Wire):
     """Kind of question that makes best use of an assessor's time.
 
     kind         "grade" (request pairs) or "comparison"
-    grade        information per second of the best pair to grade
-    comparison   the same of the best comparison, in the same unit
+    grade        information per second of the best pair to grade; 0 if the campaign has no comparisons to weigh it with
+    comparison   the same of the best comparison, in the same unit; 0 if the campaign has none
     left         number of questions that remain for the assessor now, including those given here
     comparisons  the comparisons to answer; empty if the kind is "grade"
     """

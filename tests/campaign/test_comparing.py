@@ -404,3 +404,16 @@ def test_a_comparison_is_not_handed_out_again_while_one_of_its_documents_cannot_
             campaign.tell(elsewhere)
     else:
         assert campaign.tell(elsewhere).event.details["unasked"] is True
+
+
+def test_comparisons_are_valued_once_for_a_person_who_is_told_and_then_handed_the_best(collection):
+    """Handing out changes no belief; an answer does."""
+    campaign = Campaign(collection, measure="CG@1", settings=ONLY)
+    queue = campaign.comparisons
+    for person in ("ann", "bob"):
+        assert queue.worth(person).kind == "comparison"
+        assert len(queue.ask(2, person)) == 2
+    assert queue._value.cache_info().misses == 1
+    campaign.tell(compared())
+    queue.worth("ann")
+    assert queue._value.cache_info().misses == 2
