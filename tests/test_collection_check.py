@@ -154,3 +154,14 @@ def test_what_each_machine_s_grades_were_taken_for_is_said_and_one_that_says_not
     assert dull.levels == 1
     assert "judge dull gives every pair the grade 2, which carries no information" in found.problems
     assert found.to_dict()["judges"][0]["judge"] == "gpt"
+
+
+def test_judgments_of_documents_that_no_system_returned_are_counted(run, folder):
+    shutil.copy(folder / "truth.qrels", folder / "judgments.qrels")
+    judged = {tuple(line.split()[:3:2]) for line in (folder / "judgments.qrels").read_text("utf-8").splitlines()}
+    retrieved = {pair for path in (folder / "runs").iterdir() for pair in results_of(folder, path.stem)}
+    counts = f"{len(judged - retrieved):,} of {len(judged):,} judged pairs"
+    said = f"{counts}: no system has the document in its first 5 results"
+    code, out, _ = run("check", folder)
+    assert (code, f"note: {said}\n" in out) == (0, True)
+    assert said in audiosim.check(folder).notes

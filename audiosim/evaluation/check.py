@@ -164,25 +164,25 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
     genre = [f"genre of documents is {NOT_EXPECTED}: {NO_QUERY_GENRE}"] if unused else []
     wanted = {one for _, one in pairs} | asked
     documents, sounds = _documents(collection, wanted, folder)
-    known: dict[EvidenceOf, Set[Key]] = {
-        "document": wanted,
-        "pair": pairs,
-        "system": {run.system for run in collection.runs},
-    }
+    known: dict[EvidenceOf, Set[Key]] = {"document": wanted, "pair": pairs}
+    known["system"] = {run.system for run in collection.runs}
+    judged = collection.grades().keys()
+    beyond, first = len(judged - pairs), f"in its first {counted(collection.cutoff, 'result')}"
+    stray = [f"{beyond:,} of {len(judged):,} judged pairs: no system has the document {first}"] if beyond else []
     return CollectionCheck(
         collection=collection.name,
         scale=collection.scale,
         cutoff=collection.cutoff,
         queries=found.queries,
         runs=found.runs,
-        judged=len(pairs & collection.grades().keys()),
+        judged=len(pairs & judged),
         pool=len(pairs),
         comparisons=len(collection.comparisons),
         documents=documents,
         evidence=tuple(_piece(one, known[one.about]) for one in collection.evidence),
         judges=judges,
         problems=(*found.problems, *sounds, *_silent(judges)),
-        notes=(*guesses, *genre, *heard, *(_taken_for(one, len(pairs)) for one in judges)),
+        notes=(*guesses, *stray, *genre, *heard, *(_taken_for(one, len(pairs)) for one in judges)),
     )
 
 
