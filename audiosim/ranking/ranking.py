@@ -68,7 +68,8 @@ class Ranking(Result):
     def __repr__(self) -> str:
         sure, best = spelled_confidence(self.confidence, self.about), self.scores.mean.max()
         of = f"{self.measure} of {counted(len(self.systems), 'system')}, {basis_in_words(self)}"
-        return f"{of}: {sure}, best {listed(self.leaders)} at {best:.3f}"
+        whose = f"; the mean opinion of {self.judges} people, who differ in severity and taste" if self._others else ""
+        return f"{of}{whose}: {sure}, best {listed(self.leaders)} at {best:.3f}"
 
     def plot(self) -> "LayerChart":
         """The expected score of each system with its 95 % interval, best on top."""

@@ -282,7 +282,10 @@ def test_what_one_person_says_of_others_rests_on_other_collections_and_says_so(d
     known = estimate(judged_by(demo, "ann"))
     assert np.all(alone.scores.variance > known.scores.variance)
     assert "Only one person judged: the differences between people" in drawn_on_screen(alone)
-    beside = drawn_on_screen(estimate(judged_by(demo, "ann", "bob")))
+    both = estimate(judged_by(demo, "ann", "bob"))
+    assert "; the mean opinion of 2 people, who differ in severity and taste: confidence" in repr(both)
+    assert "people" not in repr(known)
+    beside = drawn_on_screen(both)
     assert "in the opinion of the 2 people who judged; 0." in beside
     assert "for listeners at large" in beside
 
