@@ -139,3 +139,34 @@ def test_the_order_of_categories_is_not_lost_by_sorting():
 
 def test_a_cutoff_beyond_all_ranks_is_the_last_one(demo):
     assert Results.of(demo.runs, 2**80).rank.tolist() == Results.of(demo.runs).rank.tolist()
+
+
+GRADES = {"q1": {"d3": 2, "d1": 0, "d2": 1}}
+TAKING = {
+    "estimate": lambda scale: audiosim.estimate(RUNS, GRADES, scale=scale).scores.mean.tolist(),
+    "predict": lambda scale: audiosim.predict(RUNS, judgments=GRADES, scale=scale).rows(),
+    "next_pairs": lambda scale: audiosim.next_pairs(RUNS, judgments=GRADES, scale=scale).rows(),
+    "compare": lambda scale: audiosim.compare(RUNS, "A", "B", judgments=GRADES, about="these", scale=scale).to_dict(),
+    "plan": lambda scale: audiosim.plan(RUNS, judgments=GRADES, campaigns=1, scale=scale).to_dict(),
+    "kinds_of_question": lambda scale: audiosim.kinds_of_question(RUNS, judgments=GRADES, scale=scale).rows(),
+    "evaluate": lambda scale: audiosim.evaluate(RUNS, GRADES, scale=scale).scores.values.tolist(),
+}
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_the_scale_of_judgments_is_given_beside_them_as_to_the_command(name):
+    with pytest.raises(InputError, match=r"grade 2 is not on the binary scale"):
+        TAKING[name]("binary")
+
+
+@pytest.mark.parametrize("given", [RUNS, audiosim.Collection.from_frames(RUNS), DEMO])
+@pytest.mark.parametrize(("scale", "highest"), [("0-2", 2), ("0,2,4", 4), ("fine", 100)])
+def test_scores_are_shares_of_the_highest_grade_of_the_scale_given(given, scale, highest):
+    """With everything judged CG is the mean grade divided by the highest: here of one pair, or of those of the demo."""
+    lines = (DEMO / "truth.qrels").read_text("utf-8").split("\n") if given == DEMO else []
+    cut = [(*line.split()[:3:2], 2 * (int(line.split()[3]) > 50)) for line in lines if line]
+    grades = pd.DataFrame(cut, columns=["query", "document", "grade"]) if cut else {"q1": {"d3": 2, "d1": 2, "d2": 2}}
+    found = audiosim.estimate(given, judgments=grades, scale=scale).scores.mean
+    whole = audiosim.estimate(given, judgments=grades, scale="0-2").scores.mean
+    assert found == pytest.approx(whole * 2 / highest)
+    assert cut or found == pytest.approx([2 / highest] * 2)

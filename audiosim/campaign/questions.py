@@ -9,7 +9,8 @@ import numpy as np
 from audiosim.campaign.event import ANSWERS, Event, comparison_event, utc_now, write_time
 from audiosim.campaign.reader import log_in
 from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
-from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.arguments import judgments_second
+from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import build_pool
 from audiosim.errors import ArgumentError, InputError
 from audiosim.joint.estimators import taught
@@ -67,20 +68,22 @@ def kinds_of_question(
     distribution: DifferenceDistribution = "t",
     seed: int = 0,
     judgments: object = None,
+    scale: str | None = None,
     log: str | None = None,
 ) -> KindsOfQuestion:
     """Show which kind of question is most informative per second, a grade or a comparison, with the best of each.
 
     Columns: kind, the expected seconds of an answer, its information per second relative to the best kind, and the
-    question's query and documents. The seconds are those of the campaign's log, or of comparisons.tsv.
+    question's query and documents. The seconds are those of the campaign's log, or of comparisons.tsv. The best
+    question is that of the selection rule `doubts`, whatever the rule given: `audiosim next` may begin with another.
 
     assessor   person whose seconds count. Default: everybody's
-    judgments  as for `estimate`
+    judgments  as for `estimate`, as is scale
     log        address of the database with the campaign
 
     Example: `audiosim questions demo`
     """
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     measure = as_measure(measure, collection.cutoff)
     if log is not None:
         events = [record.event for record in log_in(log, collection)]

@@ -22,13 +22,13 @@ def as_collection(
 
     collection  a Collection, its folder, or runs in memory: see `collection.kinds` for the forms
     judgments   judgments in memory, or a file; None: the collection's own
-    scale       scale of a folder's judgments or of judgments in memory; None: the folder's, or guessed
+    scale       scale of these, or of a folder's; None: the collection's, or guessed
     """
     if isinstance(collection, str | Path):
         return Collection.load(collection, judgments, scale=scale)
     if not isinstance(collection, Collection):
         return Collection.from_frames(collection, judgments, scale=scale)
-    return collection if judgments is None else collection.with_judgments(judgments)
+    return collection if judgments is None else collection.with_judgments(judgments, scale)
 
 
 def judgments_second(function: Callable[P, Result], place: int = 1) -> Callable[P, Result]:

@@ -438,15 +438,15 @@ class Collection(Result):
         judged = self.aspects.by(aspect)
         return replace(self, judgments=judged, scale=judged.seen_on)
 
-    def with_judgments(self, judgments: object) -> "Collection":
-        """The collection with judgments of a file or of memory in place of its own, on the scale of its own.
+    def with_judgments(self, judgments: object, scale: Scale | str | Sequence[float] | None = None) -> "Collection":
+        """The collection with judgments of a file or of memory in place of its own.
 
         judgments  as for `from_frames`; they show the scale if it was only assumed, because there were none
+        scale      their scale, such as "broad" or [0, 1, 2, 3]; None for that of its own
         """
-        assumed, notes, by = NO_SCALE in self.guesses, list[str](), self.aspects
-        scale, judged = read_judgments(
-            judgments, None if assumed else self.scale if by is None else by.scale, notes.append
-        )
+        assumed, notes, by = NO_SCALE in self.guesses, list[str](), self.aspects if scale is None else None
+        own = None if assumed else self.scale if by is None else by.scale
+        scale, judged = read_judgments(judgments, own if scale is None else as_scale(scale), notes.append)
         check_judgments(self.runs, judged, judgments, self.documents)
         guesses = (*(one for one in self.guesses if one != NO_SCALE or not judged), *notes)
         if not have_aspects(judged):

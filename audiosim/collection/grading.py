@@ -91,14 +91,10 @@ def on_scale(collection: object, name: str | None, judgments: object = None) -> 
           as broad or 0-3, for reading a folder's judgments
     judgments  as for `estimate`
     """
-    if not isinstance(collection, Collection):
-        read_on = None if name is None or is_artificial(name) else name
-        return on_scale(as_collection(collection, judgments, scale=read_on), None if read_on else name)
-    if judgments is not None:
-        return on_scale(as_collection(collection, judgments), name)
-    if name in (None, collection.scale.name):
-        return collection
-    return regrade(collection, find_grading(str(name), collection.scale))
+    read_on = None if name is None or is_artificial(name) else name
+    found = as_collection(collection, judgments, scale=read_on)
+    read = read_on and not (isinstance(collection, Collection) and judgments is None)
+    return found if read or name in (None, found.scale.name) else regrade(found, find_grading(str(name), found.scale))
 
 
 def regrade(collection: Collection, grading: Grading) -> Collection:

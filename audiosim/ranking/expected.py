@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.arguments import judgments_second
+from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, mean_grades
 from audiosim.errors import InputError
@@ -132,6 +133,7 @@ def estimate(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     judgments: object = None,
+    scale: str | None = None,
 ) -> Ranking:
     """Rank the systems of a collection from the judgments made so far, even few or none.
 
@@ -145,8 +147,10 @@ def estimate(
     about         "these" queries, or "queries" of this kind; and the "panel" of assessors, "listeners" at large, or a
                   number of people such as "6"
     judgments     judgments in memory, or a file, instead of the collection's; `estimate(runs, qrels)` also works
+    scale         scale of the judgments, such as "broad" or "0-3", or an artificial one, as for `evaluate`; None: the
+                  collection's, or guessed
     """
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     expected = expected_scores(measure, pool, ideal, draws)

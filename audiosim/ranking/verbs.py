@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import Ge
 
-from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
+from audiosim.collection.grading import on_scale
 from audiosim.collection.kinds import pairs_of
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Pair
@@ -80,6 +81,7 @@ def predict(
     pairs: object = None,
     cutoff: int | None = None,
     judgments: object = None,
+    scale: str | None = None,
     covariance: bool = False,
     scheduler: str | None = None,
 ) -> Predictions:
@@ -90,13 +92,13 @@ def predict(
     pairs       pairs of query and document, retrieved by a system or not, or a frame with these columns; None: the
                 unjudged pairs of the pool
     cutoff      depth of the pool; None: the collection's
-    judgments   as for `estimate`
+    judgments   as for `estimate`, as is scale
     covariance  True to add the covariance of the grades, for at most 1,000 pairs: weighted sums of the expectations
                 have the variance w' C w, as in the ranking
     scheduler   address of a Dask cluster that does the work instead: one worker predicts the pool, because one model
                 has all of its pairs; other pairs are divided into portions
     """
-    collection, workers = as_collection(collection, judgments), Workers(1, scheduler)
+    collection, workers = on_scale(collection, scale, judgments), Workers(1, scheduler)
     if pairs is None:
         ((found, _),) = workers.each(PoolPredictions(collection, cutoff, model, covariance), 1)
         return found
@@ -219,22 +221,24 @@ def next_pairs(
     distribution: DifferenceDistribution = "t",
     seed: int = 0,
     judgments: object = None,
+    scale: str | None = None,
 ) -> NextPairs:
     """List the pairs to judge next, most informative first.
 
     The weight is the value that the selection rule gives to a pair. With the rule "differences" on CG it is the number
-    of pairs of systems whose difference depends on the judgment.
+    of pairs of systems whose difference depends on the judgment. The default draws pairs at random, so the best grade
+    of `audiosim questions`, which is that of the rule `doubts`, may be another pair.
 
     count           number of pairs; fewer if fewer are left
     selection_rule  such as "doubts", or an installed one; None: the usual one of the model
     by_query        True for pairs from as few queries as possible
     distribution    distribution of a difference between systems: "t", or "normal" as in the paper of 2013
     seed            seed of all random draws
-    judgments       as for `estimate`
+    judgments       as for `estimate`, as is scale
 
     Example: `audiosim next demo -n 20 --by-query`
     """
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     selection = Selection.start(
@@ -257,6 +261,7 @@ def compare(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] | None = None,
     judgments: object = None,
+    scale: str | None = None,
 ) -> TwoSystems:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they differ.
 
@@ -270,7 +275,7 @@ def compare(
                  shown
     distribution  distribution of the difference
     about        queries that the verdict is about, such as "these"; None: queries of this kind, if there are two
-    judgments    as for `estimate`
+    judgments    as for `estimate`, as is scale
 
     Examples: `audiosim compare demo timbre-full fusion`
 
@@ -282,7 +287,7 @@ def compare(
     """
     check_level(confidence)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     measure = as_measure(measure, collection.cutoff)
     pool = build_pool(collection, measure.cutoff)
     check_two(pool.systems, a, b)

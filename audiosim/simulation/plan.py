@@ -14,8 +14,9 @@ import numpy as np
 from annotated_types import Ge
 
 from audiosim.campaign.timing import Pace, pace
-from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
+from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import grouped
 from audiosim.errors import InputError, check_count
@@ -269,6 +270,7 @@ def plan(
     seed: int | np.random.Generator = 0,
     time_limit: Annotated[float, Ge(1)] = 120,
     judgments: object = None,
+    scale: str | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
 ) -> Effort:
@@ -280,7 +282,8 @@ def plan(
 
     model          as in `estimate`, or a function that makes an estimator for a pool; an estimator for this pool alone
                    cannot predict for a deeper cutoff
-    stopping_rule  such as confidence=0.95, every=0.9, error=0.02 or judgments=200
+    stopping_rule  such as confidence=0.95, every=0.9, error=0.02 (the mean absolute error of the scores) or
+                   judgments=200
     batch          number of pairs handed out at a time
     campaigns      number of simulated campaigns, with grades of all unjudged pairs drawn from the predictions
     seconds        seconds per judgment. Default: the pace of the judgments so far, or 30
@@ -289,7 +292,7 @@ def plan(
     about          queries that the goal is about: "these", or "queries" of this kind
     seed           seed of the simulated campaigns, or a generator
     time_limit     seconds after which no further judgment is simulated
-    judgments      as for `estimate`
+    judgments      as for `estimate`, as is scale
     jobs           number of processes
     scheduler      address of a Dask cluster that does the work instead; see `each_in_turn`
 
@@ -301,7 +304,7 @@ def plan(
     On a cluster: `audiosim plan demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
     until = partial(_before, time.time() + time_limit)
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     measure = as_measure(measure, collection.cutoff)
     stop, pool = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff)
     make = model if callable(model) else partial(make_estimator, model=model)
