@@ -13,10 +13,10 @@ from audiosim.errors import ArgumentError
 from audiosim.results.value import Result, Row
 from audiosim.service.client import Client
 from audiosim.service.transport import collection_address
-from audiosim.service.types.campaign import ImportOut
 from audiosim.service.types.collections import RunsOut
 from audiosim.service.types.people import AdjudicationsOut
 from audiosim.tables.text import whole_text
+from audiosim.text import counted
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Imported(Result):
 
     collection  its name
     kind        judgments or comparisons
-    lines       number of lines written
+    lines       number of rows written; a header is none
     state       state of the campaign, a number that grows
     """
 
@@ -62,7 +62,7 @@ class Imported(Result):
     state: int
 
     def __repr__(self) -> str:
-        return f"in the log of {self.collection}: {self.lines:,}"
+        return f"{counted(self.lines, self.kind.removesuffix('s'))} imported into {self.collection}"
 
     def to_dict(self) -> dict[str, Any]:
         """The number under the name of the kind, and the state."""
@@ -119,13 +119,9 @@ def import_judgments(service: str, judgments: Path, progress: Callable[[int, int
     text = nameless(judgments.name, whole_text(judgments).encode())
     kind = "comparisons" if kind_of(text) == "comparisons" else "judgments"
 
-    def show(now: ImportOut) -> None:
-        if progress is not None:
-            progress(now.written, now.lines or 0)
-
     with Client(root) as client:
         send = client.import_comparisons if kind == "comparisons" else client.import_judgments
-        done = send(collection, text, progress=show)
+        done = send(collection, text, progress=lambda now: progress and progress(now.written, now.lines or 0))
     return Imported(collection, kind, done.lines or 0, done.state)
 
 

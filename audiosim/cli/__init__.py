@@ -82,10 +82,8 @@ class OnDemand(TyperGroup):
                     ctx.fail(f"{option} is no option: {place}")
             asked = getattr(getattr(error, "ctx", None), "command", None)
             takes = {one.name for one in getattr(asked, "params", ())}
-            if str(getattr(error, "message", "")).startswith("Got unexpected extra") and takes >= {
-                "collection",
-                "judgments",
-            }:
+            extra = str(getattr(error, "message", "")).startswith("Got unexpected extra")
+            if extra and takes >= {"collection", "judgments"}:
                 error.message += ". Runs and judgments lie in one folder, COLLECTION; --judgments FILE names others"  # type: ignore[attr-defined]
             raise
 

@@ -5,7 +5,7 @@ every=0.95                  that confidence for every pair of systems
 difference(size=0.02)=0.95  the mean confidence in the likeliest of: better by more than a size, worse, neither
 users(share=0.05)=0.95      the same for the share of users whom the systems satisfy
 success(share=0.5)=0.95     the mean confidence that each system satisfies more than a share of the users, or does not
-error=0.05                  the error of the systems' scores, corrected by simulated campaigns
+error=0.05                  the mean absolute error of the systems' scores, corrected by simulated campaigns
 error(corrected=no)=0.05    the same without the correction, the first form in the thesis
 judgments=200               number of judged pairs
 
@@ -419,9 +419,8 @@ class Error:
             measure = ranking.measure
             if self.size < LEAST_ERROR and (measure.rank_weights is None or measure.relative):
                 raise InputError(
-                    f"{self} cannot be guaranteed for {measure} with the model {ranking.model}, "
-                    f"as its gains are independent: use {LEAST_ERROR:g} or more, "
-                    "CG or DCG, or a joint model"
+                    f"{self} cannot be guaranteed for {measure} with the model {ranking.model}, as its gains are "
+                    f"independent: use {LEAST_ERROR:g} or more, CG or DCG, or a joint model"
                 )
             return corrected_deviation(measure, self.size)
         return self.size / ranking.scores.quantile(LEVEL)

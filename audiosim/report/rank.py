@@ -315,9 +315,11 @@ def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
     return Text("".join(line), style="cyan")
 
 
-def next_view(found: Result) -> RenderableType:
+def next_view(found: Any) -> RenderableType:
     """The pairs to judge next, and what their weights mean."""
-    said = "weight: worth of a judgment by the selection rule, in no unit; only the order matters."
+    said = (
+        f"weight: worth of a judgment by the selection rule {found.selection_rule}, in no unit; only the order matters."
+    )
     table = table_view(found)
     return Group(table, Text(said)) if len(found) else table
 
@@ -326,7 +328,8 @@ def questions_view(found: Result) -> RenderableType:
     """The best question of each kind, and what the columns mean."""
     said = (
         "seconds: expected time of an answer; relative: information per second, as a share of the best kind's; query, "
-        "documents: the question to ask, empty if none of its kind is left."
+        "documents: the question to ask, empty if none of its kind is left. The best is that of the "
+        "selection rule `doubts`, so `audiosim next`, which has a rule of its own, may begin with another pair."
     )
     return Group(table_view(found), Text(said))
 

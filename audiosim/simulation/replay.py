@@ -300,8 +300,8 @@ def simulate(
     collection  every pair of its pool must be judged, unless `complete`
     target      mean confidence at which judging stops
     stopping_rule   when to stop, instead: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95,
-                    success(share=0.5)=0.95, error=0.05, error(corrected=no)=0.05 or judgments=200; repeated: the first
-                    one met stops
+                    success(share=0.5)=0.95, error=0.05 (the mean absolute error of the scores),
+                    error(corrected=no)=0.05 or judgments=200; repeated: the first one met stops
     selection_rule  as for `next_pairs`
     batch       number of judgments between two updates of the predictions
     by_query    True for batches from as few queries as possible
