@@ -1,12 +1,14 @@
 """`audiosim judges`: reports on people, the ranking without each person, and setting a person aside."""
 
 import json
+import re
 from contextlib import closing
 from itertools import product
 
 import pytest
 from typer.testing import CliRunner
 
+from audiosim import judge_effect
 from audiosim.campaign import DatabaseStore, judgments_in
 from audiosim.campaign.event import Event
 from audiosim.cli import app
@@ -71,6 +73,8 @@ def test_the_effect_is_shown_and_nothing_written_until_it_is_asked_for(folder, t
 def test_in_files_collection_toml_sets_aside(folder):
     shown = run(folder, "bob", verb="judge-effect")
     assert json.loads(shown.stdout)["best_without"] == "A"
+    said = judge_effect(folder, "bob").sentence
+    assert re.search(r" moves most, by [+\N{MINUS SIGN}]0\.300; confidence on .* from \S+ to \S+\.$", said)
     with (folder / "collection.toml").open("a", encoding="utf-8") as file:
         file.write('set_aside = ["bob"]\n')
     found = Collection.load(folder)

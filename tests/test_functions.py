@@ -392,7 +392,7 @@ def test_print_lists_rows_and_repr_is_one_line():
     two = audiosim.compare(DEMO, "rhythm", "random")
     assert str(two) == repr(two)
     assert repr(audiosim.kinds_of_question(DEMO)).count("\n") == 0
-    assert repr(audiosim.estimate(DEMO).check) == "Model check: 0 of the 50 judgments it needs."
+    assert repr(audiosim.estimate(DEMO).check) == "Model check: 0 of the 50 judgments it needs to pass."
 
 
 class Uneven(Rows):

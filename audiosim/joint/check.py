@@ -316,7 +316,7 @@ class ModelCheck:
             return f"Model check: {self.absent}."
         if self.verdict == "NOT CHECKED":
             beside = "; comparisons count in the scores, but are not checked" if self.compared else ""
-            return f"Model check: {count} of the {LEAST} judgments it needs{beside}."
+            return f"Model check: {count} of the {LEAST} judgments it needs to pass{beside}."
         if self.verdict == "PASS":
             return f"Model check passed: {count} judgments came out as predicted."
         changes = [] if self.instead is None else ["Metadata are now ignored."]

@@ -224,18 +224,18 @@ class RankingChange:
     @property
     def sentence(self) -> str:
         """The change in one sentence."""
-        system, change = self.most_changed
-        count = len(self.turned)
+        (system, change), count = self.most_changed, len(self.turned)
         turned = f"{count} {'pair of systems changes' if count == 1 else 'pairs of systems change'} places"
-        best = [listed(ranking.leaders) for ranking in (self.before, self.after)]
-        words = ["is" if len(ranking.leaders) == 1 else "are" for ranking in (self.before, self.after)]
+        ends = self.before, self.after
+        best = [listed(ranking.leaders) for ranking in ends]
+        words = ["is" if len(ranking.leaders) == 1 else "are" for ranking in ends]
         stays = f"{best[0]} {'stays' if words[0] == 'is' else 'stay'} best"
         first = f"{best[1]} {words[1]} best in place of {best[0]}" if best[0] != best[1] else stays
-        both = self.before.confidence, self.after.confidence
-        sure = " -> ".join("-" if one is None else f"{one:.3f}" for one in both)
+        moved = f"{change:+.3f}".replace("-", "\N{MINUS SIGN}")
+        sure = " to ".join("none" if one.confidence is None else f"{one.confidence:.3f}" for one in ends)
         return (
             f"{self.reason}: {turned if count else 'no two systems change places'}, {first}; "
-            f"{system} moves most, by {change:+.3f}; confidence on {self.before.about.words} {sure}."
+            f"{system} moves most, by {moved}; confidence on {self.before.about.words} from {sure}."
         )
 
     def rows(self) -> list[dict[str, Any]]:

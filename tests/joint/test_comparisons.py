@@ -79,7 +79,7 @@ def test_the_last_answer_of_each_person_counts_whichever_document_stood_first():
 def test_the_check_of_a_model_says_that_comparisons_count_but_are_not_checked(graded):
     made, _ = drawn(np.random.default_rng(5), 60)
     judged = [Judgment(f"q{number}", f"q{number}/S0", 2.0) for number in range(graded)]
-    needed = f"Model check: {graded} of the {LEAST} judgments it needs"
+    needed = f"Model check: {graded} of the {LEAST} judgments it needs to pass"
     beside = "; comparisons count in the scores, but are not checked."
     assert estimate(collection(made, judged)).check.sentence == needed + beside
     assert estimate(collection((), judged)).check.sentence == f"{needed}."

@@ -295,7 +295,7 @@ def test_few_judgments_check_nothing(pool, estimator):
     check = checked(estimator, truth, LEAST - 1, np.random.default_rng(0), pool)
     assert (check.verdict, check.factor) == ("NOT CHECKED", 1.0)
     nothing = {"fit": "NOT CHECKED", "fit_evidence": 1.0, "fit_against": "", "fit_instead": "", "widened": 1.0}
-    nothing["fit_sentence"] = f"Model check: 0 of the {LEAST} judgments it needs."
+    nothing["fit_sentence"] = f"Model check: 0 of the {LEAST} judgments it needs to pass."
     assert NOT_CHECKED.to_dict() == nothing
     assert checked(estimator, truth, LEAST, np.random.default_rng(0), pool).verdict == "PASS"
 

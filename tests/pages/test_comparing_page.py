@@ -339,6 +339,7 @@ def test_a_test_closed_under_an_open_page_asks_nothing_more_until_it_opens_again
     until_shown(page, 2)  # not the first again
     page.get_by_role("button", name="My answers").click()
     expect(page.locator("#answers-rows tr")).to_have_count(1)
+    expect(page.locator("#answers-rows td").first).to_have_text("1")
     expect(page.locator("#answers-rows")).to_contain_text("A is closer")
 
 

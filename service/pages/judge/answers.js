@@ -7,12 +7,12 @@ import { inWords, textsOf } from "./answered.js";
 
 /** Fill the list; `revise` is called with the answer whose button is pressed. */
 export async function listAnswers(work, revise) {
-  const answers = [...work.answers.values()];
   const compared = [...work.comparedBefore, ...work.compared.filter(({ cannot }) => !cannot)];
-  const none = answers.length + compared.length === 0;
+  const all = [...compared, ...work.answers.values()].toSorted((one, other) => Date.parse(one.time) - Date.parse(other.time));
+  const none = !all.length;
   byId("answers-none").hidden = !none;
   byId("answers-table").hidden = none;
-  const rows = [...compared.map(comparisonRow), ...answers.map((answer, place) => row(answer, place + 1, work.questions, revise))];
+  const rows = all.map((one, place) => (compared.includes(one) ? comparisonRow(one, place + 1) : row(one, place + 1, work.questions, revise)));
   byId("answers-rows").replaceChildren(...rows.reverse());
   const refused = await work.store.refused();
   byId("refused").replaceChildren(...refused.map((message) => refusal(work, message, revise)));
@@ -32,10 +32,10 @@ function row(answer, place, questions, revise) {
 }
 
 /** A comparison, which cannot be revised, only undone while it is the last. */
-function comparisonRow({ said, time }) {
+function comparisonRow({ said, time }, place) {
   const words = said === "=" ? t("The same") : t("{letter} is closer", { letter: said.toUpperCase() });
   const when = element("time", { datetime: time }, moment(new Date(time)));
-  return element("tr", {}, element("td"), element("td", {}, `${t("a comparison")}: ${words}`), element("td", { class: "small muted" }, when), element("td"));
+  return element("tr", {}, element("td", { class: "number" }, String(place)), element("td", {}, `${t("a comparison")}: ${words}`), element("td", { class: "small muted" }, when), element("td"));
 }
 
 function refusal(work, message, revise) {
