@@ -132,14 +132,8 @@ def _best_of_kinds(selection: Selection, taken: SecondsTaken, assessor: str = ""
         found[1] = (COMPARISON, float(values.values[best]), (int(values.first[best]), int(values.second[best])))
     rates = {kind: value / taken.expected(kind, assessor) for kind, value, _ in found}
     most = max(rates.values()) or 1.0
-    kinds = [
-        KindOfQuestion(
-            kind,
-            taken.expected(kind, assessor),
-            rates[kind] / most,
-            pairs[places[0]].query if places else "",
-            tuple(pairs[place].document for place in places),
-        )
-        for kind, _, places in found
-    ]
+    kinds = []
+    for kind, _, places in found:
+        query, documents = pairs[places[0]].query if places else "", tuple(pairs[place].document for place in places)
+        kinds.append(KindOfQuestion(kind, taken.expected(kind, assessor), rates[kind] / most, query, documents))
     return sorted(kinds, key=lambda one: -one.relative)
