@@ -207,7 +207,7 @@ def sound_map(
     output        file of the page, which ends in .html. Default: none is written
     by            pca: principal components; umap: neighbourhoods, which needs audiosim[maps]
     descriptions  description to draw by, such as levelled or tonal; repeatable. Default: all
-    pictures      also draw the queries' recordings: mel spectrograms, by librosa
+    pictures      also draw the queries' recordings: mel spectrograms
 
     Example: `audiosim map demo -o map.html`
     """

@@ -1,5 +1,6 @@
 """A recording as a picture."""
 
+import math
 import struct
 import zlib
 from base64 import b64encode
@@ -11,10 +12,11 @@ import numpy as np
 
 from audiosim.errors import SoundError
 from audiosim.results.value import need
-from audiosim.sound import decode
-from audiosim.sound.channel import SoundLimits
-from audiosim.sound.decode import read
-from audiosim.stats.arrays import Array
+from audiosim.sound.channel import Samples, SoundLimits
+from audiosim.sound.decode import Signal, read
+from audiosim.sound.filters import filter_banks
+from audiosim.sound.parameters import Parameters
+from audiosim.sound.spectrum import RANGE_DB, FrameTransform, decibels_of, spectrum
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,7 +24,6 @@ else:
     alt = lazy_loader.load("altair")
 
 
-RANGE_DB = 80.0  # dB below the loudest; fainter levels are drawn alike, as in the descriptions
 HOP = 512  # samples from one frame to the next
 FRAMES = 1300  # most frames of a small picture: four for each of its columns, and all those of 30 s
 TICKS_HZ = (0, 512, 1024, 2048, 4096, 8192, 16384)
@@ -33,11 +34,10 @@ NEEDED = ("plots", "a picture of a recording")
 
 def picture_of(path: str | Path) -> bytes:
     """JPEG file with a recording's picture, small enough for a page with many."""
-    need(*NEEDED)
-    return picture_of_signal(decode.read(path))
+    return picture_of_signal(read(path))
 
 
-def picture_of_signal(signal: decode.Signal) -> bytes:
+def picture_of_signal(signal: Signal) -> bytes:
     """JPEG file with a picture of sound; a long recording is drawn by evenly spaced frames."""
     need(*NEEDED)
     import vl_convert
@@ -52,17 +52,14 @@ def plot_recording(path: str | Path) -> "alt.LayerChart":
     path  a file that `extract` can read; otherwise a SoundError gives the reason
     """
     need(*NEEDED)
-    return _drawn(decode.read(path), HOP, 520, 260).properties(title=Path(path).name)
+    return _drawn(read(path), HOP, 520, 260).properties(title=Path(path).name)
 
 
-def _drawn(signal: decode.Signal, hop: int, width: int, height: int) -> "alt.LayerChart":
+def _drawn(signal: Signal, hop: int, width: int, height: int) -> "alt.LayerChart":
     """The spectrogram as an image between axes; its bands are evenly spaced in mel."""
-    import librosa
-
-    power = librosa.feature.melspectrogram(y=signal.samples, sr=signal.rate_hz, hop_length=hop)
-    levels = librosa.power_to_db(power, ref=power.max(), top_db=RANGE_DB)
-    seconds, highest = len(signal.samples) / signal.rate_hz, float(librosa.hz_to_mel(signal.rate_hz / 2))
-    ticks = {round(float(librosa.hz_to_mel(hz)), 3): f"{hz:,}" for hz in TICKS_HZ if hz <= signal.rate_hz / 2}
+    levels = mel_levels(signal, hop)
+    seconds, highest = len(signal.samples) / signal.rate_hz, _mel(signal.rate_hz / 2)
+    ticks = {round(_mel(hz), 3): f"{hz:,}" for hz in TICKS_HZ if hz <= signal.rate_hz / 2}
     named = alt.Axis(
         values=list(ticks), labelExpr=f"{list(ticks.values())}[indexof({list(ticks)}, datum.value)]", grid=False,
         minExtent=36, maxExtent=36,  # so that every picture is as wide
@@ -78,7 +75,19 @@ def _drawn(signal: decode.Signal, hop: int, width: int, height: int) -> "alt.Lay
     return alt.layer(axes, placed).properties(width=width, height=height)
 
 
-def _png(shares: Array) -> bytes:
+def mel_levels(signal: Signal, hop: int) -> Samples:
+    """Levels (bands, frames) of the mel bands of frames, a hop apart, in dB below the loudest, at least -80."""
+    banks = filter_banks(Parameters(signal.rate_hz))
+    levels = decibels_of(spectrum(signal.samples, FrameTransform(hop, banks.window, banks.mel, ()))[0]).T
+    return np.asarray(np.maximum(levels - levels.max(), -RANGE_DB))
+
+
+def _mel(hz: float) -> float:
+    """A frequency on Slaney's scale, that of the bands: linear to 1 kHz, then 27 steps for a factor of 6.4."""
+    return 3 * hz / 200 if hz < 1000 else 15 + 27 * math.log(hz / 1000, 6.4)
+
+
+def _png(shares: Samples) -> bytes:
     """PNG file of values in [0, 1], (bands, frames), the lowest band at the bottom."""
     places = np.linspace(0, 1, len(COLOURS))
     colours = np.stack([np.interp(shares[::-1], places, channel) for channel in zip(*COLOURS, strict=True)], axis=-1)

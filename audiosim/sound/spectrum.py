@@ -23,7 +23,7 @@ SPAN = 300  # bins of bands filtered together: more would add products with 0, f
 class FrameTransform:
     """Steps from samples to the spectra of frames; equal only to itself, so that tables made for it can be cached.
 
-    hop      samples from one frame to the next, at most a frame
+    hop      samples from one frame to the next
     taper    (frame,) factors of the samples of a frame, which is even
     filters  (bands, 1 + frame / 2) weights of the bins in each band
     octaves  the bins of each octave, and the number that form its peak; none if extremes are not needed
@@ -62,7 +62,7 @@ def powers(samples: Samples, taper: Samples, hop: int) -> Iterator[tuple[slice, 
 
     samples  (n,) float32; frame t is centred on sample t hop, with zeros beyond the ends
     taper    (frame,) factor of each sample of a frame; frame is even
-    hop      samples from one frame to the next, at most a frame
+    hop      samples from one frame to the next
 
     Yields a slice of the 1 + n // hop frames, and their powers (frames in the slice, 1 + frame / 2), valid until the
     next request.

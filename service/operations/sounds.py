@@ -190,7 +190,7 @@ OfQuery = Annotated[str | None, Query(max_length=1000, description="a query, ins
 
 @pictures_router.get("/collections/{collection}/picture", **sends("A picture", JPEG))
 async def show_picture(one: CollectionDep, document: DocumentQuery = None, query: OfQuery = None) -> Response:
-    """The mel spectrogram of a document's or a query's recording, drawn by librosa."""
+    """The mel spectrogram of a document's or a query's recording."""
     if (document is None) == (query is None):
         raise InputError("name one recording: ?document=NAME or ?query=NAME")
     said = f"document {document!r:.200}" if query is None else f"query {query!r:.200}"
