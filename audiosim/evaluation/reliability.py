@@ -337,7 +337,7 @@ def stability(
     `audiosim reliability demo --judgments demo/truth.qrels --split-half --test wilcoxon`
     """
     kinds = {"assessors": assessors, "split_half": split_half, "while_judging": while_judging}
-    given = [f"`{name}=true`" for name, wanted in kinds.items() if wanted]
+    given = [f"`{name}=True`" for name, wanted in kinds.items() if wanted]
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
     collection, measure = to_score(collection, measure, None, complete=complete)
