@@ -102,15 +102,19 @@ def fit_beta(scores: ArrayLike) -> Fitted:
     if variance >= mean * (1 - mean):
         if sample.min() == 0 or sample.max() == 1:
             sample = (sample * (len(sample) - 1) + 0.5) / len(sample)
-        return Fitted(beta, beta.fit(sample, floc=0, fscale=1))
+        return Fitted(beta, beta.fit(sample, floc=0, fscale=1)[:2])
     common = mean * (1 - mean) / variance - 1
     return Fitted(beta, (mean * common, (1 - mean) * common))
 
 
-def omega_squared(distribution: Distribution, scores: ArrayLike) -> float:
-    """Sum over scores (n,) of the squared distance between a distribution and their empirical one, equation 4.7."""
-    sample = np.sort(check_sample(scores, 1))
-    return float(np.sum((Empirical(sample).cdf(sample) - distribution.cdf(sample)) ** 2))
+def omega_squared(distribution: Distribution, scores: ArrayLike) -> Array:
+    """Sum over scores (..., n) of the squared distance between a distribution and their empirical one, equation 4.7.
+
+    distribution  of all scores; or those of the samples, with parameters (..., 1)
+    """
+    sample = np.sort(scores, axis=-1)
+    shares = np.reshape([Empirical(own).cdf(own) for own in np.atleast_2d(sample)], sample.shape)
+    return np.asarray(np.sum((shares - distribution.cdf(sample)) ** 2, axis=-1))
 
 
 def _varied(scores: ArrayLike) -> Array:
@@ -196,16 +200,22 @@ def fit_distributions(
     check_count("trials", trials)
     omega, rng = np.full((len(matrix), trials, len(FITS)), np.nan), np.random.default_rng(seed)
     for row, values in enumerate(matrix):
-        for trial in range(trials):
-            order = rng.permutation(queries)
-            omega[row, trial] = _omegas(values[order[:size]], values[order[size:]])
+        drawn = values[[rng.permutation(queries) for _ in range(trials)]]
+        varied = np.ptp(drawn[:, :size], axis=1) > 1e-12
+        omega[row, varied] = _omegas(drawn[varied, :size], drawn[varied, size:])
     counts = np.isfinite(omega).sum(axis=1)
     sums = np.nansum(omega, axis=1)
     return DistributionFits(size, trials, np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 
 def _omegas(seen: Array, others: Array) -> Array:
-    """(d,) omega of each distribution; all NaN if the scores to fit to have a single value."""
-    if np.ptp(seen) <= 1e-12:
-        return np.full(len(FITS), np.nan)
-    return np.sqrt([omega_squared(fit(seen), others) for fit in FITS.values()])
+    """(t, d) omega of each distribution in each trial, fitted to scores (t, n) and compared with others (t, m)."""
+    found = []
+    for fit in FITS.values():
+        fits = [fit(sample) for sample in seen]
+        if fits and isinstance(fits[0], Fitted):  # all at once: a call of SciPy's takes as long as hundreds of scores
+            args = np.transpose([one.args for one in fits if isinstance(one, Fitted)])
+            found.append(omega_squared(Fitted(fits[0].family, tuple(args[:, :, None])), others))
+        else:
+            found.append(np.array([omega_squared(*one) for one in zip(fits, others, strict=True)]))
+    return np.sqrt(np.transpose(found))
