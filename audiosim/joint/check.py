@@ -1,8 +1,9 @@
 """Sequential test of a belief: do sums of judged gains err by as much as their stated uncertainty?"""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -50,15 +51,14 @@ class Prequential:
         """(k,) errors in predicted deviations; 0 where the gain was certain."""
         return np.divide(self.error, self.deviation, out=np.zeros(len(self.error)), where=self.deviation > 0)
 
-    def chances(self, belief: Belief, order: Integers, rng: np.random.Generator) -> Array:
+    def chances(self, belief: Belief, order: Integers) -> Array:
         """(k,) place of each judgment in the predictive distribution of the grade, in [0, 1].
 
         belief, order  those of the judgments
-        rng            draws the place within a level
 
-        Uniform and independent if the belief is right.
+        Uniform and independent if the belief is right. The place within a level is drawn, with seed 0.
         """
-        within = rng.random(len(order))
+        within = np.random.default_rng(0).random(len(order))
         level = nearest_level(belief.levels, belief.grades[order])
         below = belief.reading.below(order, self.mean, self.deviation)
         reached = np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])  # P(grade < level)
@@ -218,6 +218,7 @@ MOST = 250  # most judgments used, the first ones: with enough of them any model
 NOTABLE = 1.005  # widening that is worth reporting
 IMPOSSIBLE = 1e-6  # lower bound of chances
 TAIL = 0.05  # share of the chances in both tails together
+NO_CHANCES = partial(np.empty, 0)
 
 
 @runtime_checkable
@@ -242,6 +243,7 @@ class Unlearned(Protocol):
 class ModelCheck:
     """Verdict on a model from the judgments of a campaign, valid at whatever time it is read.
 
+    judged    number of judgments used; 0 where a model cannot be checked
     chances   (k,) place of each judgment in its predictive distribution given those before it, in [0, 1], in order of
               judgment: Dawid (1984), doi:10.2307/2981683, randomised within a level. For display; empty where a
               model cannot be checked
@@ -255,10 +257,13 @@ class ModelCheck:
     The weighted mean of the e-values is a test martingale: a true model ever exceeds ALARM with a probability of at
     most 1 / ALARM (Ville 1939; Vovk & Wang 2021, doi:10.1214/20-AOS2020), as far as sums of its errors are normal. See
     `sums_check`. Only overconfidence makes a model fail.
+
+    `chances` and `groups` are functions, because most checks are of a state whose chances nobody looks at.
     """
 
-    chances: Array
-    groups: tuple[Grouping, ...] = ()
+    judged: int = 0
+    chances: Callable[[], Array] = NO_CHANCES
+    groups: Callable[[], tuple[Grouping, ...]] = tuple
     evidence: tuple[Misfit, ...] = ()
     off: float = 1.0
     instead: "ModelCheck | None" = None
@@ -280,7 +285,7 @@ class ModelCheck:
         """FAIL once the evidence has ever reached ALARM, PASS otherwise from LEAST judgments on, or NOT CHECKED."""
         if self.e_values.max(initial=0) >= ALARM:
             return "FAIL"
-        return "PASS" if len(self.chances) >= LEAST else "NOT CHECKED"
+        return "PASS" if self.judged >= LEAST else "NOT CHECKED"
 
     @property
     def factor(self) -> float:
@@ -291,10 +296,6 @@ class ModelCheck:
         if self.verdict != "FAIL":
             return 1.0
         return self.off if self.instead is None else self.instead.off
-
-    @property
-    def _quantiles(self) -> Array:
-        return np.asarray(ndtri(np.clip(self.chances, IMPOSSIBLE, 1 - IMPOSSIBLE)))
 
     @property
     def failed_after(self) -> int:
@@ -311,14 +312,13 @@ class ModelCheck:
     @property
     def sentence(self) -> str:
         """The verdict as a sentence."""
-        count = len(self.chances)
         if self.absent:
             return f"Model check: {self.absent}."
         if self.verdict == "NOT CHECKED":
             beside = "; comparisons count in the scores, but are not checked" if self.compared else ""
-            return f"Model check: {count} of the {LEAST} judgments it needs to pass{beside}."
+            return f"Model check: {self.judged} of the {LEAST} judgments it needs to pass{beside}."
         if self.verdict == "PASS":
-            return f"Model check passed: {count} judgments came out as predicted."
+            return f"Model check passed: {self.judged} judgments came out as predicted."
         changes = [] if self.instead is None else ["Metadata are now ignored."]
         if self.factor >= NOTABLE or not changes:
             changes.append(f"Intervals are now {self.factor:.2f} times as wide.")
@@ -331,9 +331,10 @@ class ModelCheck:
         spread  their root mean square: 1 if it is right
         tails   share of the chances in the outer TAIL
         """
-        z, outside = self._quantiles, np.abs(self.chances - 0.5) > (1 - TAIL) / 2
+        chances = self.chances()
+        z, outside = ndtri(np.clip(chances, IMPOSSIBLE, 1 - IMPOSSIBLE)), np.abs(chances - 0.5) > (1 - TAIL) / 2
         every = [("all", "", np.ones(len(z), dtype=np.bool_))]
-        every += [(of.kind, name, of.member[:, column]) for of in self.groups for column, name in enumerate(of.names)]
+        every += [(of.kind, name, of.member[:, column]) for of in self.groups() for column, name in enumerate(of.names)]
         return [
             {
                 "kind": kind,
@@ -359,24 +360,17 @@ class ModelCheck:
         }
 
 
-NOT_CHECKED = ModelCheck(np.empty(0))
-NOT_NEEDED = ModelCheck(np.empty(0), absent="none is needed, as everything is judged")
-NOT_CHECKABLE = ModelCheck(np.empty(0), absent="none is possible, as the model predicts from the judgments themselves")
+NOT_CHECKED = ModelCheck()
+NOT_NEEDED = ModelCheck(absent="none is needed, as everything is judged")
+NOT_CHECKABLE = ModelCheck(absent="none is possible, as the model predicts from the judgments themselves")
 
 
-def check_model(
-    estimator: RelevanceEstimator,
-    belief: Belief,
-    order: Integers,
-    pool: Pool | None = None,
-    rng: np.random.Generator | None = None,
-) -> ModelCheck:
+def check_model(estimator: RelevanceEstimator, belief: Belief, order: Integers, pool: Pool | None = None) -> ModelCheck:
     """Check of an estimator by the judgments made so far.
 
     belief  belief by the estimator, given the judgments
     order   (k,) places of the judged pairs, in order of judgment
     pool    defines the systems' sums and the groups for display; None for neither
-    rng     generator for the randomisation within a level; seeded with 0 if None
 
     Estimators whose marginals use the judgments would have seen later judgments; they are therefore checked by their
     predictions without judgments. Quantities that the estimator learned from these judgments, such as variance
@@ -390,17 +384,19 @@ def check_model(
     before = estimator.predict(np.full(len(belief.grades), np.nan))
     if before.alone is not belief.alone and not np.array_equal(before.marginals, belief.marginals):
         return NOT_CHECKABLE
-    order, rng = order[:MOST], np.random.default_rng(0) if rng is None else rng
+    order = order[:MOST]
     seen = Prequential.of(belief, order)
     start = estimator.unlearned() if isinstance(estimator, Unlearned) else None
-    early = seen if start is None else Prequential.of(start.predict(belief.grades), order)
-    sums = _sums_over_systems(pool, order)
+    first = belief if start is None else start.predict(belief.grades)
+    early = seen if first.prior is belief.prior else Prequential.of(first, order)
+    systems = None if pool is None else of_systems(pool, order)
+    sums = () if systems is None else (systems, of_pairs(systems))
     singles = math.sqrt(float(np.mean(seen.standardised**2)))
     off = max(1.0, singles, further_off(sums, seen.error, seen.deviation))
-    groups = () if pool is None else groupings(pool, order)
+    groups = tuple if pool is None else partial(groupings, pool, order)
     kinds = {**_kinds(seen, early.standardised[:FIRST_LEARNING], sums), **_of_rival(start, early, belief, order)}
     evidence = tuple(Misfit(said, 1 / len(kinds), found) for said, found in kinds.items())
-    return ModelCheck(seen.chances(belief, order, rng), groups, evidence, off, compared=compared)
+    return ModelCheck(len(order), partial(seen.chances, belief, order), groups, evidence, off, compared=compared)
 
 
 def _of_rival(
@@ -424,13 +420,6 @@ def _of_rival(
     other = Prequential.of(rival.predict(belief.grades), order)
     found = of_sums((other.mean - before.mean)[None], before.error, before.deviation, rising=True)
     return {"the general model predicts grades better": found}
-
-
-def _sums_over_systems(pool: Pool | None, order: Integers) -> tuple[Array, ...]:
-    if pool is None:
-        return ()
-    systems = of_systems(pool, order)
-    return systems, of_pairs(systems)
 
 
 def _kinds(seen: Prequential, first: Array, sums: tuple[Array, ...]) -> dict[str, Array]:

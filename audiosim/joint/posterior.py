@@ -469,7 +469,8 @@ class Belief:
     def heard(self, people: People) -> "Belief":
         """The same belief and judgments, with the people who made them."""
         # A posterior by exact grades is wrong once judgments have noise; with a single person it stays valid.
-        return replace(self, people=people, posterior=None if people.panel.several else self.posterior)
+        heard = replace(self, people=people, posterior=None)
+        return replace(heard, posterior=vars(self).get("gains", self.posterior)) if heard._exact else heard
 
     @property
     def judges(self) -> int:

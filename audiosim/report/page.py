@@ -65,7 +65,7 @@ def page(
     imprint  authors, licence and words of the publishers
     """
     extras, value, check = extras or Extras(), record.to_dict(), record.ranking.check
-    calibrated = len(check.chances) >= CALIBRATED
+    calibrated = check.judged >= CALIBRATED
     order = {row["system"]: place for place, row in enumerate(value["systems"])}
     return render(
         "report.html",
@@ -133,7 +133,7 @@ def _figures(record: Record, value: Mapping[str, Any], calibrated: bool) -> dict
         new = ("satisfied_least", "satisfied_most")
         figures["satisfied"] = _intervals(value["systems"], "satisfied", "P(Sat)", new)
     if calibrated:
-        tenths = draw_tenths(record.ranking.check.chances, "place in the predictive distribution")
+        tenths = draw_tenths(record.ranking.check.chances(), "place in the predictive distribution")
         figures["calibration"] = inline_svg(tenths, "judgments in each tenth of their predictive distributions")
     if len(record.curve) > 1:
         judged, confidence = zip(*record.curve, strict=True)

@@ -67,7 +67,7 @@ def bundle(
     value, origin = record.to_dict(), _origin(written, sources)
     check, judgments = record.ranking.check, [asdict(one) for one in record.judgments]
     tables = {"systems.csv": value["systems"], "pairs.csv": value["pairs"], "judgments.csv": judgments}
-    if len(check.chances):
+    if check.judged:
         tables["calibration.csv"] = check.group_rows()
     if record.aspects:
         tables["aspects.csv"] = record.aspect_rows()

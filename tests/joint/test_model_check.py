@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import mean_grades
+from audiosim.collection.values import Judgment, mean_grades
 from audiosim.joint.check import (
     ALARM,
     DRIFT,
@@ -165,11 +165,34 @@ def test_groups_that_are_off_have_rows_to_look_at(pool):
     system = groups[-1].member[:, 0]
     u = np.random.default_rng(0).random(200)
     u[system] = np.maximum(u[system] ** 3, 1e-6)
-    check = ModelCheck(u, groups)
+    check = ModelCheck(len(u), lambda: u, lambda: groups)
     row = next(row for row in check.group_rows() if (row["kind"], row["group"]) == ("system", groups[-1].names[0]))
     assert row["judged"] == system.sum()
     assert row["bias"] == pytest.approx(norm.ppf(u[system]).mean())
     assert row["tails"] == pytest.approx(np.mean((u[system] < 0.025) | (u[system] > 0.975)))
+
+
+def test_what_is_only_displayed_of_a_check_is_computed_when_it_is_asked_for(pool, estimator):
+    order = np.arange(9)
+    grades = np.full(len(pool.pairs), np.nan)
+    grades[order] = 50.0
+    belief = estimator.predict(grades)
+    check = check_model(estimator, belief, order, pool)
+    assert (check.judged, "gains" in vars(belief), "reading" in vars(belief)) == (9, False, False)
+    assert len(check.chances()) == 9
+    assert "reading" in vars(belief)
+
+
+def test_one_person_changes_nothing_of_what_is_computed(pool, estimator):
+    judgments = [Judgment(*pair, 50.0, "ann") for pair in pool.pairs[:9]]
+    grades = pool.spread(mean_grades(judgments))
+    belief, alone = estimator.predict(grades), Panel.of(pool, judgments)
+    heard = belief.heard(estimator.hearing(alone).predict(grades).people)
+    assert np.array_equal(heard.gains.mean, belief.gains.mean)
+    assert belief.heard(heard.people).gains is belief.gains
+    two = Panel.of(pool, [*judgments, Judgment(*pool.pairs[0], 50.0, "bob")])
+    several = belief.heard(estimator.hearing(two).predict(grades).people)
+    assert not np.array_equal(several.gains.variance, belief.gains.variance)
 
 
 @pytest.mark.slow
@@ -179,8 +202,8 @@ def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
     truth, order = drawn(start, rng), rng.permutation(len(pool.pairs))[:25]
     grades = np.full(len(truth), np.nan)
     grades[order] = truth[order]
-    found = check_model(estimator, estimator.predict(grades), order, rng=np.random.default_rng(8)).chances
-    inside, belief = np.random.default_rng(8).random(len(order)), start
+    found = check_model(estimator, estimator.predict(grades), order).chances()
+    inside, belief = np.random.default_rng(0).random(len(order)), start
     for place, chance, within in zip(order.tolist(), found, inside, strict=True):
         reached = np.concatenate([[0], np.cumsum(belief.probabilities[place])])
         level = int(np.searchsorted(belief.levels, truth[place]))

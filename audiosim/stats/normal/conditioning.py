@@ -139,7 +139,9 @@ def certain_now(
     """
     # Both parts must vanish: a block part near 0 with loadings left over is still uncertain through the shared effects.
     was = np.diagonal(before)
-    near = np.setdiff1d(np.flatnonzero((was > 0) & (np.diagonal(after) <= ROUNDING * was)), new)
+    close = (was > 0) & (np.diagonal(after) <= ROUNDING * was)
+    close[new] = False
+    near = np.flatnonzero(close)
     if not len(near):
         return new
     own = loadings_of(near)
