@@ -90,7 +90,8 @@ def _single(array: Any) -> Samples:
 
 def _read(path: Path) -> FilterBanks | None:
     # A file that was cut short or cannot be read counts as none.
-    with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile), np.load(path) as kept:
+    # numpy does not close a file of its own that is broken.
+    with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile), path.open("rb") as file, np.load(file) as kept:
         return FilterBanks(**{field.name: kept[field.name] for field in fields(FilterBanks)})
     return None
 
