@@ -9,7 +9,6 @@ from scipy.linalg import cho_factor, cho_solve
 from audiosim.collection.kinds import read_documents
 from audiosim.sound import decode
 from audiosim.sound.index import AudioIndex, extract
-from audiosim.sound.parameters import PLAIN, STANDARD_FRAMES
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +49,9 @@ def limited(real_clips, tmp_path_factory):
     return folder
 
 
-def precision_at_5(folder, parameters):
+def precision_at_5(folder):
     """Share of the five nearest from the query's game, without the same artist if a game has several."""
-    index = extract(folder / "documents.tsv", parameters=parameters)
+    index = extract(folder / "documents.tsv")
     documents = read_documents(folder / "documents.tsv")
     artists = {name: one.artist for name, one in documents.items() if one.artist != one.genre}
     near = index.neighbours(None, 5, artists)
@@ -61,8 +60,6 @@ def precision_at_5(folder, parameters):
 
 @pytest.mark.slow
 def test_clips_that_are_all_band_limited_lose_little(limited):
-    # 96 clips of eight games, so that .01 is five neighbours. The precision is about .37 for the whole band, and .33
-    # for plain MFCC at half the rate.
-    found = precision_at_5(limited, STANDARD_FRAMES)
-    assert found > 1.3 * precision_at_5(limited, PLAIN)
-    assert found > 0.28
+    # 96 clips of eight games, so that .01 is five neighbours. The precision is .33 here, and about .37 for the whole
+    # band; it is .23 where the empty bands are not filled, and .19 for plain MFCC.
+    assert precision_at_5(limited) > 0.31
