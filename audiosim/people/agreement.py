@@ -129,8 +129,7 @@ class Agreement(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement as plain values, ready for JSON; undefined figures are None."""
-        scales = {scale.scale: plain(scale) for scale in self.scales}
-        return {"pairs": self.pairs, "scales": scales}
+        return {"pairs": self.pairs, "scales": {scale.scale: plain(scale) for scale in self.scales}}
 
 
 def agreement(grades: Grades, scale: Scale) -> Agreement:
@@ -147,12 +146,9 @@ def agreement(grades: Grades, scale: Scale) -> Agreement:
 
 def _on_scale(shared: Grades, scale: Scale, otherwise: str) -> ScaleAgreement:
     names = sorted({name for by in shared.values() for name in by})
-    ratings = np.array(
-        [
-            [by.get(name, {}).get(scale.name, by.get(name, {}).get(otherwise, math.nan)) for name in names]
-            for by in shared.values()
-        ]
-    ).reshape(len(shared), len(names))
+    given = [[by.get(name, {}) for name in names] for by in shared.values()]
+    ratings = np.array([[of.get(scale.name, of.get(otherwise, math.nan)) for of in row] for row in given])
+    ratings = ratings.reshape(len(shared), len(names))
     ratings = ratings[np.sum(~np.isnan(ratings), axis=1) > 1].T
     two = [_two(names[a], names[b], ratings[a], ratings[b], scale) for a, b in combinations(range(len(names)), 2)]
     together = tuple(one for one in two if one.pairs)

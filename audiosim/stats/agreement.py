@@ -25,12 +25,14 @@ def weighted_kappa(
 
     NaN if nothing is rated, or if both raters give the same single level. Cohen (1968), doi:10.1037/h0026256.
     """
-    from sklearn.metrics import cohen_kappa_score  # takes a second to import
-
     places = [_places(np.asarray(said, dtype=np.float64), levels) for said in (first, second)]
     if len(np.unique(places)) < 2:
         return math.nan
-    return float(cohen_kappa_score(*places, labels=range(len(levels)), weights=weights))
+    count = len(levels)
+    seen = np.bincount(count * places[0] + places[1], minlength=count**2).reshape(count, count)
+    expected = np.outer(seen.sum(axis=0), seen.sum(axis=1)) / seen.sum()
+    distance = np.abs(np.subtract.outer(range(count), range(count))) ** (1 if weights == "linear" else 2)
+    return float(1 - np.sum(distance * seen) / np.sum(distance * expected))
 
 
 def alpha(ratings: Array, metric: Literal["nominal", "ordinal", "interval"] = "ordinal") -> float:
