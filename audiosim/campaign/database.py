@@ -23,6 +23,7 @@ from audiosim.campaign.engine import (
     open_existing,
     reporting,
     shown,
+    version_of,
     without_transactions,
 )
 from audiosim.campaign.event import Event, utc_now, write_time
@@ -53,6 +54,9 @@ WRITE_ON = (
     )
     .values(last=sql.bindparam("until"), digest=sql.bindparam("head"))
 )
+
+UNCHANGED = "lines"  # notes of a connection: what it read last, if that was at most one line
+LAST = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == sql.bindparam("of"))
 
 
 TIMEOUT_S = 10.0
@@ -151,9 +155,15 @@ class DatabaseStore:
         with reporting(self._engine):
             self._file.check()
             with self._reading.connect() as connection:
-                least = self._last(connection) if since == 0 else since  # read first: lines may be added
-                self.clock.ask(connection)
-                return least, connection.execute(READ, {"of": self._collection, "since": since}).all()
+                state = since, version_of(connection)
+                then, least, rows = connection.info.get(UNCHANGED, (None, 0, ()))
+                if state[1] is None or then != state:
+                    least = self._last(connection) if since == 0 else since  # read first: lines may be added
+                    self.clock.ask(connection)
+                    rows = connection.execute(READ, {"of": self._collection, "since": since}).all()
+                    if len(rows) < 2:  # nothing new, as nearly always
+                        connection.info[UNCHANGED] = state, least, rows
+                return least, rows
 
     def fold(self, idle_s: float = 0.0, at_least_s: float = float("inf")) -> None:
         """Checkpoint SQLite's write-ahead log into the file itself, so that the file can be copied.
@@ -329,13 +339,11 @@ class DatabaseStore:
         return f"database {shown(self._engine.url)}: the log of {self._collection}"
 
     def _last(self, connection: sql.Connection) -> int:
-        found = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == self._collection)
-        return int(connection.execute(found).scalar() or 0)
+        return int(connection.execute(LAST, {"of": self._collection}).scalar() or 0)
 
     def _begin(self, connection: sql.Connection) -> None:
         """Create the collection's row if need be."""
-        found = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == self._collection)
-        if connection.execute(found).scalar() is not None:
+        if connection.execute(LAST, {"of": self._collection}).scalar() is not None:
             return
         with suppress(exc.IntegrityError), connection.begin_nested():  # another process may be faster
             connection.execute(sql.insert(CAMPAIGNS).values(collection=self._collection, last=0, digest=FIRST))

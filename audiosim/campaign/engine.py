@@ -106,6 +106,14 @@ def without_transactions(engine: sql.Engine) -> sql.Engine:
     return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
 
 
+def version_of(connection: sql.Connection) -> tuple[int, int] | None:
+    """For SQLite: numbers that change with each write by other connections, of any process, and by this one."""
+    driver = connection.connection.driver_connection
+    if not isinstance(driver, sqlite3.Connection):
+        return None
+    return connection.exec_driver_sql("PRAGMA data_version").scalar_one(), driver.total_changes
+
+
 def database_path(address: sql.URL) -> Path | None:
     """The file of an SQLite database by its URL, which may contain a URI; None for others, or in memory."""
     path = address.database or ""

@@ -45,6 +45,27 @@ def test_two_collections_share_a_database_without_mixing(database, said, append)
         assert [event.document for _, event in two.read()] == ["b"]
 
 
+def test_a_log_to_which_nobody_wrote_is_not_read_again_but_every_writer_is_noticed(tmp_path, said, append):
+    asked = []
+    with log(tmp_path / "log.db") as store, log(tmp_path / "log.db") as other:
+        sql.event.listen(store._engine, "before_cursor_execute", lambda *what: asked.append(what[2]))
+
+        def seen(after):
+            asked.clear()
+            found = [number for number, _ in store.read(after)]
+            return found, sum("audiosim_events" in one for one in asked)
+
+        assert [seen(0), seen(0)] == [([], 1), ([], 0)]
+        assert (append(other, said()), seen(0), seen(1), seen(1)) == (1, ([1], 1), ([], 1), ([], 0))
+        assert (store.append_all([said(document="b")], 1), seen(1)) == ([2], ([2], 1))
+        assert [seen(2), seen(2)] == [([], 1), ([], 0)]
+        with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
+            connection.execute("DELETE FROM audiosim_events WHERE number = 2")
+            connection.commit()
+        with pytest.raises(StoreError, match="line 2 is gone"):
+            seen(2)
+
+
 def test_sqlite_writes_ahead_and_waits_for_the_disk(tmp_path):
     with log(tmp_path / "log.db") as store, store._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
