@@ -11,8 +11,11 @@ import pytest
 
 import audiosim
 from audiosim import package_files
-from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.campaign import Campaign, DatabaseStore, with_log
+from audiosim.campaign.event import comparison_event
+from audiosim.campaign.reader import turn_aside
 from audiosim.collection.pool import build_pool
+from audiosim.collection.values import PairedComparison
 from audiosim.collection.written import write_judgments_csv
 from audiosim.errors import InputError
 
@@ -69,6 +72,30 @@ def test_what_was_taken_back_counts_until_it_was(collection, tmp_path):
     assert [look.time is None for look in found.looks] == [True, False, False, False, False]
     last = audiosim.estimate(replace(collection, judgments=(first, third)), "mjud")
     assert seen(found.looks[-1]) == told(last)
+
+
+def test_comparisons_count_from_when_they_were_made_until_withdrawn_or_their_person_is_set_aside(collection, tmp_path):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    unjudged = replace(collection, judgments=())
+    one, other = [pair.document for pair in build_pool(collection, 5).pairs if pair.query == "q01"][:2]
+    said = [PairedComparison("q01", one, other, "a", name) for name in ("ann", "bob")]
+    log = DatabaseStore(url, collection.identifier)
+    campaign = Campaign(unjudged, measure="CG@5", store=log)
+    campaign.tell(collection.judgments[0])
+    for comparison in said:
+        campaign.tell(comparison_event(comparison, "2026-01-01T00:00:00Z"))
+    campaign.undo("ann")
+    log.close()
+    force = [(), said[:1], said, said[1:]]
+    turn_aside(url, unjudged, "set_aside", "bob")
+    for own in (unjudged, replace(unjudged, comparisons=(said[1],))):  # exported to the folder meanwhile
+        found = audiosim.history(own, judgments=url, looks=9)
+        judged = replace(unjudged, judgments=collection.judgments[:1])
+        then = [audiosim.estimate(replace(judged, comparisons=tuple(held))) for held in (*force, ())]
+        assert [told(ranking) for ranking in then] == [seen(look) for look in found.looks[1:]]
+        assert [ranking.confidence for ranking in then] == [look.confidence for look in found.looks[1:]]
+        assert told(then[2]) != told(then[0])  # the comparisons say something
+        assert seen(found.looks[-1]) == told(audiosim.estimate(with_log(url, own)))
 
 
 def test_judgments_exported_to_the_folder_count_from_when_they_were_made(collection, tmp_path):

@@ -11,13 +11,13 @@ import numpy as np
 from annotated_types import Ge
 
 from audiosim.campaign.reader import log_in
-from audiosim.campaign.state import Ledger
+from audiosim.campaign.state import Ledger, what_compares
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Judgment
+from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import AudiosimError, InputError, check_count
-from audiosim.joint.estimators import make_estimator
+from audiosim.joint.estimators import comparing, make_estimator
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
 from audiosim.ranking.expected import estimate_after, expected_scores
@@ -31,6 +31,8 @@ from audiosim.text import counted, one_line
 
 if TYPE_CHECKING:
     from altair import LayerChart
+
+InForce = tuple[str | None, tuple[Judgment, ...], tuple[PairedComparison, ...]]  # time, with the answers in force then
 
 LOOKS = 10
 RECORD = "record.json"  # name in a bundle, beside its page
@@ -194,13 +196,14 @@ def history(
             continue
         url = judgments if isinstance(judgments, str) and "://" in judgments else None
         collection = as_collection(source, None if url else judgments)
-        moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection.judgments, looks))
+        moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection, looks))
         what = as_measure(measure, collection.cutoff)
         pool = build_pool(collection, what.cutoff)
         expected, start = expected_scores(what, pool), make_estimator(pool, model)
         with progress("looking back") as show:
-            for number, (time, held) in enumerate(moments, start=1):
-                ranking = estimate_after(expected, start, held, distribution, as_about(about))
+            for number, (time, held, compared) in enumerate(moments, start=1):
+                knowing = comparing(start, compared, learn=True)
+                ranking = estimate_after(expected, knowing, held, distribution, as_about(about))
                 found.append(Look.of(ranking, collection.identifier, time))
                 show(number, len(moments))
     return RankingHistory(tuple(found))
@@ -259,30 +262,32 @@ def _parsed(path: Path, text: bytes, name: str) -> Look:
         raise InputError(f"{path}: expected {WANTED}") from None
 
 
-def _in_order(judgments: Sequence[Judgment], looks: int) -> Iterator[tuple[None, tuple[Judgment, ...]]]:
-    for place in _places(len(judgments), looks):
-        yield None, tuple(judgments[:place])
+def _in_order(collection: Collection, looks: int) -> Iterator[InForce]:
+    for place in _places(len(collection.judgments), looks):
+        yield None, collection.judgments[:place], collection.comparisons
 
 
-def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[tuple[str | None, tuple[Judgment, ...]]]:
-    """Times of the lines of a campaign's log, with the judgments in force then: a withdrawn one counts until withdrawn.
+def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[InForce]:
+    """Times of the lines of a campaign's log, with the answers in force then: a withdrawn one counts until withdrawn.
 
-    Lines that change no grade, such as leases, are left out. Judgments of the folder that the log also holds were
+    Lines that change no answer, such as leases, are left out. Answers of the folder that the log also holds were
     exported from it, and count from the time they were made.
     """
     records = log_in(url, collection)
     made = {(one.event.pair, one.event.assessor, one.event.grade_on(collection.scale)) for one in records}
     given = [one for one in collection.judgments if (one.pair, one.assessor, one.grade) not in made]
-    counting = Ledger(collection.scale, given)
+    answered = {what_compares(one.event.comparison) for one in records if one.event.kind == "comparison"}
+    compared = [one for one in collection.comparisons if what_compares(one) not in answered]
+    counting = Ledger(collection.scale, given, compared)
     changing = [one.number for one in records if counting.apply(one.number, one.event)]
     wanted = {place and changing[place - 1] for place in _places(len(changing), looks)}
-    ledger = Ledger(collection.scale, given)
+    ledger = Ledger(collection.scale, given, compared)
     if 0 in wanted:
-        yield None, ledger.judgments()
+        yield None, ledger.judgments(), ledger.comparisons.in_force()
     for record in records:
         ledger.apply(record.number, record.event)
         if record.number in wanted:
-            yield record.event.time, ledger.judgments()
+            yield record.event.time, ledger.judgments(), ledger.comparisons.in_force(ledger.aside.keys())
 
 
 def _places(count: int, looks: int) -> list[int]:

@@ -25,7 +25,6 @@ from audiosim.joint.estimators import (
     Relearning,
     RelevanceEstimator,
     Resuming,
-    after_comparisons,
     comparing,
     learned_from,
     relearned,
@@ -55,7 +54,7 @@ class Lesson:
     def learned(self) -> RelevanceEstimator:
         """The estimator that has learned, which may take seconds; the given one if too few judgments are left."""
         few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
-        estimator = after_comparisons(self.estimator, self.comparisons)
+        estimator = comparing(self.estimator, self.comparisons, learn=True)
         return estimator if few else relearned(estimator, self.grades)
 
     @property

@@ -229,16 +229,14 @@ class Comparing(Protocol):
         ...
 
 
-def comparing(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
-    """The estimator with these comparisons; estimators other than joint models ignore them."""
-    return estimator.comparing(comparisons) if isinstance(estimator, Comparing) else estimator
+def comparing(
+    estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...], learn: bool = False
+) -> RelevanceEstimator:
+    """The estimator with these comparisons; estimators other than joint models ignore them.
 
-
-def after_comparisons(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
-    """The estimator of a campaign after these comparisons: it learns from them at its moments of learning."""
-    if not isinstance(estimator, Comparing):
-        return estimator
-    return estimator.comparing(comparisons, learn=True)
+    learn  True to learn from them at its moments of learning, as that of a campaign does
+    """
+    return estimator.comparing(comparisons, learn) if isinstance(estimator, Comparing) else estimator
 
 
 def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tuple[RelevanceEstimator, int]:
@@ -247,7 +245,7 @@ def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tupl
         return estimator, 0
     left = tuple(one for one in estimator.comparisons if one.assessor != assessor)
     theirs = len(estimator.comparisons) - len(left)
-    return (after_comparisons(estimator, left) if theirs else estimator), theirs
+    return (comparing(estimator, left, learn=True) if theirs else estimator), theirs
 
 
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:

@@ -11,7 +11,7 @@ from audiosim.campaign import Campaign
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison, mean_grades
 from audiosim.joint.check import Reserved, Unlearned
-from audiosim.joint.estimators import RelevanceEstimator, after_comparisons, comparing, following, relearned, taught_by
+from audiosim.joint.estimators import RelevanceEstimator, comparing, following, relearned, taught_by
 from audiosim.joint.independent import row_probabilities
 from audiosim.joint.moments import comparisons_learned
 from audiosim.joint.posterior import Belief, evidence_of, model_notes
@@ -78,7 +78,7 @@ class Remembering:
         return Remembering(relearned(self._estimator, np.frombuffer(grades).copy()))
 
     def _learn_comparisons(self, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
-        return after_comparisons(self._estimator, comparisons) if comparisons else self._estimator
+        return comparing(self._estimator, comparisons, learn=True) if comparisons else self._estimator
 
 
 STATUSES = ("predicted", "judged", "unknown")

@@ -12,7 +12,7 @@ from audiosim.campaign.learning import takes_long
 from audiosim.campaign.reader import placed_grades
 from audiosim.collection.values import Judgment, Pair
 from audiosim.errors import InputError
-from audiosim.joint.estimators import after_comparisons
+from audiosim.joint.estimators import comparing
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.people import JudgeReport
 from audiosim.people.effects import PlacedGrade, judge_effect
@@ -173,7 +173,7 @@ def _named(one: ServedCollection, said: str) -> str:
 def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, about: About | None) -> dict[str, Any]:
     selection = one.campaign.selection
     compared = one.campaign.comparisons.in_force(back=(name,))[1]
-    estimator = after_comparisons(one.predictor().estimator.unlearned(), compared)
+    estimator = comparing(one.predictor().estimator.unlearned(), compared, learn=True)
     rest = judgments, name, selection.distribution, about or selection.about
     return _worked_out(partial(judge_effect, selection.expected, estimator, *rest), one, len(judgments)).to_dict()
 
