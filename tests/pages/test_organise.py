@@ -24,7 +24,6 @@ from .conftest import CALM, LOOKS, copy_demo
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-CAMPAIGNS = 25
 GOAL = 0.79  # soon met, so that simulating the remaining judgments takes little time
 PATIENCE_S = 180
 QUERIES = ("q1", "q2", "q3")
@@ -75,10 +74,11 @@ def single():
 
 
 @pytest.fixture(scope="module")
-def live(demo, commanded, tmp_path_factory):
-    """One server for all tests, with a copy of the demo collection for each of them."""
+def live(demo, commanded, tmp_path_factory, request):
+    """One server for all tests, with a copy of the demo collection for each of them, and one to read."""
     root = tmp_path_factory.mktemp("organise")
-    folders = [root / f"demo {number}" for number in range(CAMPAIGNS)]
+    those = [test for test in request.session.items if test.path == request.path and "campaign" in test.fixturenames]
+    folders = [root / f"demo {number}" for number in range(len(those) + 1)]
     for folder in folders:
         copy_demo(demo, folder, queries=DEMO_QUERIES)
     for other in (crowd(), single()):
