@@ -221,6 +221,20 @@ def test_the_page_asks_for_nothing_from_elsewhere_and_names_neither_mark_it_up_n
 
 
 @pytest.mark.slow
+def test_the_page_credits_people_with_their_own_grades_only(whole, some):
+    def who(record):
+        return re.search("<dt>Who judged</dt><dd>(.*?)</dd>", page_alone(record, DAY))[1]
+
+    assert who(whole) == f"{len(whole.judgments)} grades."
+    assert who(some) == "90 grades: 20 by 1 person, the others by people who are not named."
+    named = [replace(one, assessor=one.assessor or "ann", time="2026-01-01T12:00:00Z") for one in some.judgments]
+    known = replace(some, collection=replace(some.collection, judgments=tuple(named)))
+    assert who(known) == "2 people gave 90 grades on 2026-01-01."
+    assert who(replace(some, collection=replace(some.collection, judgments=()))).startswith("Nobody yet")
+    assert re.search(r"\[data set\]\. \d+ judged pairs\.", page_alone(some, DAY))  # some were judged twice
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["whole", "some"])
 def test_the_page_alone_is_that_of_the_bundle_without_its_links(request, kind):
     record, extras = request.getfixturevalue(kind), Extras({"q": "<i>calm</i>"}, {"q": b"jpeg"}, left_out=["x: y"])

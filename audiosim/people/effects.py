@@ -177,8 +177,8 @@ class OrderEffect(Value):
 def order_effects(
     people: Sequence[JudgeReport], comparisons: Sequence[PairedComparison] = ()
 ) -> tuple[OrderEffect, ...]:
-    """Effects of order that people's judgments and comparisons show; empty if there are too few of either."""
-    drifts = [one.drift for one in people if one.drift is not None]
+    """Effects of order that people's judgments and comparisons show, of people who are named; empty if too few."""
+    drifts = [one.drift for one in people if one.judge and one.drift is not None]
     answers = [one.answer for one in comparisons if one.answer != "="]
     found = []
     if len(drifts) >= FEWEST_PEOPLE:

@@ -94,7 +94,7 @@ def _cited(value: Mapping[str, Any], imprint: Imprint) -> dict[str, Any]:
     return {
         "title": f"{value['name']}: results",
         "authors": imprint.authors or (f"The organisers of {value['name']}",),
-        "version": f"{counted(value['judged'], 'judgment')}{compared}",
+        "version": f"{counted(value['judged'], 'judged pair')}{compared}",
         "abstract": abstract,
         "identifier": f"sha256:{value['content']}",
     }

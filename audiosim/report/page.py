@@ -107,13 +107,17 @@ def _asked(record: Record) -> list[str]:
 
 def _who(record: Record) -> str:
     judgments, compared = record.judgments, record.collection.comparisons
-    people = len({one.assessor for one in (*judgments, *compared) if one.assessor})
-    days = sorted({one.time[:10] for one in judgments if one.time})
-    by = f"{counted(people, 'person')} gave " if people else ""
+    named = [one.assessor for one in (*judgments, *compared) if one.assessor]
+    days = sorted({one.time[:10] for one in judgments if one.time and (one.assessor or not named)})
     when = "" if not days else f" on {days[0]}" if days[0] == days[-1] else f" from {days[0]} to {days[-1]}"
-    given = ((judgments, "grade"), (compared, "comparison"))
-    said = f"{by}{' and '.join(counted(len(some), one) for some, one in given if some)}{when}"
-    return sentence(said) if judgments or compared else "Nobody yet: all grades are predicted."
+    kinds = ((judgments, "grade"), (compared, "comparison"))
+    given = (
+        " and ".join(counted(len(some), one) for some, one in kinds if some) or "nobody yet: all grades are predicted"
+    )
+    by = counted(len(set(named)), "person")
+    if 0 < len(named) < len(judgments) + len(compared):
+        return f"{given}: {len(named):,} by {by}{when}, the others by people who are not named."
+    return sentence(f"{by} gave {given}{when}" if named else f"{given}{when}")
 
 
 def _by_aspect(record: Record) -> list[dict[str, Any]]:
