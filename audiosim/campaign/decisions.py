@@ -161,6 +161,7 @@ def texts_of(collection: Collection) -> dict[str, str]:
     """The changeable texts of a collection, by name; languages separated by commas."""
     table = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
     said = {name: str(getattr(table, name)) for name in TASK_TEXTS}
+    said["question"] = table.question or collection.task
     return {TITLE: collection.name, **said, LANGUAGES: ", ".join(table.languages)}
 
 
@@ -215,12 +216,13 @@ def check_new(collection: Collection, changed: Collection) -> None:
 
 
 def _with_task(collection: Collection, texts: Mapping[str, str]) -> Collection:
-    task = collection.assessor_task
+    before = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
     said: dict[str, object] = {name: texts[name] for name in TASK_TEXTS if name in texts}
     if LANGUAGES in texts:
         said[LANGUAGES] = tuple(filter(None, (one.strip() for one in texts[LANGUAGES].split(","))))
-    table = checked_table(msgspec.structs.replace(TaskTable() if task is None else task.table, **said))
-    return replace(collection, assessor_task=AssessorTask(table, "\n".join(task_lines(table))))
+    table = checked_table(msgspec.structs.replace(before, **said))
+    about = "" if "question" in texts and not before.question else collection.task  # it was the question until now
+    return replace(collection, assessor_task=AssessorTask(table, "\n".join(task_lines(table))), task=about)
 
 
 def _with_prompt(collection: Collection, query: str, text: str) -> Collection:

@@ -62,6 +62,17 @@ def test_the_same_texts_are_no_change(tiny):
         check_new(tiny, reworded(tiny, {"title": tiny.name, "question": ""}))
 
 
+def test_a_changed_question_takes_the_place_of_the_task_that_was_the_question(tiny):
+    asked = replace(tiny, task="Do they fit?")
+    assert texts_of(asked)["question"] == "Do they fit?"
+    changed = reworded(asked, {"question": "Is the mood alike?"})
+    assert (texts_of(changed)["question"], changed.task) == ("Is the mood alike?", "")
+    assert texts_of(reworded(changed, {"question": ""}))["question"] == ""  # the usual one, as the page says
+    assert reworded(asked, {"title": "One"}).task == "Do they fit?"
+    both = replace(changed, task="Music for one evening.")
+    assert reworded(both, {"question": "Is it near?"}).task == "Music for one evening."
+
+
 def test_a_line_of_texts_has_texts_and_keeps_them_without_the_name_of_its_author():
     with pytest.raises(InputError, match="words needs texts: expected them by name in the details"):
         Event("words", "2013-05-01T12:00:00Z", details={"title": 3})

@@ -114,6 +114,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     expect(page.locator("#preview-clips")).to_contain_text("Candidate B")
     expect(page.locator("#preview-form")).to_contain_text("B is closer")
     expect(page.locator("#problems")).to_contain_text("choose one with floor=0")
+    expect(page.locator("#problems")).to_contain_text("people see your own question before the start only")
     page.select_option("#set-comparisons", "")
     expect(page.locator("#preview-task")).to_have_text("How well does it continue the prompt?")
     expect(page.locator("#preview-form input[type=radio]")).to_have_count(5)

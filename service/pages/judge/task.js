@@ -10,20 +10,15 @@ const CLOSE = 0.15; // of the scale: a grade this near to the known one is right
 
 /** Show the organiser's words on the page. */
 export function showTask({ task, heading, instructions, language, questions }) {
-  const texts = { "start-task": task, "start-instructions": instructions, "help-instructions": instructions };
+  const above = heading || (hasAspects(questions) ? t("Listen, then answer each question") : "");
+  const texts = { "start-task": task, "start-instructions": instructions, "help-instructions": instructions, ...(above && { question: above, "several-question": above }) };
   for (const [id, text] of Object.entries(texts)) {
     byId(id).textContent = text;
     byId(id).hidden = !text;
-    if (language) byId(id).lang = language;
-  }
-  const above = heading || (hasAspects(questions) ? t("Listen, then answer each question") : "");
-  byId("help-judge").hidden = Boolean(above); // the task's own question may not be about similarity
-  if (!above) return;
-  for (const id of ["question", "several-question"]) {
-    byId(id).textContent = above;
     byId(id).dir = "auto";
     if (language) byId(id).lang = language;
   }
+  byId("help-judge").hidden = Boolean(above); // the task's own question may not be about similarity
 }
 
 /**
