@@ -37,7 +37,7 @@ from audiosim.service.types.drafts import (
 )
 from audiosim.service.types.evaluation import NewCollectionIn
 from audiosim.simulation.plan import plan
-from audiosim.text import reason
+from audiosim.text import reason, spell_advice
 
 Found = TypeVar("Found")
 router = chapter(
@@ -75,6 +75,15 @@ def _there(draft: str) -> Iterator[None]:
         raise NotServedError(f"no collection called {draft!r:.80} is being made, or a file of it is gone") from None
     except OSError as error:
         raise InputError(f"{draft}: its files cannot be read or changed: {reason(error)}") from None
+    except InputError as error:
+        error.args = (_of_form(error),)
+        raise
+
+
+def _of_form(error: InputError) -> str:
+    """The message of an error, with the page's field in place of a key of collection.toml or an argument."""
+    said = str(error).replace(" in collection.toml, or ", " in ")
+    return spell_advice(said, lambda field, _: f"the field {field.capitalize()} of step 2")
 
 
 async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Found]) -> Found:
@@ -177,7 +186,7 @@ def _checked(draft: Draft, served: Served) -> DraftCheckOut:
             asked = draft.settings.campaign.of_judging(served.judging).settings.comparisons
             return DraftCheckOut.from_domain(found, said, readings, asked)
     except InputError as error:
-        return DraftCheckOut(error=str(error))
+        return DraftCheckOut(error=_of_form(error))
 
 
 @router.post("/drafts/{draft}/plan")

@@ -219,6 +219,12 @@ def test_a_wrong_file_is_refused_with_the_readers_words_and_nothing_is_kept(http
     assert tree(home.folder) == before
 
 
+def test_a_scale_to_be_named_is_asked_for_by_the_form_s_field(http):
+    begun(http)
+    told = "fits no usual scale (binary, broad, levels up to 10, fine), expected a scale in the field Scale of step 2"
+    assert send(http, "judgments.csv", "query,document,grade\nq1,d1,150\n").json()["detail"].endswith(told)
+
+
 def test_the_words_are_those_of_the_commands(http, tmp_path):
     begun(http)
     wrong = tmp_path / "judgments.csv"
