@@ -13,7 +13,7 @@ import msgspec
 from audiosim.errors import InputError, ServiceError
 from audiosim.service.access.access import is_loopback
 from audiosim.service.types.answer_checks import Deadline, pause_of, read_answer, refused_body
-from audiosim.service.types.base import in_our_words
+from audiosim.service.types.base import in_our_words, known_there
 from audiosim.service.types.judging import RecordOut
 
 # Addresses of a service and of its collections.
@@ -190,4 +190,4 @@ def checked_body(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
     try:
         return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
-        raise InputError(f"cannot be sent: {in_our_words(str(error))}") from None
+        raise InputError(f"cannot be sent: {in_our_words(str(error))}{known_there(str(error), kind)}") from None

@@ -68,8 +68,11 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
     """
     kind, _, number = name.partition("-")
     if kind not in ("graded", "binary") or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
-        expected = f"{', '.join(SCALES)}, graded-N (N levels) or binary-M (relevant from M on)"
-        raise InputError(f"unknown scale {name!r}, expected {expected}")
+        made = "graded-N (N levels) or binary-M (relevant from M on)"
+        if name in SCALES:
+            asked = f"grades on the {source.name} scale are not converted to {name}"
+            raise InputError(f"{asked}, expected {made}, or {name} as the scale with which the collection is made")
+        raise InputError(f"unknown scale {name!r}, expected {', '.join(SCALES)}, {made}")
     if source.levels != FINE.levels:
         raise InputError(f"{name} is made from fine grades, 0 to 100; these are on the {source.name} scale ({source})")
     if kind == "binary":

@@ -101,7 +101,8 @@ def judge_effects(
     missing = next((name for name in judges if not counts[name] and not without[name][1]), None)
     if missing is not None:
         known = sorted({one.assessor for one in inside if one.assessor})
-        raise InputError(f"{missing!r} has judged no pair of {pool.collection}, expected {choices(missing, known)}")
+        who = choices(missing, known) if known else "judgments that name who made them"
+        raise InputError(f"{missing!r} has judged no pair of {pool.collection}, expected {who}")
 
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         found = estimate_after(expected, by, some, distribution, about)

@@ -162,7 +162,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise HTTPException(422, f"{in_our_words(str(error))}{_known_there(str(error), kind)}") from None
+        raise HTTPException(422, f"{in_our_words(str(error))}{known_there(str(error), kind)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         place = PLACE.search(str(error))
         if place and NOT_FINITE.match(body, int(place[1])):
@@ -186,7 +186,7 @@ def in_our_words(problem: str) -> str:
     return f"{place[1].replace('`', '')}: {said}" if place else said
 
 
-def _known_there(problem: str, kind: type) -> str:
+def known_there(problem: str, kind: type) -> str:
     """End of an error about an unknown field or value: those that are known there, and the nearest one."""
     unknown = UNKNOWN.search(problem)
     if unknown is None:

@@ -74,6 +74,7 @@ def test_artificial_scales_have_the_names_of_their_published_mappings(tiny, tiny
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("broad", "^grades on the fine scale are not converted to broad, expected graded-N .*, or broad as the scale"),
         ("rough", "^unknown scale 'rough', expected fine, broad, binary, graded-N .* or binary-M .*$"),
         ("graded-", "^unknown scale 'graded-', expected"),
         ("graded-2.5", "^the number of levels in graded-2.5 must be whole$"),

@@ -117,6 +117,8 @@ def test_what_cannot_be_a_judgment_is_not_even_sent(canned):
             client.judge("c", "q", "d", fine="much")
         with pytest.raises(InputError, match="^cannot be sent: unknown field `mood`"):
             client.judge("c", "q", "d", fine=1, mood="good")
+        with pytest.raises(InputError, match=r"unknown value 'left': expected =, a, b$"):
+            client.compare("c", "q", "d", "e", "left")
     assert nobody.asked == 0
 
 
