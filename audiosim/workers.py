@@ -237,7 +237,9 @@ class Crew(Generic[Task, Result]):
         try:
             return future.result()
         except ProcessExpired as error:
-            return self._lost(task, f"crashed ({_how(error.exitcode)})")
+            code = error.exitcode
+            how = f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
+            return self._lost(task, f"crashed ({how})")
         except TimeoutError:
             return self._lost(task, f"took more than {self._limit_s(task):.0f} s")
         except BrokenProcessPool as error:
@@ -336,10 +338,6 @@ def _do(task: Any) -> Any:
 def _end_with_parent(alive: Connection) -> None:
     wait([alive])
     os._exit(1)
-
-
-def _how(code: int) -> str:
-    return f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
 
 
 # The machines of a Dask cluster.

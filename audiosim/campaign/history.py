@@ -196,7 +196,11 @@ def history(
             continue
         url = judgments if isinstance(judgments, str) and "://" in judgments else None
         collection = as_collection(source, None if url else judgments)
-        moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection, looks))
+        if url:
+            moments = list(_in_campaign(url, collection, looks))
+        else:
+            judged, places = collection.judgments, _places(len(collection.judgments), looks)
+            moments = [(None, judged[:place], collection.comparisons) for place in places]
         what = as_measure(measure, collection.cutoff)
         pool = build_pool(collection, what.cutoff)
         expected, start = expected_scores(what, pool), make_estimator(pool, model)
@@ -260,11 +264,6 @@ def _parsed(path: Path, text: bytes, name: str) -> Look:
         return Look.of_saved(value, name)
     except (KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: expected {WANTED}") from None
-
-
-def _in_order(collection: Collection, looks: int) -> Iterator[InForce]:
-    for place in _places(len(collection.judgments), looks):
-        yield None, collection.judgments[:place], collection.comparisons
 
 
 def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[InForce]:

@@ -423,9 +423,7 @@ OWN_SIZE = (0.15, 0.3)  # median, and standard deviation of the logarithm
 def _regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
     """Columns of a pool's informative pieces of evidence, and similarity of documents by those that are vectors."""
     columns = user_columns(pool)
-    if not columns:
-        return None
-    return _of_columns(pool, blocks, columns, OWN_SLOPE, OWN_SIZE)
+    return _of_columns(pool, blocks, columns, OWN_SLOPE, OWN_SIZE) if columns else None
 
 
 def _of_columns(
@@ -453,12 +451,10 @@ OWN_KIND = EvidenceKind("own", "numbers and vectors that the user brings in the 
 #
 # The prior is learned from data with both sound and relevance: the demo (slope .49 +- .08 for documents without
 # metadata, .24 +- .05 with genre and artist) and 96 clips of eight games (.33 +- .03), see `benchmarks/evidence.py`.
-# Its
-# spread is the variation between collections, not the error of these estimates.
+# Its spread is the variation between collections, not the error of these estimates.
 #
 # Several descriptions of sound, Gaussians and vectors, carry much the same information: their standardised sum has
-# the
-# slope of a single one, and their likenesses together have its size. Judgments decide which of them is right.
+# the slope of a single one, and their likenesses together have its size. Judgments decide which of them is right.
 
 
 SLOPE = (0.33, 0.2)  # mean and standard deviation over collections

@@ -92,7 +92,7 @@ def history_view(found: "RankingHistory") -> RenderableType:
     looks = value["looks"]
     several, dated = len({look["source"] for look in looks}) > 1, any(look["time"] for look in looks)
     source = [word("Source", "source")] if several else []
-    when = [Column("Time", lambda look: _when(look["time"]), "whole")] if dated else []
+    when = [Column("Time", lambda look: (look["time"] or "")[:16].replace("T", " "), "whole")] if dated else []
     sure = number("Judged", "judged", ","), number("Confidence", "confidence"), word("Best", "best")
     swapped = Column("Swapped", lambda look: "" if look["swapped"] is None else str(look["swapped"]))
     table = filled(numbered(looks), number("Step", "place", ""), *source, *when, *sure, swapped)
@@ -112,10 +112,6 @@ def _ranks(looks: Sequence[Mapping[str, Any]]) -> PlainTable:
         cells = (ranked[place].get(system) for place in shown)
         table.add_row(system, *("" if one is None else f"{one['rank']:>2}  {one['score']:.3f}" for one in cells))
     return table
-
-
-def _when(time: str | None) -> str:
-    return "" if time is None else time[:16].replace("T", " ")
 
 
 ROWS_SHOWN = 20

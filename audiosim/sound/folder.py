@@ -194,8 +194,8 @@ def collect(
     if not Path(folder).is_dir():
         raise InputError(f"{folder}: is not a folder, expected one with sound files")
     runs = Path(into) / "runs"
-    own = {DOCUMENTS, QUERIES, SETTINGS}
-    prepared = prepare_folder(into, own | ({"runs"} if _only_ours(runs) else set()))
+    only_ours = not runs.exists() or {path.name for path in runs.iterdir()} <= {f"{SYSTEM}.trec"}
+    prepared = prepare_folder(into, {DOCUMENTS, QUERIES, SETTINGS} | ({"runs"} if only_ours else set()))
     place = Path(os.path.relpath(folder, prepared)).as_posix()
     before = read_edited(prepared, place)
     sounds = _named(find_sounds(folder, keep_suffixes=True))
@@ -228,10 +228,6 @@ def _baseline(index: AudioIndex, queries: Mapping[str, str], documents: Mapping[
     if not alone:
         return found
     return Run(SYSTEM, {**found.rankings, **nearest_run(index, SYSTEM, alone, CUTOFF).rankings})
-
-
-def _only_ours(runs: Path) -> bool:
-    return not runs.exists() or {path.name for path in runs.iterdir()} <= {f"{SYSTEM}.trec"}
 
 
 def _write(folder: Path, collection: Collection, sounds: str, before: EditedFolder) -> None:

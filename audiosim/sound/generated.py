@@ -221,7 +221,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> GeneratedFolder
     if target.exists():
         raise InputError(f"{target}: exists already, expected a name for a new collection")
     found = [path for path in sorted(folder.glob("*/*")) if path.suffix.lower() in SUFFIXES]
-    strange = next((path for path in found if not _is_text(str(path))), None)
+    strange = next((path for path in found if str(path).encode("utf-8", "replace").decode() != str(path)), None)
     if strange is not None:
         raise InputError(f"{printable(str(strange))} cannot be named in a table, expected names in UTF-8")
     texts = read_prompts(folder)
@@ -239,10 +239,6 @@ def collect_generated(folder: str | Path, target: str | Path) -> GeneratedFolder
                 Collection.load(made)
             made.rename(target)
     return GeneratedFolder(target, Collection.load(target))
-
-
-def _is_text(name: str) -> bool:
-    return name.encode("utf-8", "replace").decode() == name
 
 
 def _drawn(word: str, names: Sequence[str] | Mapping[str, str]) -> dict[str, str]:

@@ -46,9 +46,8 @@ def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> 
     Each task then computes its products on one thread, so that the code around a product runs in parallel too. A single
     task runs in the calling thread, with its products on all threads.
     """
-    if len(tasks) < 2:
-        return [work(task) for task in tasks]
-    count = min(len(tasks), _threads())
+    free = (int(library["num_threads"]) for library in _blas().info())
+    count = min(len(tasks), max(free, default=1)) if len(tasks) > 1 else 1
     if count < 2:
         return [work(task) for task in tasks]
     with _ALONE, ThreadPoolExecutor(count) as pool:
@@ -68,10 +67,6 @@ def stay_on_one_thread() -> None:
     For a service: products of several requests, each on all processors, would wait for each other in busy loops.
     """
     _blas().limit(limits=1)
-
-
-def _threads() -> int:
-    return max((int(library["num_threads"]) for library in _blas().info()), default=1)
 
 
 @cache
