@@ -226,11 +226,7 @@ class AssessorReliability(Result):
 
 
 def assessor_reliability(
-    collection: str | Path | Collection,
-    measure: str | Measure = "CG",
-    *,
-    scale: str | None = None,
-    seed: int = 0,
+    collection: str | Path | Collection, measure: str | Measure = "CG", *, scale: str | None = None, seed: int = 0
 ) -> AssessorReliability:
     """Study the stability of scores if several assessors each judged whole queries.
 

@@ -148,11 +148,7 @@ def scores(collection: Collection, measure: str | Measure = "CG", unjudged: Unju
 
 
 def grades_of(
-    name: str,
-    rankings: Sequence[Mapping[str, tuple[str, ...]]],
-    given: CodedJudgments,
-    cutoff: int,
-    unjudged: str,
+    name: str, rankings: Sequence[Mapping[str, tuple[str, ...]]], given: CodedJudgments, cutoff: int, unjudged: str
 ) -> tuple[tuple[str, ...], Array, Array]:
     """Queries; (s, q, n) grades of the documents of each system, NaN after the last; (q, m) as in `JudgedRuns`.
 

@@ -152,12 +152,7 @@ def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Bel
 
 
 def favours_of(
-    teams: Sequence[str],
-    retrieved: Array,
-    query: Integers,
-    said: Array,
-    people: Array,
-    unsure: Array | None = None,
+    teams: Sequence[str], retrieved: Array, query: Integers, said: Array, people: Array, unsure: Array | None = None
 ) -> tuple[Favour, ...]:
     """Favours of a machine for teams, the surest first.
 

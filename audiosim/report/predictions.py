@@ -106,13 +106,7 @@ def predict_to(
     return None
 
 
-def predict_rows(
-    features: Path,
-    model: NameOrFile,
-    *,
-    scale: str | None = None,
-    output: Path | None = None,
-) -> None:
+def predict_rows(features: Path, model: NameOrFile, *, scale: str | None = None, output: Path | None = None) -> None:
     """Predict the relevance of rows of features: expectation, variance and the probability of each level.
 
     The file has a column for each feature of the model, and a row for each document to predict. Columns query and

@@ -356,11 +356,7 @@ def _check_effort(seconds: float, listeners: int) -> None:
 
 
 def _deeper(
-    collection: Collection,
-    measure: Measure,
-    make: Maker,
-    count: int,
-    rng: np.random.Generator,
+    collection: Collection, measure: Measure, make: Maker, count: int, rng: np.random.Generator
 ) -> tuple[int, int, list[Array]] | None:
     """A deeper cutoff, double or as deep as the runs: the cutoff, its pool's pairs, and scores in drawn worlds."""
     depth = max((len(top) for run in collection.runs for top in run.rankings.values()), default=0)

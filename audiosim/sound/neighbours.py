@@ -37,11 +37,7 @@ if TYPE_CHECKING:
 
 
 def nearest_run(
-    index: AudioIndex,
-    system: str,
-    queries: Mapping[str, str],
-    k: int,
-    artists: Mapping[str, str | None] | None = None,
+    index: AudioIndex, system: str, queries: Mapping[str, str], k: int, artists: Mapping[str, str | None] | None = None
 ) -> Run:
     """The baseline system that retrieves for each query the recordings nearest to its own, by all descriptions.
 

@@ -86,11 +86,7 @@ def _keep(folder: Path, name: str, kept: Iterable[Embedded]) -> None:
 
 
 def embed_all(
-    recordings: Sequence[Recording],
-    embedding: Embedding,
-    n_jobs: int | None = None,
-    *,
-    scheduler: str | None = None,
+    recordings: Sequence[Recording], embedding: Embedding, n_jobs: int | None = None, *, scheduler: str | None = None
 ) -> Generator[Embedded | Failure, None, None]:
     """The vector of each recording, or the reason why it has none, in order; see `describe.describe_all`."""
     read = Reader(embedding.rate_hz)

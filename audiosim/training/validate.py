@@ -138,12 +138,7 @@ def _validate(
 
 
 def _validate_joint(
-    fitted: FittedModel,
-    plan: Plan,
-    ways: Sequence[Way],
-    advance: Callable[[], None],
-    notes: Notes,
-    workers: Workers,
+    fitted: FittedModel, plan: Plan, ways: Sequence[Way], advance: Callable[[], None], notes: Notes, workers: Workers
 ) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
     """The joint model's scores on the same rows, and on the remaining ones if some are judged; and its intervals."""
     judged, sample = fitted.judged, fitted.sample

@@ -71,11 +71,7 @@ class SignIn:
     """
 
     def __init__(
-        self,
-        grants: Iterable[Grant],
-        header: str,
-        groups_header: str | None = None,
-        proxies: Sequence[str] = (),
+        self, grants: Iterable[Grant], header: str, groups_header: str | None = None, proxies: Sequence[str] = ()
     ) -> None:
         self._grants = tuple(grants)
         self._header, self._groups_header = header, groups_header

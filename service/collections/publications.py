@@ -35,11 +35,7 @@ Given = TypeVar("Given", Judgment, PairedComparison)
 
 
 def bundle_of(
-    one: ServedCollection,
-    measure: Measure,
-    success: float = 0.5,
-    imprint: Imprint = NOBODY,
-    named: bool = True,
+    one: ServedCollection, measure: Measure, success: float = 0.5, imprint: Imprint = NOBODY, named: bool = True
 ) -> tuple[int, bytes]:
     """The number of judgments of a campaign, and the bundle of `audiosim report` about it, as a zip file.
 

@@ -20,11 +20,7 @@ router = chapter("judging")
 
 @router.get("/collections/{collection}/personal-data", dependencies=[ASSESSOR, NO_STORE])
 def show_personal_data(
-    caller: CallerDep,
-    access: AccessDep,
-    links: OpenLinksDep,
-    one: FreshDep,
-    assessor: AssessorQuery = None,
+    caller: CallerDep, access: AccessDep, links: OpenLinksDep, one: FreshDep, assessor: AssessorQuery = None
 ) -> PersonalDataOut:
     """Show everything that is stored about an assessor; assessors see their own data."""
     collection, name = one.collection.identifier, named_assessor(caller, one, assessor)
