@@ -631,7 +631,7 @@ def test_train_reads_the_grades_of_the_scale_asked_for(run, tmp_path, scale, nam
 )
 def test_what_cannot_be_trained_is_one_line_and_leaves_no_file(run, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    code, out, err = run("train", DEMO, *([] if "-o" in arguments else ["-o", "m.json"]), *arguments)
+    code, out, err = run("train", DEMO, "-o", "m.json", *arguments)
     assert (code, out) == (1, "")
     last = [line for line in err.splitlines() if not line.startswith("note: ")]
     assert len(last) == 1

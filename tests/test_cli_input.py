@@ -216,19 +216,3 @@ def test_an_address_that_is_none_is_refused(run, tmp_path):
     code, out, err = run("import", "nonsense", tmp_path / "file")
     assert (code, out) == (1, "")
     assert err.startswith("audiosim: expected the address of a service, such as http://127.0.0.1:8000, or of a coll")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("estimate", "--measure", "CG@3", "--measure", "P@3"), "--measure is given twice, expected it once"),
-        (("next", "-n", "2", "--count", "3"), "--count is given twice, expected it once"),
-        (("estimate", "--judgments", "none", "--judgments=none"), "--judgments is given twice, expected it once"),
-    ],
-)
-def test_an_option_of_one_value_is_not_given_twice(run, folder, words, said):
-    code, out, err = run(*words, folder)
-    assert (code, out) == (2, "")
-    assert said in " ".join(err.replace("│", " ").split())
-    code, out, err = run("report", folder, "--measure", "CG@3", "--measure", "CG@2", "-o", folder / "of_several.html")
-    assert code == 0, err

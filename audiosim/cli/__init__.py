@@ -25,18 +25,6 @@ KEYS = "Words are explained in docs/glossary.md, the keys of the answer in JSON 
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
-class Once(TyperCommand):
-    """A command that refuses an option given twice that takes one value: the last one would win silently."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Read what was typed."""
-        order = self.make_parser(ctx).parse_args(args=list(args))[2]
-        for one in order:
-            if order.count(one) > 1 and not (one.multiple or one.is_flag):  # type: ignore[attr-defined]
-                ctx.fail(f"{max(one.opts, key=len)} is given twice, expected it once")
-        return super().parse_args(ctx, args)
-
-
 class OnDemand(TyperGroup):
     """Commands, each imported only when called, so that none loads the libraries of another.
 
@@ -57,10 +45,10 @@ class OnDemand(TyperGroup):
         if isinstance(verb, Group):
             group = typer.Typer(**SETTINGS, help=f"{verb.words}\n\nExample: {verb.example}", no_args_is_help=True)
             for name, one in verb.verbs.items():
-                group.command(name, cls=Once, epilog=KEYS if one.view else None)(command_of(one))
+                group.command(name, epilog=KEYS if one.view else None)(command_of(one))
             return _built(group)
         alone = typer.Typer(**SETTINGS)
-        alone.command(cmd_name, cls=Once, epilog=KEYS if verb.view else None)(command_of(verb))
+        alone.command(cmd_name, epilog=KEYS if verb.view else None)(command_of(verb))
         return _built(alone)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
