@@ -191,7 +191,7 @@ IN_PYTHON = {
     "order_effects": {"log"},
     "check": {"folder"},  # that of the collection
     "join": {"path"},  # the argument RUN
-    "write_report": {"log", "folder"},  # the folder is that of the collection
+    "write_report": {"log", "own", "folder"},  # the folder is that of the collection
 }
 
 

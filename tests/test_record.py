@@ -33,6 +33,7 @@ from audiosim.report.publication import (
     model_checksum,
     page_alone,
     write_bundle,
+    write_report,
     zipped,
 )
 from audiosim.report.record import Pooled, record_of
@@ -329,6 +330,24 @@ def test_the_command_s_bundle_of_a_campaign_has_its_log_and_the_checksum_of_the_
     value = json.loads((tmp_path / "out" / "record.json").read_text())
     assert value["judged"] == 5
     assert value["sources"]["model mine.json"] == hashlib.sha256(own.read_bytes()).hexdigest()
+
+
+@pytest.mark.slow
+def test_the_command_names_the_same_earlier_questions_as_the_function(run, some, tmp_path):
+    replace(some.collection, judgments=()).save(tmp_path / "some")
+    (tmp_path / "some" / "task.toml").write_text('question = "First?"\n', encoding="utf-8")
+    collection, database = Collection.load(tmp_path / "some"), f"sqlite:///{tmp_path / 'campaign.db'}"
+    with closing(DatabaseStore(database, "some")) as store:
+        campaign = Campaign(collection, store=store)
+        for judgment, question in zip(some.collection.judgments[:3], ("Second?", "Third?", None), strict=True):
+            campaign.tell(judgment)
+            if question is not None:
+                campaign.rewording.make({"question": question}, "organiser")
+    pages = [tmp_path / "command.html", tmp_path / "function.html"]
+    assert run("report", tmp_path / "some", "--judgments", database, "-o", pages[0])[0] == 0
+    write_report(tmp_path / "some", pages[1], judgments=database)
+    said = "Third? This is the last wording. Some grades were given when the question was “First?” or “Second?”."
+    assert [said in page.read_text(encoding="utf-8") for page in pages] == [True, True]
 
 
 def test_checksums_are_of_every_file_of_a_collection_but_recordings_hidden_ones_and_databases(tmp_path):

@@ -40,11 +40,17 @@ def with_log(url: str, collection: Collection) -> Collection:
 
     url  address of a database, such as sqlite:///campaign.db, which a service may use meanwhile
     """
+    return after_log(url, collection)[0]
+
+
+def after_log(url: str, collection: Collection) -> tuple[Collection, list[Record]]:
+    """The collection after the lines of its campaign's log, as `with_log`, and these lines."""
     records, about = _logged(url, collection)
     collection, _ = reworded_by(collection, records)
     ledger, aspects = _ledger_after(records, about, collection), collection.aspects
     judged = ledger.judgments() if aspects is None else judged_aspects(records, aspects)
-    return replace(collection, judgments=judged, comparisons=ledger.comparisons.in_force(ledger.aside.keys()))
+    compared = ledger.comparisons.in_force(ledger.aside.keys())
+    return replace(collection, judgments=judged, comparisons=compared), records
 
 
 def _ledger_after(records: Iterable[Record], about: str, collection: Collection) -> Ledger:

@@ -195,6 +195,7 @@ def write_report(
     pictures: bool = False,
     folder: str | Path | None = None,
     log: str | None = None,
+    own: Collection | None = None,
 ) -> Path:
     """Write a report, as one self-contained page or as a bundle to publish.
 
@@ -212,7 +213,8 @@ def write_report(
     evidence    True to report also the worth of each piece of evidence, as `worth` does
     pictures    True to show the mel spectrograms of the queries' recordings in the index
     folder      folder of a `Collection`, for a bundle's checksums of its files
-    log         URL of the database with the log for a bundle; None: `judgments`, if that is a URL
+    log         URL of the database with the campaign's log; None: `judgments`, if that is a URL
+    own         the collection as it was before the log, with the first wording of its question; None: `collection`
 
     A page says which parts could not be computed, and why.
 
@@ -223,20 +225,20 @@ def write_report(
     `audiosim report demo --judgments sqlite:///demo/campaign.db -o demo.zip`
     """
     from audiosim.campaign.decisions import earlier_questions
-    from audiosim.campaign.reader import log_in, log_lines, published, with_log
+    from audiosim.campaign.reader import after_log, log_in, log_lines, published
     from audiosim.report.record import record_of
     from audiosim.report.sounds import query_pictures
 
     need("plots", "a report")
     url = judgments if isinstance(judgments, str) and "://" in judgments else None
-    own = as_collection(collection, judgments if url is None else None)
-    read, url = own if url is None else with_log(url, own), log or url
-    records = [] if url is None else log_in(url, read)
+    first = as_collection(collection, judgments if url is None else None)
+    read, records = (first, []) if url is None else after_log(url, first)
+    records = records if log is None else log_in(log, read)
     output = Path(f"{read.identifier}-report.html" if output is None else output)
     (check_output_file if output.suffix == ".html" else check_bundle_place)(output)
     subject = as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     what, *others = (as_measure(text, read.cutoff) for text in measures)
-    extras = Extras(prompts_of(read), earlier=earlier_questions(own, records))
+    extras = Extras(prompts_of(read), earlier=earlier_questions(first if own is None else own, records))
     if evidence:
         extras.worth = extras.made("worth of the evidence", lambda: _worth_of(read, what))
     if pictures:
@@ -247,7 +249,7 @@ def write_report(
         NOTES.info("the report is in %s: open it in a browser", output)
         return output
     folder = collection if isinstance(collection, str | Path) else folder
-    lines = None if url is None else log_lines(published(records))
+    lines = log_lines(published(records)) if log or url else None
     write_bundle(bundle(record, date.today(), sources_of(record, model, folder), lines, extras=extras), output)
     NOTES.info("the bundle to publish is in %s", output)
     return output
