@@ -4,8 +4,8 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import lru_cache
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from audiosim.errors import InputError, check_count
 from audiosim.joint.estimators import Comparing, RelevanceEstimator
 from audiosim.ranking import Selection
 from audiosim.ranking.values import ComparisonValues
-from audiosim.stats.arrays import Array
+from audiosim.stats.arrays import Array, Booleans
 
 
 class Worth(NamedTuple):
@@ -61,8 +61,8 @@ class ComparisonQueue:
         self._log, self._ledger, self._pool, self._queue = log, ledger, pool, queue
         self._settings, self._clock, self._selection = settings, clock, selection
         self._estimator = estimator
-        # Kept, because a person is first told what is worth most, and then handed it.
-        self._value = lru_cache(maxsize=1)(lambda of, allowed: ComparisonValues.of(of, np.frombuffer(allowed, bool)))
+        # The last ones by pairs allowed, because a person is first told what is worth most, and then handed it.
+        self._valued = WeakKeyDictionary[Selection, tuple[Booleans, ComparisonValues | None]]()
         self._lots = np.random.default_rng(settings.seed).random((2, len(pool.pairs)))
 
     @property
@@ -158,8 +158,10 @@ class ComparisonQueue:
 
     def _values(self, selection: Selection, assessor: str, now: datetime) -> ComparisonValues | None:
         """Values of comparisons for an assessor; 0 for those that they made or that are leased to anyone."""
-        values = self._value(selection, self._queue.answerable(self._ledger, assessor).tobytes())
-        if values is None:
+        allowed, known = self._queue.answerable(self._ledger, assessor), self._valued.get(selection)
+        if known is None or not np.array_equal(known[0], allowed):
+            known = self._valued[selection] = allowed, ComparisonValues.of(selection, allowed)
+        if (values := known[1]) is None:
             return None
         out = {one[1:] for one in self._ledger.comparisons.of(assessor)}
         out |= {(one.query, frozenset(one[1:3])) for one in self._ledger.comparisons.leases(now)}

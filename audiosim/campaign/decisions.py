@@ -63,9 +63,10 @@ class Adjudications:
     def ask(self, pair: Pair, assessor: str) -> Record:
         """Put a pair first in a person's queue; if it is waiting there already, return the line of that request."""
         records = self._write(lambda: self._asked(pair, assessor))
+        if records:
+            return records[0]
         with self._log.state:
-            first = self._ledger.record(self._ledger.adjudications[assessor][pair])
-        return records[0] if records else first._replace(replayed=True)
+            return self._ledger.record(self._ledger.adjudications[assessor][pair])._replace(replayed=True)
 
     def all(self) -> list[Adjudication]:
         """All adjudications, in the order of the requests."""

@@ -82,7 +82,7 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
         return _rank_pairs(one, rows, least)
     how = f"{one.test} test, p adjusted by Holm"
     head = Text(f"{one.significant} of {len(rows)} pairs differ at .05 ({how}); {least}")
-    effect = number("Effect", "effect_size", lambda value: f"{value:.2f}".replace("inf", "no spread"))
+    effect = number("Effect", "effect_size", lambda value: "no spread" if math.isinf(value) else f"{value:.2f}")
     sizes = number("Difference", "difference"), interval(form="+.3f"), effect
     return [head, _least_sure(rows, *sizes, number("p", "p", spelled_p), number("p (Holm)", "p_holm", spelled_p))]
 

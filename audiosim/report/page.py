@@ -111,13 +111,12 @@ def _who(record: Record) -> str:
     days = sorted({one.time[:10] for one in judgments if one.time and (one.assessor or not named)})
     when = "" if not days else f" on {days[0]}" if days[0] == days[-1] else f" from {days[0]} to {days[-1]}"
     kinds = ((judgments, "grade"), (compared, "comparison"))
-    given = (
-        " and ".join(counted(len(some), one) for some, one in kinds if some) or "nobody yet: all grades are predicted"
-    )
-    by = counted(len(set(named)), "person")
-    if 0 < len(named) < len(judgments) + len(compared):
+    given, by = " and ".join(counted(len(some), one) for some, one in kinds if some), counted(len(set(named)), "person")
+    if not named:
+        return sentence(f"{given}{when}") if given else "Nobody yet: all grades are predicted."
+    if len(named) < len(judgments) + len(compared):
         return f"{given}: {len(named):,} by {by}{when}, the others by people who are not named."
-    return sentence(f"{by} gave {given}{when}" if named else f"{given}{when}")
+    return f"{by} gave {given}{when}."
 
 
 def _by_aspect(record: Record) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ def weighted_kappa(
     places = [_places(np.asarray(said, dtype=np.float64), levels) for said in (first, second)]
     if len(np.unique(places)) < 2:
         return math.nan
-    count = len(levels)
+    count = len(levels)  # the formula, because importing scikit-learn for its own takes a second
     seen = np.bincount(count * places[0] + places[1], minlength=count**2).reshape(count, count)
     expected = np.outer(seen.sum(axis=0), seen.sum(axis=1)) / seen.sum()
     distance = np.abs(np.subtract.outer(range(count), range(count))) ** (1 if weights == "linear" else 2)

@@ -46,8 +46,9 @@ def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> 
     Each task then computes its products on one thread, so that the code around a product runs in parallel too. A single
     task runs in the calling thread, with its products on all threads.
     """
-    free = (int(library["num_threads"]) for library in _blas().info())
-    count = min(len(tasks), max(free, default=1)) if len(tasks) > 1 else 1
+    if len(tasks) < 2:
+        return [work(task) for task in tasks]
+    count = min(len(tasks), max((int(library["num_threads"]) for library in _blas().info()), default=1))
     if count < 2:
         return [work(task) for task in tasks]
     with _ALONE, ThreadPoolExecutor(count) as pool:

@@ -11,7 +11,7 @@ import sqlalchemy as sql
 
 from audiosim.campaign.archive import anonymous_event
 from audiosim.campaign.decisions import earlier_questions
-from audiosim.campaign.event import Clock, Record, utc_now, write_time
+from audiosim.campaign.event import WORDS, Clock, Record, utc_now, write_time
 from audiosim.campaign.reader import log_lines, published
 from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.tables import PUBLICATIONS
@@ -56,7 +56,8 @@ def bundle_of(
         distribution=one.campaign.selection.distribution,
     )
     log = log_lines(line._replace(event=anonymous_event(line.event, names)) for line in records)
-    first = one.collection if one.folder is None else Collection.load(one.folder)
+    reworded = any(line.event.kind == WORDS for line in records)  # or nobody needs the folder's own wording
+    first = Collection.load(one.folder) if reworded and one.folder is not None else one.collection
     extras = Extras(earlier=earlier_questions(first, records))
     files = bundle(record, utc_now().date(), sources_of(record, one.model, one.folder), log, imprint, extras)
     return len(judgments), zipped(files, f"{one.collection.identifier}-record")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from inspect import iscoroutinefunction
-from itertools import chain
 from types import MappingProxyType
 from typing import Annotated, Any, Protocol, get_type_hints
 
@@ -48,8 +47,10 @@ def _admitting(route: APIRoute, handle: Handler) -> Handler:
 
 def _query_names(dependant: Dependant) -> dict[str, bool]:
     """Names of the parameters that a route and its dependencies read from the address; True if it has many values."""
-    own = {one.alias: "list[" in str(one.field_info.annotation) for one in dependant.query_params}
-    return dict(chain(own.items(), *(_query_names(inner).items() for inner in dependant.dependencies)))
+    names = {one.alias: "list[" in str(one.field_info.annotation) for one in dependant.query_params}
+    for inner in dependant.dependencies:
+        names |= _query_names(inner)
+    return names
 
 
 def _check_query(request: Request, known: Mapping[str, bool]) -> None:
