@@ -1,5 +1,6 @@
 """Wrong arguments of Python functions cause one-line errors that state the expected and the given value."""
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -150,13 +151,47 @@ TAKING = {
     "plan": lambda scale: audiosim.plan(RUNS, judgments=GRADES, campaigns=1, scale=scale).to_dict(),
     "kinds_of_question": lambda scale: audiosim.kinds_of_question(RUNS, judgments=GRADES, scale=scale).rows(),
     "evaluate": lambda scale: audiosim.evaluate(RUNS, GRADES, scale=scale).scores.values.tolist(),
+    "history": lambda scale: audiosim.history(RUNS, judgments=GRADES, scale=scale),
+    "train": lambda scale: audiosim.train(RUNS, judgments=GRADES, scale=scale),
+    "judge_effect": lambda scale: audiosim.judge_effect(RUNS, "ann", judgments=GRADES, scale=scale),
 }
 
 
-@pytest.mark.parametrize("name", TAKING)
-def test_the_scale_of_judgments_is_given_beside_them_as_to_the_command(name):
+# Answers of people have their own scale; the collections of `prior` are judged on it.
+ALONE = {"satisfaction", "read_answers"}
+WITH_JUDGMENTS = [
+    name
+    for name in audiosim.__all__
+    if inspect.isfunction(function := getattr(audiosim, name))
+    if {"judgments", "scale"} & set(inspect.signature(function).parameters)
+    if name not in ALONE
+]
+
+
+@pytest.mark.parametrize("name", WITH_JUDGMENTS)
+def test_the_scale_of_judgments_is_given_beside_them_as_to_the_command(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    taking = TAKING.get(name, lambda scale: getattr(audiosim, name)(RUNS, judgments=GRADES, scale=scale))
     with pytest.raises(InputError, match=r"grade 2 is not on the binary scale"):
-        TAKING[name]("binary")
+        taking("binary")
+
+
+def test_worth_and_train_take_judgments_beside_the_collection():
+    assert {"worth", "train", "estimate", "history", "write_report"} < set(WITH_JUDGMENTS)
+    qrels = DEMO / "truth.qrels"
+    whole = audiosim.Collection.load(DEMO, qrels)
+    for given in (DEMO, [DEMO]):
+        trained = audiosim.train(given, judgments=qrels)
+        assert trained.model.coefficients == audiosim.train(whole).model.coefficients
+    quick = {"judged": [0], "replays": False}
+    assert audiosim.worth(DEMO, judgments=qrels, **quick).rows() == audiosim.worth(whole, **quick).rows()
+
+
+@pytest.mark.parametrize("given", [RUNS, audiosim.Collection.from_frames(RUNS), DEMO])
+def test_an_unknown_scale_is_answered_with_all_kinds_of_scales(given):
+    known = r"fine, broad, binary, graded-N \(N levels\), binary-M \(relevant from M on\) or a list of levels"
+    with pytest.raises(InputError, match=rf"^unknown scale 'good', expected {known}$"):
+        audiosim.estimate(given, scale="good")
 
 
 @pytest.mark.parametrize("given", [RUNS, audiosim.Collection.from_frames(RUNS), DEMO])

@@ -12,15 +12,13 @@ from annotated_types import Ge
 
 from audiosim.campaign.reader import log_in
 from audiosim.campaign.state import Ledger, what_compares
-from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
-from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import AudiosimError, InputError, check_count
 from audiosim.joint.estimators import comparing, make_estimator
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
-from audiosim.ranking.expected import estimate_after, expected_scores
+from audiosim.ranking.expected import estimate_after, expected_scores, to_rank
 from audiosim.ranking.ranking import Ranking, score_rows
 from audiosim.results.plots import draw_looks
 from audiosim.results.progress import progress
@@ -166,6 +164,7 @@ def history(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     judgments: object = None,
+    scale: str | None = None,
 ) -> RankingHistory:
     """Show how the ranking and its confidence changed: during a campaign, or from release to release.
 
@@ -179,6 +178,7 @@ def history(
                at the cutoff of each collection
     looks      number of looks at each collection, evenly spaced from before the first judgment to after the last
     judgments  as for `estimate`, or the URL of the database of the collections' campaigns
+    scale      scale of the judgments of collections, such as broad, 0-3 or graded-4
 
     Examples: `audiosim history demo --judgments sqlite:///demo/campaign.db --looks 5`
 
@@ -195,14 +195,12 @@ def history(
             found.append(look)
             continue
         url = judgments if isinstance(judgments, str) and "://" in judgments else None
-        collection = as_collection(source, None if url else judgments)
+        collection, what, pool = to_rank(source, measure, scale, None if url else judgments)
         if url:
             moments = list(_in_campaign(url, collection, looks))
         else:
             judged, places = collection.judgments, _places(len(collection.judgments), looks)
             moments = [(None, judged[:place], collection.comparisons) for place in places]
-        what = as_measure(measure, collection.cutoff)
-        pool = build_pool(collection, what.cutoff)
         expected, start = expected_scores(what, pool), make_estimator(pool, model)
         with progress("looking back") as show:
             for number, (time, held, compared) in enumerate(moments, start=1):

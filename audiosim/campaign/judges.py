@@ -11,8 +11,8 @@ from annotated_types import Ge
 from audiosim.campaign.reader import judgments_in, log_in, placed_grades, turn_aside
 from audiosim.campaign.self_checks import self_checks
 from audiosim.campaign.state import Ledger
-from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
+from audiosim.collection.grading import on_scale
 from audiosim.collection.kinds import read_judgments
 from audiosim.collection.layouts import FolderFiles
 from audiosim.collection.pool import build_pool
@@ -21,11 +21,11 @@ from audiosim.collection.values import Judgment, mean_grades
 from audiosim.errors import ArgumentError
 from audiosim.joint.estimators import JOINT, estimator_of
 from audiosim.joint.people import Panel
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.people import effects
 from audiosim.people.judges import Judges, OrderEffects, all_order_effects, reports_on_people
 from audiosim.ranking.about import THESE, About, as_about
-from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.expected import expected_scores, to_rank
 from audiosim.results.value import Result
 
 
@@ -33,6 +33,7 @@ def judges(
     collection: object,
     *,
     judgments: object = None,
+    scale: str | None = None,
     measure: str | Measure = "CG",
     about: About | str | Sequence[str] = THESE,
     leave_one_out: Annotated[int, Ge(0)] = 10,
@@ -54,6 +55,7 @@ def judges(
 
     collection     `Collection` or its folder, or runs in memory
     judgments      judgments in memory, or a file; None: the collection's own
+    scale          scale of the judgments, as for `estimate`
     measure        measure that ranks the systems
     about          subject of the rankings
     leave_one_out  rank without each person in turn, for so many of the most active ones; takes about a second each
@@ -65,30 +67,30 @@ def judges(
 
     `audiosim judges demo --judgments demo/truth.qrels --format json`
     """
-    collection = as_collection(collection, judgments)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
     records = [] if log is None else log_in(log, collection)
     placed = placed_grades(records, collection.scale)
     reports = Judges.of(build_pool(collection), collection.judgments, collection.comparisons, placed)
     if records:
         grades = {} if known is None else mean_grades(read_judgments(known, collection.scale)[1])
         reports = replace(reports, checks=self_checks(records, collection.scale, grades))
-    pool = build_pool(collection, measure.cutoff)
     return reports.with_effects(measure, pool, collection.judgments, leave_one_out, as_about(about), progress)
 
 
-def order_effects(collection: object, *, judgments: object = None, log: str | None = None) -> OrderEffects:
+def order_effects(
+    collection: object, *, judgments: object = None, scale: str | None = None, log: str | None = None
+) -> OrderEffects:
     """List the effects of order: drift, preference for the document shown first, and place on a page.
 
     The mean drift of all people, the share of comparisons that prefer the document shown first and, with a campaign's
     database, the effect of the place on a page of several candidates.
 
-    judgments  as for `judges`
+    judgments  as for `judges`, as is scale
     log        address of the database with the campaign
 
     Example: `audiosim order-effects demo --judgments demo/truth.qrels`
     """
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     pool, records = build_pool(collection), [] if log is None else log_in(log, collection)
     people = reports_on_people(pool, Panel.of(pool, collection.judgments))
     return OrderEffects(all_order_effects(people, collection.comparisons, placed_grades(records, collection.scale)))
@@ -99,6 +101,7 @@ def judge_effect(
     judge: str,
     *,
     judgments: object = None,
+    scale: str | None = None,
     measure: str | Measure = "CG",
     about: About | str | Sequence[str] = THESE,
     log: str | None = None,
@@ -111,7 +114,7 @@ def judge_effect(
     collection.toml does the same.
 
     judge      name of a person who judged, in any case
-    judgments  as for `judges`
+    judgments  as for `judges`, as is scale
     measure, about  measure and subject of both rankings
     log        address of the database with the campaign
     own        the collection without that campaign; None if there is none
@@ -119,11 +122,10 @@ def judge_effect(
 
     Example: `audiosim judge-effect demo simulated --judgments sqlite:///demo/campaign.db`
     """
-    collection = as_collection(collection, judgments)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
     aside = _with_those_aside(collection, files, judge)
     everything = aside if log is None else judgments_in(log, own or collection, back=(judge,))
-    name, pool = Ledger(collection.scale, everything).name(judge), build_pool(collection, measure.cutoff)
+    name = Ledger(collection.scale, everything).name(judge)
     expected, estimator = expected_scores(measure, pool), estimator_of(pool, JOINT)
     return effects.judge_effect(expected, estimator, everything, name, about=as_about(about))
 

@@ -10,13 +10,12 @@ from audiosim.campaign.event import ANSWERS, Event, comparison_event, utc_now, w
 from audiosim.campaign.reader import log_in
 from audiosim.campaign.timing import COMPARISON, GRADE, SecondsTaken
 from audiosim.collection.arguments import judgments_second
-from audiosim.collection.grading import on_scale
-from audiosim.collection.pool import build_pool
 from audiosim.errors import ArgumentError, InputError
 from audiosim.joint.estimators import taught
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import DifferenceDistribution
+from audiosim.ranking.expected import to_rank
 from audiosim.ranking.values import ComparisonValues
 from audiosim.ranking.verbs import ModelOrName
 from audiosim.results.value import Result, Row, listed
@@ -64,9 +63,7 @@ def kinds_of_question(
     measure: str | Measure = "CG",
     *,
     assessor: str = "",
-    selection_rule: str | None = None,
     distribution: DifferenceDistribution = "t",
-    seed: int = 0,
     judgments: object = None,
     scale: str | None = None,
     log: str | None = None,
@@ -75,7 +72,7 @@ def kinds_of_question(
 
     Columns: kind, the expected seconds of an answer, its information per second relative to the best kind, and the
     question's query and documents. The seconds are those of the campaign's log, or of comparisons.tsv. The best
-    question is that of the selection rule `doubts`, whatever the rule given: `audiosim next` may begin with another.
+    question is that of the selection rule `doubts`: `audiosim next`, which draws pairs, may begin with another.
 
     assessor   person whose seconds count. Default: everybody's
     judgments  as for `estimate`, as is scale
@@ -83,8 +80,7 @@ def kinds_of_question(
 
     Example: `audiosim questions demo`
     """
-    collection = on_scale(collection, scale, judgments)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
     if log is not None:
         events = [record.event for record in log_in(log, collection)]
     else:
@@ -93,11 +89,8 @@ def kinds_of_question(
     if assessor and assessor not in names:
         unknown = f"nobody named {quoted(assessor)} answered there{did_you_mean(assessor, names)}"
         raise ArgumentError("assessor", unknown)
-    pool = build_pool(collection, measure.cutoff)
-    selection = Selection.start(
-        pool, measure, taught(pool, model, collection.judgments), collection.judgments, selection_rule=selection_rule,
-        seed=seed, distribution=distribution,
-    )  # fmt: skip
+    learned = taught(pool, model, collection.judgments)
+    selection = Selection.start(pool, measure, learned, collection.judgments, distribution=distribution)
     found = _best_of_kinds(selection, seconds_of(events), assessor)
     if not any(one.documents for one in found):
         NOTES.info("nothing is left to ask: no grade or comparison would add information")

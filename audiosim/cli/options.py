@@ -16,9 +16,9 @@ import typer
 
 from audiosim.collection.check import deep_in_words, inspect
 from audiosim.collection.collection import Collection
-from audiosim.collection.grading import is_artificial, on_scale
+from audiosim.collection.grading import on_scale, read_on
 from audiosim.collection.kinds import SystemFrom
-from audiosim.collection.values import SameArtist, parse_scale
+from audiosim.collection.values import SameArtist
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
@@ -222,9 +222,8 @@ class CollectionOptions:
 
     def read(self, folder: Path, aspect: str | None = None) -> Collection:
         """The collection in a folder, by one of its aspects if given."""
-        own, artificial = (None, self.scale) if is_artificial(self.scale) else (self.scale, None)
         with usage_of("--scale"):
-            as_read = None if own is None else parse_scale(own)
+            as_read = read_on(self.scale)
         collection = Collection.load(
             folder,
             None if self.log else self.judgments,
@@ -239,7 +238,7 @@ class CollectionOptions:
             collection = with_log(self.log, collection)
         if aspect is not None:
             collection = collection.by_aspect(aspect)
-        return on_scale(collection, artificial)
+        return on_scale(collection, None if as_read else self.scale)
 
     def load(self, folder: Path, aspect: str | None = None, measures: Sequence[str] = ()) -> Collection:
         """The same, with doubts and guesses as notes; on a terminal also a line about each file.

@@ -8,9 +8,11 @@ import numpy as np
 
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
-from audiosim.collection.values import BINARY, FINE, SCALES, Scale
+from audiosim.collection.values import BINARY, FINE, SCALES, Scale, parse_scale
 from audiosim.errors import InputError
 from audiosim.stats.arrays import Array
+
+MADE = "graded-N (N levels)", "binary-M (relevant from M on)"  # scales made from fine grades, in errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
     """
     kind, _, number = name.partition("-")
     if kind not in ("graded", "binary") or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
-        made = "graded-N (N levels) or binary-M (relevant from M on)"
+        made = " or ".join(MADE)
         if name in SCALES:
             asked = f"grades on the {source.name} scale are not converted to {name}"
             raise InputError(f"{asked}, expected {made}, or {name} as the scale with which the collection is made")
@@ -82,9 +84,9 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
     return artificial_graded(int(number), source)
 
 
-def is_artificial(name: str | None) -> bool:
-    """True for the name of a scale made from fine grades, such as graded-4."""
-    return name is not None and name.startswith(("graded-", "binary-"))
+def read_on(name: str | None) -> Scale | None:
+    """The scale to read judgments on if this one is asked for; None: their own, from which graded-4 is made."""
+    return None if name is None or name.startswith(("graded-", "binary-")) else parse_scale(name, MADE)
 
 
 def on_scale(collection: object, name: str | None, judgments: object = None) -> Collection:
@@ -94,9 +96,9 @@ def on_scale(collection: object, name: str | None, judgments: object = None) -> 
           as broad or 0-3, for reading a folder's judgments
     judgments  as for `estimate`
     """
-    read_on = None if name is None or is_artificial(name) else name
-    found = as_collection(collection, judgments, scale=read_on)
-    read = read_on and not (isinstance(collection, Collection) and judgments is None)
+    asked = read_on(name)
+    found = as_collection(collection, judgments, scale=asked)
+    read = asked and not (isinstance(collection, Collection) and judgments is None)
     return found if read or name in (None, found.scale.name) else regrade(found, find_grading(str(name), found.scale))
 
 

@@ -288,8 +288,11 @@ BINARY = Scale("binary", (0.0, 1.0))
 SCALES = {scale.name: scale for scale in (FINE, BROAD, BINARY)}
 
 
-def parse_scale(value: str | Sequence[float]) -> Scale:
-    """The scale with a name (`fine`, `broad`, `binary`), or with levels: a list, or text such as "0,1,2,3" or "0-3"."""
+def parse_scale(value: str | Sequence[float], others: Sequence[str] = ()) -> Scale:
+    """The scale with a name (`fine`, `broad`, `binary`), or with levels: a list, or text such as "0,1,2,3" or "0-3".
+
+    others  what an unknown name could have been, besides, in its error
+    """
     if isinstance(value, str) and value in SCALES:
         return SCALES[value]
     ends = re.fullmatch(r"([0-9]{1,3})-([0-9]{1,3})", value.strip()) if isinstance(value, str) else None
@@ -300,7 +303,7 @@ def parse_scale(value: str | Sequence[float]) -> Scale:
         said = value.replace("_", "?").split(",") if isinstance(value, str) else value
         levels = tuple(map(float, range(int(ends[1]), int(ends[2]) + 1) if ends else said))
     except (TypeError, ValueError):
-        known = f"{', '.join(SCALES)} or a list of levels{did_you_mean(str(value), SCALES)}"
+        known = f"{', '.join((*SCALES, *others))} or a list of levels{did_you_mean(str(value), SCALES)}"
         raise InputError(f"unknown scale {value!r}, expected {known}") from None
     return Scale("custom", levels)
 

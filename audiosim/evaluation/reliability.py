@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -226,18 +225,23 @@ class AssessorReliability(Result):
 
 
 def assessor_reliability(
-    collection: str | Path | Collection, measure: str | Measure = "CG", *, scale: str | None = None, seed: int = 0
+    collection: object,
+    measure: str | Measure = "CG",
+    *,
+    judgments: object = None,
+    scale: str | None = None,
+    seed: int = 0,
 ) -> AssessorReliability:
     """Study the stability of scores if several assessors each judged whole queries.
 
     collection  `Collection` or its folder, whose judgments name their assessors
-    scale       as for `reliability`
+    judgments   as for `reliability`, as is scale
     seed        seed of the draws of the intervals
 
     Queries that fewer than two assessors judged in full are left out. If queries differ in the number of their
     assessors, each is cut to the smallest number, first by name, so that the design is balanced.
     """
-    collection, measure = to_score(collection, measure, scale)
+    collection, measure = to_score(collection, measure, scale, judgments)
     by_query = complete_assessors(collection, measure.cutoff)
     several = {query: names for query, names in by_query.items() if len(names) > 1}
     if len(several) < 2:
@@ -272,13 +276,14 @@ def _judged_by(collection: Collection, assessors: Mapping[str, str]) -> Collecti
 
 
 def split_half_study(
-    collection: str | Path | Collection,
+    collection: object,
     measure: str | Measure = "CG",
     *,
     test: str = "t",
     trials: int = 300,
     resamples: int = SAMPLES,
     unjudged: Unjudged = "error",
+    judgments: object = None,
     scale: str | None = None,
     seed: int | np.random.Generator = 0,
 ) -> SplitHalf:
@@ -289,12 +294,12 @@ def split_half_study(
     trials      number of splits
     resamples   number of resamples of the last two tests
     unjudged    as for `judged_runs`
-    scale       as for `reliability`
+    judgments   as for `reliability`, as is scale
     seed        seed of the splits, or a generator
 
     Urbano (2013), section 5.3.
     """
-    collection, measure = to_score(collection, measure, scale)
+    collection, measure = to_score(collection, measure, scale, judgments)
     scores: Array = judged_runs(collection, measure.cutoff, unjudged).scores(measure).values
     return split_half(scores, test, np.random.default_rng(seed), trials=trials, samples=resamples)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 from annotated_types import Ge
 
-from audiosim.collection.arguments import as_collection
-from audiosim.collection.grading import Grading, find_grading
+from audiosim.collection.grading import Grading, find_grading, on_scale
 from audiosim.collection.values import Pair, Scale, grouped
 from audiosim.errors import InputError, not_judged
 from audiosim.measures.measure import Measure, as_measure
@@ -324,6 +323,7 @@ def sample_study(
     cutoff: Annotated[int, Ge(1)] = 5,
     *,
     judgments: object = None,
+    scale: str | None = None,
     seed: int = 0,
 ) -> ExampleSet:
     """Choose pairs of lists to show people, from judged documents, so that they cover all differences in score.
@@ -333,15 +333,15 @@ def sample_study(
 
     collection  `Collection` or its folder, judged
     output      file for people's answers; None: not written
-    scales      artificial scales such as graded-4 to balance over, besides the collection's own
+    scales      artificial scales such as graded-4 to balance over, besides that of the judgments
     wanted      examples for each measure, scale and tenth of difference
     cutoff      length of the lists
-    judgments   as for `estimate`
+    judgments   as for `estimate`, as is scale
 
     Example: `audiosim study sample demo --judgments demo/truth.qrels --scale graded-4 -o answers.tsv`
     """
     check_output_file(output)
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     own = collection.scale
     gradings = [None, *(find_grading(name, own) for name in scales if name != own.name)]
     criteria = [ScaledMeasure(as_measure(text), own, grading) for grading in gradings for text in measures]

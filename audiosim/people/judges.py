@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from annotated_types import Ge
 
-from audiosim.collection.arguments import as_collection
+from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, PairedComparison, mean_grades
 from audiosim.errors import not_judged
@@ -198,15 +198,18 @@ def spelled_grades(grades: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {grade:.3g}" for name, grade in grades.items())
 
 
-def disagreements(collection: object, *, count: Annotated[int, Ge(1)] = 20, judgments: object = None) -> Disagreements:
+def disagreements(
+    collection: object, *, count: Annotated[int, Ge(1)] = 20, judgments: object = None, scale: str | None = None
+) -> Disagreements:
     """List the pairs on which people differ most, given how each of them judges other pairs.
 
     count      number of pairs; fewer if fewer were judged by two people
     judgments  judgments in memory, or a file; None: the collection's own
+    scale      scale of the judgments, as for `estimate`
 
     Example: `audiosim disagreements demo -n 5 --judgments sqlite:///demo/campaign.db`
     """
-    collection = as_collection(collection, judgments)
+    collection = on_scale(collection, scale, judgments)
     pool, found = build_pool(collection), list[Disagreement]()
     panel, estimator = Panel.of(pool, collection.judgments), estimator_of(pool, JOINT)
     if panel.several and isinstance(estimator, JointEstimator):

@@ -9,14 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.collection.arguments import judgments_second
-from audiosim.collection.grading import on_scale
+from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Judgment, mean_grades
 from audiosim.errors import InputError
+from audiosim.evaluation.evaluation import to_score
 from audiosim.joint.check import NOT_NEEDED, ModelCheck, Reserved, check_model
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
 from audiosim.joint.posterior import Belief, model_notes
-from audiosim.measures.measure import Measure, as_measure, beyond_in_words
+from audiosim.measures.measure import Measure, beyond_in_words
 from audiosim.measures.satisfaction import SatisfactionMapping
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, Ideal, as_about, check_named
 from audiosim.ranking.linear import LinearScores
@@ -150,11 +151,17 @@ def estimate(
     scale         scale of the judgments, such as "broad" or "0-3", or an artificial one, as for `evaluate`; None: the
                   collection's, or guessed
     """
-    collection = on_scale(collection, scale, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    pool = build_pool(collection, measure.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
     expected = expected_scores(measure, pool, ideal, draws)
     return estimate_after(expected, make_estimator(pool, model), collection.judgments, distribution, as_about(about))
+
+
+def to_rank(
+    collection: object, measure: str | Measure, scale: str | None, judgments: object = None
+) -> tuple[Collection, Measure, Pool]:
+    """The collection on a scale, the measure with a cutoff, and the pool down to it; see `estimate`."""
+    collection, measure = to_score(collection, measure, scale, judgments)
+    return collection, measure, build_pool(collection, measure.cutoff)
 
 
 def estimate_after(

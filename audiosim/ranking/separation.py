@@ -8,14 +8,13 @@ import numpy as np
 from annotated_types import Ge, Le
 from scipy.linalg import solve_triangular
 
-from audiosim.collection.arguments import as_collection, judgments_second
+from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
-from audiosim.collection.pool import build_pool
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, taught
 from audiosim.joint.posterior import Belief
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal, as_about
-from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, expected_scores, rank_belief
+from audiosim.ranking.expected import FEWEST_QUERIES, ExpectedScores, expected_scores, rank_belief, to_rank
 from audiosim.ranking.ranking import Ranking, of_these
 from audiosim.ranking.sampled import DRAWS
 from audiosim.ranking.two_systems import TwoSystems
@@ -41,6 +40,7 @@ def verdicts(
     about: About | str | Sequence[str] = THESE,
     top: Annotated[int, Ge(1)] = TOP,
     judgments: object = None,
+    scale: str | None = None,
 ) -> Verdicts:
     """Rank the systems from few judgments or none, and say how sure the ranking is.
 
@@ -58,9 +58,7 @@ def verdicts(
 
     Example: `audiosim estimate demo --measure nDCG@5`
     """
-    collection = as_collection(collection, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    pool = build_pool(collection, measure.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
     estimator, expected = taught(pool, model, collection.judgments), expected_scores(measure, pool, ideal, draws)
     return verdicts_on(collection, estimator, expected, distribution, top, as_about(about))
 

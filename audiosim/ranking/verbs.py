@@ -21,7 +21,7 @@ from audiosim.joint.predictions import Known, Predictions, portions, prediction_
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking import Selection
 from audiosim.ranking.about import OF_THIS_KIND, About, DifferenceDistribution, as_about
-from audiosim.ranking.expected import expected_scores
+from audiosim.ranking.expected import expected_scores, to_rank
 from audiosim.ranking.separation import two_systems_of_pool
 from audiosim.ranking.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.results.plots import draw_bars
@@ -238,9 +238,7 @@ def next_pairs(
 
     Example: `audiosim next demo -n 20 --by-query`
     """
-    collection = on_scale(collection, scale, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    pool = build_pool(collection, measure.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
     selection = Selection.start(
         pool, measure, taught(pool, model, collection.judgments), collection.judgments, selection_rule=selection_rule,
         seed=seed, distribution=distribution,
@@ -287,9 +285,7 @@ def compare(
     """
     check_level(confidence)
     condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
-    collection = on_scale(collection, scale, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    pool = build_pool(collection, measure.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
     check_two(pool.systems, a, b)
     grades, expected = collection.grades(), expected_scores(measure, pool)
     estimator = taught(pool, model, collection.judgments)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge, Le
 
 from audiosim import package_files
-from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection, prompts_of
+from audiosim.collection.grading import on_scale
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import OF_THIS_KIND, About, DifferenceDistribution, as_about
@@ -190,6 +190,7 @@ def write_report(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] | None = None,
     judgments: object = None,
+    scale: str | None = None,
     success: Annotated[float, Ge(0), Le(1)] = 0.5,
     evidence: bool = False,
     pictures: bool = False,
@@ -208,7 +209,7 @@ def write_report(
                 page with the name of the collection, such as demo-report.html
     measures    measures of the systems; if judgments are missing, only the first is used
     about       queries that the report is about, such as "these"; None: queries of this kind
-    judgments   as for `estimate`, or the URL of the database of the collection's campaign
+    judgments   as for `estimate`, as is scale, or the URL of the database of the collection's campaign
     success     share of satisfied users above which a result list is a success
     evidence    True to report also the worth of each piece of evidence, as `worth` does
     pictures    True to show the mel spectrograms of the queries' recordings in the index
@@ -231,7 +232,7 @@ def write_report(
 
     need("plots", "a report")
     url = judgments if isinstance(judgments, str) and "://" in judgments else None
-    first = as_collection(collection, judgments if url is None else None)
+    first = on_scale(collection, scale, judgments if url is None else None)
     read, records = (first, []) if url is None else after_log(url, first)
     records = records if log is None else log_in(log, read)
     output = Path(f"{read.identifier}-report.html" if output is None else output)

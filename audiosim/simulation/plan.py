@@ -16,16 +16,15 @@ from annotated_types import Ge
 from audiosim.campaign.timing import Pace, pace
 from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
-from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import grouped
 from audiosim.errors import InputError, check_count
 from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_grades, make_estimator
 from audiosim.joint.people import Listeners, Panel, Who
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.about import THESE, About, DifferenceDistribution, as_about
-from audiosim.ranking.expected import rank
+from audiosim.ranking.expected import rank, to_rank
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.reach import mean_reach
 from audiosim.ranking.stopping import as_stopping_rule
@@ -304,9 +303,8 @@ def plan(
     On a cluster: `audiosim plan demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
     until = partial(_before, time.time() + time_limit)
-    collection = on_scale(collection, scale, judgments)
-    measure = as_measure(measure, collection.cutoff)
-    stop, pool = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff)
+    collection, measure, pool = to_rank(collection, measure, scale, judgments)
+    stop = as_stopping_rule(stopping_rule)
     make = model if callable(model) else partial(make_estimator, model=model)
     seconds = seconds_per_judgment(collection) if seconds is None else seconds
     _check_effort(seconds, listeners)

@@ -292,6 +292,7 @@ def simulate(
     seed: int = 0,
     complete: bool = False,
     judgments: object = None,
+    scale: str | None = None,
 ) -> Replay:
     """Replay a campaign against known judgments: when it would have stopped, and how accurate it would have been.
 
@@ -310,13 +311,13 @@ def simulate(
     about       queries that the confidence is about, such as "queries": of this kind
     seed        seed of all random draws
     complete    True to leave out systems and queries that are not judged down to the cutoff
-    judgments   as for `estimate`
+    judgments   as for `estimate`, as is scale
 
     A bar shows the progress, in terminals and notebooks.
 
     Example: `audiosim simulate demo --judgments demo/truth.qrels --model mjud --target 0.95 --batch 1`
     """
-    collection, measure = to_score(collection, measure, None, judgments, complete)
+    collection, measure = to_score(collection, measure, scale, judgments, complete)
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
     stop = first_of(stopping_rules_of(target, stopping_rule))
     with progress("judging") as show:
@@ -366,6 +367,7 @@ def rules(
     seed: int = 0,
     complete: bool = False,
     judgments: object = None,
+    scale: str | None = None,
 ) -> RuleCosts:
     """Compare the selection rules: replay a campaign with each, and count the judgments that it needs.
 
@@ -378,11 +380,11 @@ def rules(
     about       queries that the confidence is about, such as "queries": of this kind
     seed        seed of all random draws
     complete    True to leave out systems and queries that are not judged down to the cutoff
-    judgments   as for `estimate`
+    judgments   as for `estimate`, as is scale
 
     Example: `audiosim rules demo --judgments demo/truth.qrels --stopping-rule judgments=100`
     """
-    collection, measure = to_score(collection, measure, None, judgments, complete)
+    collection, measure = to_score(collection, measure, scale, judgments, complete)
     stop = first_of(stopping_rules_of(target, stopping_rule))
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
     begun = setup.start(collection)  # before the work, for a name may be unknown

@@ -433,6 +433,7 @@ def calibration(
     seed: int = 0,
     complete: bool = False,
     judgments: object = None,
+    scale: str | None = None,
     jobs: Annotated[int, Ge(1)] | None = None,
     scheduler: str | None = None,
 ) -> Calibration:
@@ -462,7 +463,7 @@ def calibration(
     about     queries that the confidence is about, such as "queries": of this kind
     seed      seed of all random draws
     complete  True to leave out systems and queries that are not judged down to the cutoff
-    judgments  as for `estimate`
+    judgments  as for `estimate`, as is scale
     jobs      worker processes. Default: one per core
     scheduler  play on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes here
 
@@ -474,7 +475,7 @@ def calibration(
         raise ArgumentError("learn", "each part is played with the model learned for it: leave out the model")
     learner = None if learn is None else Learner.of(learn)
     stops = stopping_rules_of(0.95, stopping_rule)
-    collection, measure = to_score(collection, measure, None, judgments, complete)
+    collection, measure = to_score(collection, measure, scale, judgments, complete)
     setup = Setup(model, measure, selection_rule, batch, ideal, seed, distribution, as_about(about))
     usual = setup.start(collection).selection_rule.name if learner is None else learner.selection_rule
     rule = selection_rule or usual  # wrong names were refused, before any worker starts

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 from annotated_types import Ge, Le
 
-from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.errors import InputError, not_judged
+from audiosim.evaluation.evaluation import to_score
 from audiosim.joint.estimators import JOINT, RelevanceEstimator, estimator_of, relearned
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.prior import kinship_to
-from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.measure import Measure
 from audiosim.ordinal.model import Model, load_model
 from audiosim.ranking import Selection
 from audiosim.results.plots import draw_intervals
@@ -169,6 +169,8 @@ def worth(
     collection: object,
     *,
     measure: str | Measure = "CG",
+    judgments: object = None,
+    scale: str | None = None,
     judged: Sequence[float] = (0.0, 0.1),
     splits: Annotated[int, Ge(1)] = 2,
     target: Annotated[float, Ge(0.5), Le(1)] = 0.95,
@@ -186,6 +188,7 @@ def worth(
     queries.
 
     measure  measure that ranks the systems in replays
+    judgments  as for `estimate`, as is scale
     judged   shares of the pairs that count as judged, such as 0,0.1,0.2
     splits   number of random draws of pairs, or of halves of the queries
     target   confidence at which replays stop
@@ -197,8 +200,8 @@ def worth(
 
     Example: `audiosim worth demo --judgments demo/truth.qrels --judged 0,0.1 --no-replays`
     """
-    collection, rng = as_collection(collection), np.random.default_rng(seed)
-    measure = as_measure(measure, collection.cutoff)
+    collection, measure = to_score(collection, measure, scale, judgments)
+    rng = np.random.default_rng(seed)
     for share in judged:
         if not 0 <= share < 1:
             raise InputError(f"a share of the pairs must be at least 0 and below 1, got {share:g}")
