@@ -198,6 +198,34 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     expect(german.get_by_role("heading")).to_have_text("Aquí no hay ninguna colección «nowhere»")
 
 
+def test_two_devices_open_at_once_compare_nothing_twice(browse, live, wait_until):
+    one, other = (browse("/judge/demo?listen=0.1&batch=3") for _ in range(2))
+    for page in (one, other):
+        page.fill("#name", "Ann")
+        page.keyboard.press("Enter")
+        page.locator("#start").click()
+        until_shown(page, 1)
+    one.keyboard.press("1")
+    until_heard(one)
+    one.keyboard.press("Enter")
+    until_shown(one, 2)
+    exported(live.url, wait_until, 1)
+    other.evaluate("dispatchEvent(new Event('focus'))")
+    expect(other.locator("#notice")).to_have_text(re.compile("^You answered this on another device meanwhile"))
+    until_shown(other, 2)
+    one.keyboard.press("2")  # the other page was in front all the time, so it still asks
+    until_heard(one)
+    one.keyboard.press("Enter")
+    until_shown(one, 3)
+    exported(live.url, wait_until, 2)
+    other.keyboard.press("3")
+    until_heard(other)
+    other.keyboard.press("Enter")
+    expect(other.locator("#notice")).to_have_text(re.compile("^Your last answer replaces the one that you gave"))
+    until_shown(other, 3)
+    assert [line[3] for line in exported(live.url, wait_until, 2)] == ["a", "b"]
+
+
 def test_equal_systems_are_called_equal_and_leave_nothing_to_compare(browse, live):
     page = browse("/judge/same")
     page.fill("#name", "Ann")
@@ -351,11 +379,11 @@ COUNTED = """async () => {
   pace.last = now - 60_000;
   pace.note(3);
   const work = new Work({ settings: { batch: 20 }, outbox: new EventTarget() });
-  work.history = ["a", "b", "c"].map((document) => ({ query: "q", document }));
+  work.history = ["a", "b", "c"].map((document) => ({ query: "q", document, time: "2026-01-01T12:00:00Z" }));
   const done = [work.done];
-  work.compared.push({ after: 3 });
+  work.compared.push({ comparison: { query: "q", document_a: "a", document_b: "b" }, sent: [], time: "2026-01-01T12:00:09Z" });
   done.push(work.done, work.comparedLast);
-  work.history.push({ query: "q", document: "d" });
+  work.history.push({ query: "q", document: "d", time: "2026-01-01T12:00:10Z" });
   return [Math.round(pace.medianS), ...done, work.done, work.comparedLast];
 }"""
 

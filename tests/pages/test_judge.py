@@ -300,6 +300,39 @@ def test_another_device_goes_on_with_the_same_pair_and_revises_an_answer_that_it
     assert [answer["broad"] for answer in answers(http, collection, "Ann")] == [0, 2]
 
 
+def test_two_devices_open_at_once_ask_nothing_twice_and_say_what_was_answered_on_the_other(browse, collection, http):
+    one, other = (browse(f"/judge/{collection}?{SHORT}") for _ in range(2))
+    for page in (one, other):
+        enter(page, "Ann")
+    first = waves(one)
+    assert waves(other) == first
+    judge(one, 0)
+    saved(one)
+    other.evaluate("dispatchEvent(new Event('focus'))")  # as a click on a window that was behind another
+    expect(other.locator("#notice")).to_have_text(re.compile("^You answered this on another device meanwhile"))
+    wait_for_pair(other)
+    expect(other.locator("#where")).to_have_text("Pair 2 of 4")
+    second = waves(other)
+    assert second == waves(one) != first
+    judge(one, 0)  # the other page was in front all the time, so it still asks
+    saved(one)
+    judge(other, 2)
+    expect(other.locator("#notice")).to_have_text(re.compile("^Your last answer replaces the one that you gave on another device"))
+    expect(other.locator("#where")).to_have_text("Pair 3 of 4")
+    judge(other, 1)
+    expect(other.locator("#notice")).to_be_hidden()
+    saved(other)
+    assert [answer["broad"] for answer in answers(http, collection, "Ann")] == [0, 0, 2, 1]
+    open_answers(other)
+    said = other.locator("#answers-rows tr td:nth-child(-n+2)").all_inner_texts()
+    assert said == ["3", "Somewhat similar, 50 of 100", "2", "Very similar, 83 of 100", "1", "Not similar, 17 of 100"]
+    other.click("[aria-label='Revise the answer to pair 1']")
+    judge(other, 2)
+    open_answers(other)
+    said = other.locator("#answers-rows tr td:nth-child(-n+2)").all_inner_texts()
+    assert said[-2:] == ["1", "Very similar, 18 of 100"]  # the revised pair keeps its number
+
+
 def test_a_grade_that_was_begun_is_still_there_after_a_reload(browse, collection):
     page = browse(f"/judge/{collection}?{SHORT}")
     enter(page, "Ann")

@@ -4,11 +4,13 @@ import { moment, t } from "../language.js";
 import { byId, element } from "../page.js";
 import { spread } from "./work.js";
 import { inWords, textsOf } from "./answered.js";
+import { nameOf } from "./order.js";
 
 /** Fill the list; `revise` is called with the answer whose button is pressed. */
 export async function listAnswers(work, revise) {
-  const compared = [...work.comparedBefore, ...work.compared.filter(({ cannot }) => !cannot)];
-  const all = [...compared, ...work.answers.values()].toSorted((one, other) => Date.parse(one.time) - Date.parse(other.time));
+  const compared = [...work.comparisonsMade.values()].filter(({ cannot }) => !cannot);
+  const { firsts } = work;
+  const all = [...compared, ...work.answers.values()].toSorted((one, other) => firsts.get(nameOf(one)) - firsts.get(nameOf(other)));
   const none = !all.length;
   byId("answers-none").hidden = !none;
   byId("answers-table").hidden = none;

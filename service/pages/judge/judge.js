@@ -255,6 +255,9 @@ function connect(judging, headphones) {
   document.addEventListener("click", leaveControl, true); // first, so that dialogs return the focus to the desk
   work.outbox.addEventListener("change", () => showState(judging));
   work.outbox.addEventListener("change", () => work.outbox.state === "signed-out" && judging.signIn());
+  work.outbox.addEventListener("change", () => work.outbox.state === "saved" && judging.catchUp());
+  addEventListener("focus", () => judging.catchUp());
+  document.addEventListener("visibilitychange", () => judging.catchUp());
 }
 
 async function trainAgain(judging) {

@@ -14,6 +14,7 @@ import { openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 const AHEAD = 6; // pairs whose clips are fetched ahead
 const RETRY_MS = 3_000;
 const DRAFT_MS = 250;
+const JUDGING = ["desk", "several", "compare"]; // screens
 
 /**
  * The current item has a `kind`: "training", "pair", "revision", or null if there is no pair.
@@ -34,6 +35,8 @@ export class Judging {
     this.keeping = null; // the draft being stored
     this.kind = this.mode = null;
     this.keepingAnswer = null;
+    this.showing = []; // pairs or the comparison to be answered next, while they may be answered
+    this.catching = null; // the look at the person's other devices
     this.turn = 0; // number of items shown, to drop late results for earlier ones
     this.submit = null;
     this.drafts = {};
@@ -93,14 +96,14 @@ export class Judging {
     this.kind = this.mode = null;
     this.hush();
     showScreen("compare");
-    const [one] = work.comparisons;
+    const [one] = this.showing = work.comparisons.slice(0, 1);
     compare.place(t("Comparison {place} of {all}", { place: work.done + 1, all: work.all }), ...this.#progress());
     const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.beside.trouble(text));
     if (turn !== this.turn) return;
     this.kind = this.mode = "comparison";
     const answer = await compare.answered(found, earlier, one.query_text);
     if (turn !== this.turn) return;
-    this.mode = null;
+    this.#taken();
     this.keepingAnswer = work.compare(answer);
     await this.keepingAnswer;
     this.pace.note();
@@ -116,7 +119,7 @@ export class Judging {
     this.kind = this.mode = null;
     this.hush();
     showScreen("several");
-    const pairs = work.page;
+    const pairs = this.showing = work.page;
     const last = done + pairs.length;
     several.prepare(pairs);
     const where = pairs.length > 1 ? t("Pairs {first} to {last} of {batch}", { first: done + 1, last, batch: all }) : t("Pair {place} of {all}", { place: last, all });
@@ -129,7 +132,7 @@ export class Judging {
     this.clips.ahead(work.pairs.filter((pair) => !pairs.includes(pair)).slice(0, AHEAD));
     const answers = await answered;
     if (turn !== this.turn) return;
-    this.mode = null;
+    this.#taken();
     this.keepingAnswer = work.answerPage(pairs, answers);
     await this.keepingAnswer;
     for (const pair of pairs) delete this.drafts[nameOf(pair)];
@@ -172,6 +175,7 @@ export class Judging {
     const turn = ++this.turn;
     this.mode = null;
     this.kind = mode;
+    this.showing = mode === "pair" ? [pair] : [];
     for (const one of [this.compare, this.several]) one.pause(); // they are no longer shown
     this.player.pause();
     if (shownScreen() !== "desk") showScreen("desk");
@@ -194,7 +198,7 @@ export class Judging {
   async #present(mode, pair, options) {
     const said = await this.answered(mode, pair, options);
     const details = this.desk.details;
-    this.mode = null;
+    this.#taken();
     this.keepingAnswer = this.work.answer(pair, said, details);
     await this.keepingAnswer;
     delete this.drafts[nameOf(pair)];
@@ -282,8 +286,39 @@ export class Judging {
     await this.#present("revision", pair, { draft, listen: 0, saveText: t("Save the revision") });
   }
 
+  /** An answer is being stored, so nothing else can happen to its item. */
+  #taken() {
+    this.mode = null;
+    this.showing = [];
+    this.notice("");
+  }
+
+  /** Show what happened without the person's doing, until their next answer. */
+  notice(text) {
+    byId("notice").textContent = text;
+    byId("notice").hidden = !text;
+  }
+
+  /** Look at what the person answered on other devices; say so if it is the item shown here, or was replaced here. */
+  catchUp() {
+    this.catching ??= this.#catchUp().finally(() => (this.catching = null));
+    return this.catching;
+  }
+
+  async #catchUp() {
+    if (document.hidden || !JUDGING.includes(shownScreen())) return;
+    const found = await this.work.catchUp();
+    const there = new Set(found.map(nameOf));
+    const gone = this.showing.some((one) => there.has(nameOf(one)));
+    const replaced = found.some((one) => this.work.replaces(one)) && t("Your last answer replaces the one that you gave on another device; My answers shows it.");
+    if (gone || replaced) this.notice([replaced, gone && t("You answered this on another device meanwhile. Here is the next one.")].filter(Boolean).join(" "));
+    for (const one of found) delete this.drafts[nameOf(one)];
+    if (gone) this.showNext();
+  }
+
   /** Extend the leases of the batch, and check that they still belong to the assessor. */
   async renew() {
+    await this.catchUp();
     if (!this.work.shouldRenew || document.hidden || !["pair", "page"].includes(this.mode)) return;
     const shown = this.mode === "page" ? this.several.pairs : [this.desk.pair];
     const [now] = shown.map(nameOf);
@@ -297,7 +332,7 @@ export class Judging {
     }
     const held = new Set(this.work.pairs.map(nameOf));
     if (this.mode === null || turn !== this.turn || shown.every((pair) => held.has(nameOf(pair)))) return;
-    announce(t("This pair timed out and was given to someone else. Here is the next one."));
+    this.notice(t("This pair timed out and was given to someone else. Here is the next one."));
     await this.showNext();
   }
 

@@ -8,8 +8,8 @@ export function lot(text) {
   return (hash ^ (hash >>> 13)) >>> 0;
 }
 
-/** Name of a pair on this page. */
-export const nameOf = ({ query, document }) => JSON.stringify([query, document]);
+/** Name of a pair or comparison on this page; that of a comparison is the same in either order. */
+export const nameOf = ({ query, document, document_a = document, document_b = null }) => JSON.stringify([query, ...[document_a, document_b].filter((one) => one !== null).toSorted()]);
 
 /** Pairs in an assessor's order: candidates of a query stay together; queries and candidates are shuffled. */
 export function inOrder(pairs, assessor) {

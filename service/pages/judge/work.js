@@ -4,6 +4,7 @@ import { get, latest, newKey, post, serverNow, wait } from "../api.js";
 import { inOrder, nameOf } from "./order.js";
 
 const FLUSH_MS = 3_000;
+const LOOK = 20; // answers requested to see whether there are new ones
 const COMPARISONS = 5; // requested at a time; few, because the most informative ones change
 
 export class Work {
@@ -33,37 +34,75 @@ export class Work {
     this.first = null; // name of the pair to show first
     this.renewAt = Infinity;
     this.leased = latest();
+    this.acts = 0; // number of changes made here, to drop a state from before them
     outbox.addEventListener("sent", ({ detail }) => this.#numbered(detail));
   }
 
-  /** Current state: the answers at the service, and the unsent ones. */
+  /** Current state: the answers at the service, and the unsent ones; resolves with false if something was answered or
+  undone here meanwhile. */
   async load() {
+    const { acts } = this;
     const waiting = await this.store.waiting(); // read first, so that answers sent meanwhile are among the service's
-    const answers = await this.#answered();
+    const { answers, comparisons, questionnaires, headphones } = await this.#answered();
     await this.store.rememberClips(answers); // some may have been judged on another device
-    this.history = answers.map((record) => readRecord(record, this.questions));
-    for (const message of waiting) this.#apply(message);
+    if (acts !== this.acts) return false;
+    this.filled = questionnaires;
+    this.screening = headphones;
+    const here = new Set(this.compared.flatMap(({ sent }) => sent).map(({ key }) => key));
+    const others = (records) => records.filter(({ key }) => !here.has(key));
+    this.history = others(answers).map((record) => readRecord(record, this.questions));
+    this.comparedBefore = others(comparisons).map(({ details, ...record }) => ({ ...record, said: details.answer, document_b: details.document_b }));
+    for (const message of others(waiting)) this.#apply(message);
+    return true;
   }
 
   /** All answers at the service, which sends them in parts. */
   async #answered() {
-    let answers = [];
-    for (let more = true; more; ) {
-      const before = answers.length ? { before: answers[0].number } : {};
-      const part = await get(`${this.root}/answers?${new URLSearchParams({ assessor: this.assessor, ...before })}`);
-      answers = [...part.answers, ...answers];
+    const found = await get(this.#past({}));
+    for (let { more } = found; more; ) {
+      const part = await get(this.#past({ before: found.answers[0].number }));
+      found.answers = [...part.answers, ...found.answers];
       more = part.more;
-      if (!before.before) this.comparedBefore = part.comparisons.map(({ details, ...record }) => ({ ...record, said: details.answer }));
-      this.filled = part.questionnaires;
-      this.screening = part.headphones;
     }
-    return answers;
+    return found;
+  }
+
+  #past(which) {
+    return `${this.root}/answers?${new URLSearchParams({ assessor: this.assessor, ...which })}`;
+  }
+
+  /** Take over what this person did on other devices, once everything of this one is sent; resolves with the answers
+  and comparisons made there. */
+  async catchUp() {
+    if (this.outbox.waiting || !(await this.#behind())) return [];
+    const known = new Set([...this.history, ...this.comparedBefore].map(idOf));
+    if (!(await this.load())) return [];
+    const found = [...this.history, ...this.comparedBefore].filter((one) => !known.has(idOf(one)));
+    const names = new Set(found.map(nameOf));
+    this.pairs = this.pairs.filter((pair) => !names.has(nameOf(pair)));
+    this.comparisons = this.comparisons.filter((one) => !names.has(nameOf(one)));
+    return found;
+  }
+
+  /** True if an answer given elsewhere was replaced by a later one. */
+  replaces(earlier) {
+    const later = this.answers.get(nameOf(earlier)) ?? this.comparisonsMade.get(nameOf(earlier));
+    return later !== undefined && Date.parse(later.time) > Date.parse(earlier.time);
+  }
+
+  /** True if one of the service's last answers is unknown here, or the last one here unknown there. */
+  async #behind() {
+    const { acts } = this;
+    const part = await get(this.#past({ count: LOOK }), { tries: 1 }).catch(() => null);
+    if (part === null || acts !== this.acts) return false;
+    const [there, here] = [[...part.answers, ...part.comparisons], [...this.history, ...this.comparedBefore, ...this.compared.flatMap(({ sent }) => sent)]].map(numbersOf);
+    return [...there].some((number) => !here.has(number)) || (here.size > 0 && !there.has(Math.max(...here)));
   }
 
   #apply(message) {
     if (message.kind === "comparison") {
       this.comparedBefore = this.comparedBefore.filter(({ key }) => key !== message.key);
-      this.comparedBefore.push({ said: message.body.answer, time: message.body.time, key: message.key });
+      this.comparedBefore.push({ ...message.body, said: message.body.answer, key: message.key });
     } else if (message.kind === "judgment") {
       this.history = this.history.filter((answer) => answer.key !== message.key);
       this.history.push({ ...spread(message.body), key: message.key, place: message.place });
@@ -73,19 +112,26 @@ export class Work {
     }
   }
 
-  /** The latest answer to each pair, by name, in the order of these answers. */
+  /** The latest answer to each pair, by name, in the order of the first answers. */
   get answers() {
-    const latest = new Map();
-    for (const answer of this.history) {
-      latest.delete(nameOf(answer));
-      latest.set(nameOf(answer), answer);
-    }
-    return latest;
+    return new Map(this.history.map((answer) => [nameOf(answer), answer]));
+  }
+
+  /** The latest answer to each comparison, by name, in the order of the first answers. */
+  get comparisonsMade() {
+    const here = this.compared.map(({ comparison, ...answer }) => ({ ...comparison, ...answer }));
+    return new Map([...this.comparedBefore, ...here].map((answer) => [nameOf(answer), answer]));
+  }
+
+  /** The time of the first answer to each pair and comparison, by name: its place, also once it is revised. */
+  get firsts() {
+    const here = this.compared.map(({ comparison, time }) => ({ ...comparison, time }));
+    return new Map([...this.history, ...this.comparedBefore, ...here].toReversed().map((answer) => [nameOf(answer), Date.parse(answer.time)]));
   }
 
   /** Number of pairs and comparisons answered. */
   get given() {
-    return this.answers.size + this.comparedBefore.length + this.compared.length;
+    return this.answers.size + this.comparisonsMade.size;
   }
 
   /** Number of these in the current batch. */
@@ -105,7 +151,8 @@ export class Work {
 
   /** True if the last answer is about a comparison. */
   get comparedLast() {
-    return this.compared.length > 0 && this.compared.at(-1).after === this.history.length;
+    const [compared, graded] = [this.compared, this.history].map((made) => Date.parse(made.at(-1)?.time ?? "1970"));
+    return this.compared.length > 0 && compared >= graded;
   }
 
   /** Request the rest of the batch; pairs that this assessor holds come first, and their leases are extended. */
@@ -161,15 +208,18 @@ export class Work {
       const { place } = await this.outbox.put({ kind: cannot ? "judgment" : "comparison", key, body });
       sent.push({ key, place });
     }
-    this.compared.push({ comparison: one, said, cannot, note, time, sent, after: this.history.length });
+    this.compared.push({ comparison: one, said, cannot, note, time, sent });
     this.comparisons = rest;
+    this.acts++;
   }
 
   /** Undo the last comparison, to answer it again; resolves with it, or null if there is none. */
   async undoComparison() {
     const last = this.compared.pop();
     if (!last) return null;
+    this.acts++;
     for (const one of last.sent) await this.#withdraw(one);
+    this.acts++;
     this.comparisons = [last.comparison, ...this.comparisons];
     return last;
   }
@@ -223,6 +273,7 @@ export class Work {
     const key = newKey();
     const { place } = await this.outbox.put({ kind: "judgment", key, body });
     this.history.push({ ...spread(body), key, place });
+    this.acts++;
     this.pairs = this.pairs.filter((other) => nameOf(other) !== nameOf(pair));
     this.first = null;
     return key;
@@ -233,7 +284,9 @@ export class Work {
     const last = this.history.at(-1);
     if (!last) return null;
     this.history.pop();
+    this.acts++;
     await this.#withdraw(last);
+    this.acts++; // also after it is on disk: until then the service alone knows what to show
     this.first = nameOf(last);
     const pair = await this.pairOf(last);
     if (!this.answers.has(nameOf(pair))) this.pairs = [pair, ...this.pairs.filter((one) => nameOf(one) !== this.first)];
@@ -259,6 +312,10 @@ export class Work {
     delete answer.place;
   }
 }
+
+const numbersOf = (records) => new Set(records.map(({ number = 0 }) => number).filter(Boolean));
+
+const idOf = ({ key, number }) => key || number; // an imported answer has no key
 
 const matches = (answer, { number, of }) => (number ? answer.number === number : answer.key === of);
 
