@@ -21,8 +21,7 @@ from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.values import SameArtist
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
-from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution, Ideal
-from audiosim.stats.tests import MOST_DRAWS
+from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution
 from audiosim.text import NOTES, as_option, field_list, sentence, spell_advice
 
 if TYPE_CHECKING:
@@ -155,21 +154,6 @@ Database = Annotated[
         show_default=False,
     ),
 ]
-Complete = Annotated[
-    bool,
-    typer.Option(
-        "--complete",
-        help="Keep only systems and queries that are judged down to the cutoff, and say how many are left.",
-    ),
-]
-IdealName = Annotated[
-    Ideal,
-    typer.Option(
-        "--ideal",
-        help="Ideal ranking of nDCG and RBP while judgments are missing: ordered, by order statistics; independent, "
-        "as in the thesis, which is too high; correlated, between the two.",
-    ),
-]
 SelectionRuleName = Annotated[
     str | None,
     typer.Option(
@@ -180,16 +164,6 @@ SelectionRuleName = Annotated[
         "rule. Default: drawn with a joint model, differences with any other.",
         show_default=False,
     ),
-]
-ByQuery = Annotated[
-    bool,
-    typer.Option(
-        "--by-query", help="Fill each batch from as few queries as possible: fewer changes of query, more judgments."
-    ),
-]
-Resamples = Annotated[
-    int,
-    typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1, max=MOST_DRAWS),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, including how ties are broken.", min=0)]
 Jobs = Annotated[int | None, typer.Option("-j", "--jobs", help="Worker processes. Default: one.", min=1)]
@@ -321,13 +295,9 @@ SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "measure": lambda default: (MeasureName if default else MeasureOrNone, default),
     "judgments": lambda default: (JudgmentsFile, default),
     "measures": lambda default: (Measures, list(default)),
-    "ideal": lambda default: (IdealName, default),
     "distribution": lambda default: (DistributionName, default),
     "about": lambda default: (AboutWords if default == THESE else AboutThisKind, None),
     "selection_rule": lambda default: (SelectionRuleName, default),
-    "by_query": lambda default: (ByQuery, default),
-    "complete": lambda default: (Complete, default),
-    "resamples": lambda default: (Resamples, default),
     "db": lambda default: (Database, default),
     "seed": lambda default: (Seed, default),
     "jobs": lambda _: (Jobs, None),

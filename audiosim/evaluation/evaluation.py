@@ -28,6 +28,7 @@ from audiosim.stats.ranks import Friedman, RankAgreement, RankComparison, friedm
 from audiosim.stats.score_matrix import Interval, mean_interval, prediction_interval
 from audiosim.stats.tests import (
     LISTENERS,
+    MOST_DRAWS,
     SAMPLES,
     TESTS,
     Comparison,
@@ -194,7 +195,7 @@ def evaluate(
     unjudged: Unjudged = "error",
     test: str = "t",
     seed: int | np.random.Generator = 0,
-    resamples: int = SAMPLES,
+    resamples: Annotated[int, Ge(1), Le(MOST_DRAWS)] = SAMPLES,
     scale: str | None = None,
     users: Annotated[int, Ge(1)] | None = None,
     success: Annotated[float, Ge(0), Le(1)] = 0.5,
@@ -210,11 +211,11 @@ def evaluate(
     test        test between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by
                 Tukey's honestly significant differences; or listeners, which treats the assessors as a sample too
     seed        seed of bootstrap and permutation, or a generator
-    resamples   number of resamples that these two draw
+    resamples   number of resamples of bootstrap and permutation
     scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
     users       number of users of arbitrary queries for the computation of satisfaction; None: not computed
     success     share of satisfied users above which a result list is a success, for P(Succ)
-    complete    True to keep only systems and queries that are judged down to the cutoff; a note says how many are left
+    complete    keep only systems and queries that are judged down to the cutoff; a note says how many are left
     judgments   judgments in memory, or a file, instead of the collection's; `evaluate(runs, qrels)` also works
 
     Treating unjudged documents as zero also gives the lowest and the highest score that each system could have if
@@ -287,7 +288,7 @@ def fits(
 
     collection  as for `evaluate`
     unjudged    treatment of retrieved documents without judgment: `error`, `zero` or `skip`
-    complete    as for `evaluate`
+    complete    keep only systems and queries that are judged down to the cutoff
     seed        seed of the splits, or a generator
 
     Example: `audiosim fits demo --judgments demo/truth.qrels`

@@ -321,7 +321,7 @@ def stability(
     """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
 
     unjudged       how to treat a retrieved document without a judgment: error, zero (gain 0) or skip (ignore it)
-    complete       True to keep only systems and queries that are judged down to the cutoff
+    complete       keep only systems and queries that are judged down to the cutoff
     assessors      estimate what more assessors would add, from queries judged in full by at least two
     split_half     test on half of the queries, and show how often a significant difference holds on the other half
     while_judging  repeat the study after each query that was judged in full, in the order of judging

@@ -51,6 +51,8 @@ def verdicts(
     Expected scores are exact for CG, DCG and other sums of gains, and approximate to first order for nDCG and RBP. All
     other measures are simulated from the probabilities of the levels; the standard error of the simulation is reported.
 
+    ideal  ideal ranking of nDCG and RBP while judgments are missing: ordered, by order statistics; independent, as in
+           the thesis, which is too high; correlated, between the two
     draws  number of simulated draws of grades, for measures without a formula
     top    print the probability that each system is among the best K
 

@@ -305,12 +305,12 @@ def simulate(
                     error(corrected=no)=0.05 or judgments=200; repeated: the first one met stops
     selection_rule  as for `next_pairs`
     batch       number of judgments between two updates of the predictions
-    by_query    True for batches from as few queries as possible
+    by_query    fill each batch from as few queries as possible: fewer changes of query, more judgments
     ideal       ideal of nDCG and RBP: see `estimate`
     distribution  distribution of a difference between systems
     about       queries that the confidence is about, such as "queries": of this kind
     seed        seed of all random draws
-    complete    True to leave out systems and queries that are not judged down to the cutoff
+    complete    leave out systems and queries that are not judged down to the cutoff
     judgments   as for `estimate`, as is scale
 
     A bar shows the progress, in terminals and notebooks.
@@ -379,7 +379,7 @@ def rules(
     distribution  distribution of a difference between systems
     about       queries that the confidence is about, such as "queries": of this kind
     seed        seed of all random draws
-    complete    True to leave out systems and queries that are not judged down to the cutoff
+    complete    leave out systems and queries that are not judged down to the cutoff
     judgments   as for `estimate`, as is scale
 
     Example: `audiosim rules demo --judgments demo/truth.qrels --stopping-rule judgments=100`

@@ -462,7 +462,7 @@ def calibration(
     distribution  distribution of a difference between systems
     about     queries that the confidence is about, such as "queries": of this kind
     seed      seed of all random draws
-    complete  True to leave out systems and queries that are not judged down to the cutoff
+    complete  leave out systems and queries that are not judged down to the cutoff
     judgments  as for `estimate`, as is scale
     jobs      worker processes. Default: one per core
     scheduler  play on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes here
