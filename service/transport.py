@@ -1,5 +1,6 @@
 """Requests to a service, retried if a connection fails or the service is busy, with decoded answers."""
 
+import math
 import os
 import secrets
 import time
@@ -187,7 +188,11 @@ def new_key() -> str:
 
 def checked_body(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
     """A body with these fields, except those that are None; an error if it is invalid."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    for name, value in given.items():  # msgspec would write null, which is no answer
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"cannot be sent: {name}: expected a finite number, got {value}")
     try:
-        return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
+        return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"cannot be sent: {in_our_words(str(error))}{known_there(str(error), kind)}") from None

@@ -5,6 +5,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
+import numpy as np
 import pytest
 
 from audiosim.collection.pool import build_pool
@@ -115,6 +116,9 @@ def test_what_cannot_be_a_judgment_is_not_even_sent(canned):
     with Client(nobody.url) as client:
         with pytest.raises(InputError, match="^cannot be sent: .*: expected a number"):
             client.judge("c", "q", "d", fine="much")
+        for name, value in (("grade", float("nan")), ("fine", float("inf")), ("seconds", np.float64("nan"))):
+            with pytest.raises(InputError, match=f"^cannot be sent: {name}: expected a finite number, got {value}$"):
+                client.judge("c", "q", "d", **{"broad": 1, name: value})
         with pytest.raises(InputError, match="^cannot be sent: unknown field `mood`"):
             client.judge("c", "q", "d", fine=1, mood="good")
         with pytest.raises(InputError, match=r"unknown value 'left': expected =, a, b$"):
