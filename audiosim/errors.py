@@ -52,17 +52,18 @@ class FormatError(InputError):
 
 
 @contextmanager
-def placed(place: object, kinds: tuple[type[Exception], ...] = (InputError,)) -> Iterator[None]:
+def placed(place: object, kinds: tuple[type[Exception], ...] = (InputError,), more: str = "") -> Iterator[None]:
     """Begin an error with its place, such as a file or a setting, unless it is a FormatError, which has its own.
 
     kinds  exceptions whose messages are fit for users
+    more   end of the message
     """
     try:
         yield
     except FormatError:
         raise
     except kinds as error:
-        raise InputError(f"{place}: {error}") from None
+        raise InputError(f"{place}: {error}{more}") from None
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from threading import Condition, Event
 from typing import Any
@@ -24,11 +23,12 @@ from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.state import what_compares
 from audiosim.campaign.tables import DELIVERIES, IMPORTS
 from audiosim.collection.kinds import judged, kind_of, numbered_comparisons
+from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import BusyError, ClosedError, InputError, RewoundError, StoreError, placed
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.process.time_limit import reading_s, sent_file, within
-from audiosim.text import one_line
+from audiosim.text import counted, one_line
 
 # Deliveries: files sent with a key each, and the answers to them.
 #
@@ -269,6 +269,7 @@ _open = IMPORTS.c.status.not_in(ENDED)
 
 PART = 100  # answers written at a time
 REST_S = 0.005  # between two parts, for other writers
+OUTSIDE = "cannot be imported for this reason: leave them out, or serve a folder that has the whole file from the start"
 AGAIN_S = 0.5  # before the next attempt, after a failure to write the log or in a paused campaign
 
 
@@ -333,6 +334,7 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Judgment
         one.campaign.comparisons.check_taken()
     with sent_file(body, "judgments") as path:
         lines, said = _comparisons_in(path) if kind_of(body) == "comparisons" else _judgments_in(path, one)
+    _check_pool(lines, said, one.campaign.selection.pool)
     try:
         events = _checked(said, file, one)
     except InputError:
@@ -341,6 +343,14 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Judgment
                 _checked([answer], file, one)
         raise
     return [replace(event, key=f"{file.prefix}/{place}") for place, event in enumerate(events, start=1)]
+
+
+def _check_pool(lines: Sequence[int], said: Sequence[Judgment | PairedComparison], pool: Pool) -> None:
+    """Refuse answers about pairs outside the pool: how many they are, the first, and what takes them."""
+    pairs = [answer.pairs if isinstance(answer, PairedComparison) else (answer.pair,) for answer in said]
+    if outside := [place for place, some in enumerate(pairs) if not pool.positions.keys() >= set(some)]:
+        with placed(f"line {lines[outside[0]]}", more=f"; {len(outside):,} of {counted(len(said), 'line')} {OUTSIDE}"):
+            pool.locate(pairs[outside[0]])
 
 
 def _checked(said: Sequence[Judgment | PairedComparison], file: Import, one: ServedCollection) -> list[JudgmentEvent]:
@@ -352,8 +362,6 @@ def _checked(said: Sequence[Judgment | PairedComparison], file: Import, one: Ser
         for answer in said
     ]
     check_aspects(events, () if one.collection.aspects is None else one.collection.aspects.names)
-    pairs = (event.comparison.pairs if event.kind == "comparison" else (event.pair,) for event in events)
-    one.campaign.selection.pool.locate(chain.from_iterable(pairs))
     for assessor in {event.assessor for event in events}:
         one.campaign.known_as(assessor)  # an error if the name has no visible character
     return events

@@ -145,6 +145,11 @@ def test_of_a_file_with_one_wrong_line_nothing_is_written(commanded, folders, co
     lines = [f"{q} 0 {d} 1\n" for q, d in pairs[1:]]
     with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
         for wrong, message in (
+            (
+                f"{pairs[0].query} 0 nobody 1\n{pairs[0].query} 0 other 1\n",
+                f"line {len(lines) + 1}: no system retrieved document nobody for query {pairs[0].query} in its top 4; "
+                f"2 of {len(lines) + 2} lines cannot be imported for this reason: leave them out, or serve a folder",
+            ),
             (f"{pairs[0].query} 0 nobody 1\n", f"line {len(lines) + 1}: no system retrieved document nobody for query"),
             (
                 f"{pairs[0].query} 0 {pairs[0].document} 7\n",
@@ -154,7 +159,7 @@ def test_of_a_file_with_one_wrong_line_nothing_is_written(commanded, folders, co
             assert imported(http, f"{COARSE}/{IMPORT}", "".join([*lines, wrong]))["problem"].startswith(message)
             assert log_of(http, COARSE) == []
         failed = http.get(f"{COARSE}/imports").json()
-        assert [(one["status"], one["written"]) for one in failed] == [("failed", 0)] * 2
+        assert [(one["status"], one["written"]) for one in failed] == [("failed", 0)] * 3
         assert http.get(f"{COARSE}/imports/99").status_code == 422
 
 
