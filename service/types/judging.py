@@ -32,6 +32,7 @@ from audiosim.service.types.base import OnWire, Strict, Wire
 MOST_ASKED = 100
 LATE_DAYS = 60  # an older answer must be a mistake of the client
 AHEAD_S = 60.0  # tolerated lead of a client's clock
+NOT_HANDED = "kept but not used: never handed to its assessor, as `next` does; the setting unasked = count uses it too"
 
 Name = Annotated[str, Meta(max_length=1000)]
 Text = Annotated[str, Meta(max_length=4000)]
@@ -222,6 +223,7 @@ class RecordOut(Wire, omit_defaults=True):
     key       key of the request that wrote it
     replayed  true if an earlier request had written it
     counts    false for an answer about a pair that was never handed to its assessor: `next` hands out pairs
+    sentence  why the answer does not count, and what to do; left out if it counts
     """
 
     number: int
@@ -238,6 +240,7 @@ class RecordOut(Wire, omit_defaults=True):
     key: str | None = None
     replayed: bool = False
     counts: bool = True
+    sentence: str | None = None
     query_text: str | None = None
     query_sound: str | None = None
     query_peaks: str | None = None
@@ -251,6 +254,7 @@ class RecordOut(Wire, omit_defaults=True):
         row |= {name: called(row[name]) for name in ("query", "document") if row.get(name)}
         if "document_b" in record.event.details:
             row["details"] = {**row["details"], "document_b": called(str(row["details"]["document_b"]))}
+        row["sentence"] = None if record.event.counts else NOT_HANDED
         return cls(number=record.number, replayed=record.replayed, counts=record.event.counts, **row)
 
 

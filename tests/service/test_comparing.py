@@ -51,7 +51,8 @@ def test_comparisons_are_handed_out_answered_once_taken_back_and_exported(http, 
     # a comparison never handed out is kept, but marked as not counting
     marked = post(http, "comparisons", 201, **said | {"assessor": "eve"})
     assert marked["details"]["unasked"] is True
-    assert (marked["counts"], "counts" in record) == (False, False)
+    assert (marked["counts"], "counts" in record, "sentence" in record) == (False, False, False)
+    assert marked["sentence"].startswith("kept but not used: never handed to its assessor, as `next` does; the setting")
     assert len(exported(http, tmp_path)) == 1
     ranking = http.get(f"{COARSE}/ranking").json()
     said_of = [ranking, *(http.get(f"{COARSE}/{page}").json() for page in ("campaign", "results"))]
