@@ -137,8 +137,7 @@ def unanswered_notes(
     """Sentences on queries that are judged or listed but not answered by any run."""
     answered = queries_of(runs).keys()
     for what, some in (("judgments", set(judged_names(judgments)[0])), ("queries.tsv", set(query_documents))):
-        missing = sorted(some - answered)
-        if missing and len(missing) > (len(some) // 10):
+        if missing := sorted(some - answered):
             yield f"{what}: no run answers {len(missing)} of {len(some)} queries, such as {missing[0]}"
 
 

@@ -37,6 +37,7 @@ READ = (
     "", "csv", "json", "jsonl", "parquet", "parq", "pq", "qrel", "qrels", "run", "tab", "trec", "tsv", "txt", "xml",
 )  # fmt: skip
 SPREADSHEETS = ("ods", "xls", "xlsx")
+DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal", ".sqlite")  # of campaigns
 KINDS = (*READ, *SPREADSHEETS, "toml", "yaml", "yml")
 SAME = {"qrels": "judgments", "groups": "judgments", "run": "runs"}
 RUN_KINDS = ("runs", "scores")
@@ -145,7 +146,8 @@ def _by_contents(folder: Path) -> tuple[list[Path], list[Path], list[Path]]:
     runs = [path for path, kind in kinds.items() if kind in RUN_KINDS]
     places = list(dict.fromkeys(path.parent for path in runs))
     if not runs:
-        raise InputError(f"{folder}: has no runs, expected runs.trec, a folder runs, or files that are TREC runs")
+        kept = next((f"; {path.name} has judgments, not runs" for path in seen if path.name.endswith(DATABASES)), "")
+        raise InputError(f"{folder}: has no runs, expected runs.trec, a folder runs, or files that are TREC runs{kept}")
     if len(places) > 1:
         names = " and ".join(map(str, places[:2])) + (", and more" if len(places) > 2 else "")
         raise InputError(f"{folder}: has runs in {names}, expected one collection")

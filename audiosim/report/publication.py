@@ -19,6 +19,7 @@ from annotated_types import Ge, Le
 from audiosim import package_files
 from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.grading import on_scale
+from audiosim.collection.layouts import DATABASES
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import OF_THIS_KIND, About, DifferenceDistribution, as_about
@@ -136,15 +137,13 @@ def zipped(files: Mapping[str, bytes], folder: str) -> bytes:
 
 
 RECORDINGS = (*decoder.SUFFIXES, *more_formats.SUFFIXES)
-# These change during a campaign; the report names its log.
-DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal", ".sqlite")
 
 
 def collection_checksums(folder: str | Path) -> dict[str, str]:
     """SHA-256 of the files of a collection's folder by name, including an index and evidence.
 
-    Recordings, databases, and files and folders with names that begin with a dot are left out. Names are relative to
-    the folder.
+    Recordings, databases, which change during a campaign, and files and folders with names that begin with a dot are
+    left out. Names are relative to the folder.
     """
     folder = Path(folder)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

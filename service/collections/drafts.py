@@ -36,7 +36,7 @@ from audiosim.collection.kinds import (
     read_runs,
     read_systems,
 )
-from audiosim.collection.layouts import COMPARISONS, JUDGMENTS, find_file, find_runs
+from audiosim.collection.layouts import COMPARISONS, DATABASES, JUDGMENTS, find_file, find_runs
 from audiosim.collection.settings import Settings, settings_lines
 from audiosim.collection.task import TASK_FILE, TaskTable, read_task, task_lines
 from audiosim.collection.values import parse_scale, queries_of, retrieved_by
@@ -561,10 +561,10 @@ class Home:
 
     @classmethod
     def is_one(cls, folder: Path) -> bool:
-        """True if a folder is empty, or holds collections without being one itself."""
+        """True if a folder is empty but for databases, or holds collections without being one itself."""
         if not folder.is_dir():
             return False
-        there = [path for path in folder.iterdir() if not path.name.startswith(".")]
+        there = [path for path in folder.iterdir() if path.name[0] != "." and not path.name.endswith(DATABASES)]
         home = not there or (folder / DRAFTS).is_dir() or any(_has_runs(path) for path in there)
         return home and not _has_runs(folder)
 

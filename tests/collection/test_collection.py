@@ -133,6 +133,10 @@ ERRORS = {
         {"systems.tsv": "system\tteam\n"},
         r"small: has no runs, expected runs.trec, a folder runs, or files that are TREC runs$",
     ),
+    "a database alone": (
+        {"campaign.db": "SQLite format 3"},
+        r"small: has no runs, expected runs.trec, .*; campaign.db has judgments, not runs$",
+    ),
     "runs twice": (
         {"runs.trec": RUN, "runs/a": RUN},
         r"small/runs.trec: a folder runs exists too, expected only one of them$",

@@ -262,10 +262,11 @@ def test_genres_that_say_nothing_do_not_make_a_queries_file_look_shifted(seed):
     assert not any("shifted" in problem for problem in inspect(found).problems)
 
 
-def test_queries_that_are_judged_and_that_no_run_answers_are_said(whole):
-    more = [Judgment(f"z{number}", "d001", 50) for number in range(6)]
+@pytest.mark.parametrize("count", [1, 6])
+def test_queries_that_are_judged_and_that_no_run_answers_are_said(whole, count):
+    more = [Judgment(f"z{number}", "d001", 50) for number in range(count)]
     assert (
-        "judgments: no run answers 6 of 30 queries, such as z0"
+        f"judgments: no run answers {count} of {24 + count} queries, such as z0"
         in inspect(replace(whole, judgments=(*whole.judgments, *more))).notes
     )
 

@@ -143,6 +143,13 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     assert again.state.service.served.collection("new").campaign.state == "paused"
 
 
+def test_an_empty_folder_is_a_home_even_with_the_database_of_its_campaigns(tmp_path):
+    (tmp_path / "campaigns.db").touch()
+    assert Home.is_one(tmp_path)
+    (tmp_path / "collection.toml").touch()
+    assert not Home.is_one(tmp_path)
+
+
 def test_files_keep_their_names_unless_two_folders_have_the_same(home):
     draft = home.begin("new")
     runs = {
