@@ -317,7 +317,9 @@ def test_two_devices_open_at_once_ask_nothing_twice_and_say_what_was_answered_on
     judge(one, 0)  # the other page was in front all the time, so it still asks
     saved(one)
     judge(other, 2)
-    expect(other.locator("#notice")).to_have_text(re.compile("^Your last answer replaces the one that you gave on another device"))
+    expect(other.locator("#notice")).to_have_text(
+        re.compile("^Your last answer replaces the one that you gave on another device")
+    )
     expect(other.locator("#where")).to_have_text("Pair 3 of 4")
     judge(other, 1)
     expect(other.locator("#notice")).to_be_hidden()
