@@ -124,10 +124,11 @@ class Pace(Value):
     """Pace at which one assessor judges, or several.
 
     answers   judgments and "cannot judge", including revised and withdrawn ones, which took time too
-    per_hour  answers in an hour of an assessor's work; None without two consecutive answers
+    per_hour  answers in an hour of an assessor's work, by which plans count; None without two consecutive answers
     median_s  median time from one answer of an assessor to the next, in seconds; None likewise
 
-    A gap of more than 10 minutes between two answers counts as a break.
+    A gap of more than 10 minutes between two answers counts as a break. Neither is known where answers follow one
+    another within a second on average, as those of programs do.
     """
 
     answers: int
@@ -144,7 +145,7 @@ def pace(times: Iterable[Sequence[float]]) -> Pace:
     answers = sum(map(len, times))
     steps = np.concatenate([np.empty(0), *(np.diff(np.sort(own)) for own in times)])
     steps = steps[steps <= BREAK_S]
-    if not steps.sum():
+    if steps.sum() < HASTY_S * max(1, len(steps)):
         return Pace(answers, None, None)
     return Pace(answers, float(3600 * len(steps) / steps.sum()), float(np.median(steps)))
 

@@ -169,7 +169,6 @@ def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator
 
 
 Maker = Callable[[Pool], RelevanceEstimator]
-FASTEST = 1.0  # fewest seconds of a judgment by a person; simulating programs are faster
 SECONDS = 30.0  # time for a judgment if the pace is unknown: half of each of two 30 s clips
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
@@ -376,9 +375,8 @@ def seconds_per_judgment(collection: Collection) -> float:
 
 
 def usual_seconds(judging: Pace) -> float:
-    """Median seconds of a judgment; SECONDS if it is unknown, or below FASTEST, which is too fast for listening."""
-    median = judging.median_s
-    return SECONDS if median is None or median < FASTEST else median
+    """Mean seconds of a judgment; SECONDS if the pace is unknown."""
+    return SECONDS if judging.per_hour is None else 3600 / judging.per_hour
 
 
 def queries_needed(scores: Array) -> Array:

@@ -38,6 +38,9 @@ export function duration(seconds) {
   return `${(seconds / 3600).toFixed(1)}${SPACE}h`;
 }
 
+/** Time that a number of judgments takes one assessor at a campaign's pace, in seconds; null if the pace is unknown. */
+export const secondsOf = (number, { per_hour }) => (per_hour === null ? null : (number / per_hour) * 3600);
+
 /** "1 pair", "2 pairs". */
 export const count = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
@@ -46,6 +49,14 @@ export const givenOf = ({ judgments, comparisons }) => `${count(judgments, "judg
 
 /** True if anybody has judged a pair or compared two candidates. */
 export const begun = ({ judged, comparisons }) => judged + comparisons > 0;
+
+const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
+
+/** True for a new campaign that was never opened: the service pauses it for this reason. */
+export const unopened = ({ status, reason }) => status === "paused" && reason === "not opened yet";
+
+/** A campaign's status in words, and the kind of its badge. */
+export const statusOf = (now) => (unopened(now) ? ["Not open yet", "warn"] : STATUS[now.status]);
 
 /** True if people have compared candidates, and graded no pair. */
 export const comparesOnly = ({ judged, comparisons }) => comparisons > 0 && judged === 0;

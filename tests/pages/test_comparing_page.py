@@ -381,7 +381,8 @@ COUNTED = """async () => {
   const work = new Work({ settings: { batch: 20 }, outbox: new EventTarget() });
   work.history = ["a", "b", "c"].map((document) => ({ query: "q", document, time: "2026-01-01T12:00:00Z" }));
   const done = [work.done];
-  work.compared.push({ comparison: { query: "q", document_a: "a", document_b: "b" }, sent: [], time: "2026-01-01T12:00:09Z" });
+  const comparison = { query: "q", document_a: "a", document_b: "b" };
+  work.compared.push({ comparison, sent: [], time: "2026-01-01T12:00:09Z" });
   done.push(work.done, work.comparedLast);
   work.history.push({ query: "q", document: "d", time: "2026-01-01T12:00:10Z" });
   return [Math.round(pace.medianS), ...done, work.done, work.comparedLast];

@@ -83,6 +83,31 @@ def test_a_check_that_comes_late_does_not_allow_what_a_later_one_forbids(browse,
     expect(page.locator("#create")).to_be_disabled(timeout=1)
 
 
+def test_a_new_campaign_with_judged_pairs_in_its_files_is_not_open_yet(browse, asked):
+    runs = "".join(f"q1 Q0 d{rank} {rank} {-rank} {name}\n" for name in ("one", "two") for rank in (1, 2, 3))
+    with asked.client() as http:
+        http.post("/v1/drafts", json={"name": "begun"}).raise_for_status()
+        for name, text in (("runs.trec", runs), ("truth.qrels", "q1 0 d1 2\nq1 0 d2 0\n")):
+            about = {"name": name, "size": len(text), "offset": 0}
+            http.post("/v1/drafts/begun/files", params=about, content=text.encode()).raise_for_status()
+        http.post("/v1/drafts/begun/create", json={}).raise_for_status()
+        assert http.get("/v1/collections/begun/campaign").json()["judgments"] == 2
+        page = browse("/")
+        expect(page.locator("#status-begun")).to_have_text("Not open yet")
+        page.goto("/organise/begun")
+        expect(page.locator("#status")).to_have_text("Not open yet")
+        expect(page.locator("#control-about")).to_have_text("Nobody can judge until you open it.")
+        expect(page.locator("#next")).to_contain_text("Open the campaign: nobody can judge before.")
+        page.get_by_role("button", name="Open", exact=True).click()
+        expect(page.locator("#status")).to_have_text("Open")
+        (pair,) = http.post("/v1/collections/begun/next", json={"assessor": "ann"}).json()["pairs"]
+        said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "broad": 1}
+        http.post("/v1/collections/begun/judgments", json=said).raise_for_status()
+        page.get_by_role("button", name="Pause", exact=True).click()
+        expect(page.locator("#status")).to_have_text("Paused")
+        expect(page.locator("#resume")).to_have_text("Resume")
+
+
 @pytest.mark.longest
 def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     browse, recordings, asked, tmp_path, watch, audit

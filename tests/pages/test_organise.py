@@ -8,6 +8,7 @@ import math
 import re
 import time
 import zipfile
+from datetime import UTC, datetime, timedelta
 from itertools import count, cycle, product
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -573,6 +574,15 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     page.get_by_role("button", name="Make a plan").click()
     expect(page.locator("#plan-about")).to_contain_text("After 7 judged pairs: ")
     assert page.inner_text("#plan-said").startswith("The goal (")
+    now = datetime.now(UTC)
+    for ago in (90, 80, 60, 0):  # the steps are 10, 20 and 60 s: 30 s on average, and 20 s in the median
+        campaign.judge("bob", fine=50, time=f"{now - timedelta(seconds=ago):%Y-%m-%dT%H:%M:%S}Z")
+    campaign.judge("ann", cannot="noise")  # at once after their others
+    seconds = 3600 / campaign.get("campaign")["pace"]["per_hour"]
+    expect(page.locator("#pace")).to_have_text(f"{3600 / seconds:.0f} an hour")
+    expect(page.locator("#pace-more")).to_have_text(f"per assessor; {seconds:.0f}\u202fs an answer")
+    page.get_by_role("button", name="Make a plan").click()
+    expect(page.locator("#plan-said")).to_contain_text(f"at {seconds:.0f}\u202fs a judgment.")
     campaign.http.post(f"{campaign.path}/close", json={}).raise_for_status()
     expect(page.locator("#remaining")).to_have_text("none")
     page.get_by_role("button", name="Make a plan").click()

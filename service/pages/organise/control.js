@@ -38,11 +38,11 @@ export function controls(path, done) {
   );
 }
 
-/** Show the possible actions in a status (open, paused or closed); `begun` is true once anybody has judged. */
-export function showStatus(status, begun) {
+/** Show the possible actions in a status (open, paused or closed); `opened` is false before the campaign first opens. */
+export function showStatus(status, opened) {
   const had = document.activeElement;
-  byId("control-about").textContent = status === "paused" && !begun ? "Nobody can judge until you open it." : ABOUT[status];
-  byId("resume").textContent = begun || status === "closed" ? "Resume" : "Open";
+  byId("control-about").textContent = opened ? ABOUT[status] : "Nobody can judge until you open it.";
+  byId("resume").textContent = opened ? "Resume" : "Open";
   byId("publish-close-field").hidden = status === "closed";
   byId("pause").hidden = status !== "open";
   byId("resume").hidden = status === "open";

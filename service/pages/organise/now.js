@@ -1,7 +1,7 @@
 // The present state: the verdict on the ranking, the next step, and the problems.
 
 import { byId, element } from "../page.js";
-import { asOf, begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, unordered, whole, withNames } from "../text.js";
+import { asOf, begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, secondsOf, unopened, unordered, whole, withNames } from "../text.js";
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
@@ -12,7 +12,7 @@ const FAR = 0.15; // of the scale: distance from others' grades from which an as
 const SHARED = 5; // pairs also judged by others, needed to report this
 const BY_CHANCE = 0.05; // share of assessors who seem to drift by chance, because the intervals are 95 %
 
-/** Show it; `known` has campaign, ranking, leanings, judges, remaining and history, the last three null until computed.
+/** Show it; `known` has campaign, ranking, leanings, reason of the status, judges, remaining and history, the last three null until computed.
 */
 export function showNow(known) {
   byId("verdict").textContent = verdict(known);
@@ -56,11 +56,11 @@ function showFit({ fit, fit_sentence: said, judged, pool }) {
   byId("fit").textContent = said;
 }
 
-function nextSteps({ campaign, ranking, remaining }) {
+function nextSteps({ campaign, ranking, remaining, reason }) {
   const publish = toTab("publish", "Publish the results");
   const files = toTab("download", "download the judgments");
   if (campaign.status === "closed") return [[publish, ", ", files, ", or resume the campaign."]];
-  const steps = campaign.status === "paused" ? [[campaign.judgments + campaign.comparisons ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
+  const steps = campaign.status === "paused" ? [[unopened({ ...campaign, reason }) ? "Open the campaign: nobody can judge before." : "Resume the campaign: nobody can judge while it is paused."]] : [];
   const people = campaign.totals.assessors;
   if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool && ordered(ranking.pairs).length ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."], ...(campaign.all_asked && campaign.twice ? [[`${count(campaign.twice, "pair waits", "pairs wait")} for a second person: `, toTab("invite", "invite one"), "."]] : [])];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), begun(campaign) ? ": nobody judges here yet." : ": nobody has judged yet."]];
@@ -75,9 +75,9 @@ function left(campaign, remaining, people) {
   if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "more judgment")} to the goal (${goal}).`;
   if (comparesOnly(campaign)) return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.${notGraded(campaign)}`;
   const when = asOf(campaign, remaining);
-  const hours = pace.per_hour ? (remaining.median / pace.per_hour) * 3600 : null;
-  const each = people > 1 ? ` (${duration(hours / people)} for each of ${people} assessors)` : "";
-  return `Keep judging: about ${count(remaining.median, "more judgment")} to the goal (${goal})${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}${when && `; ${when}`}.`;
+  const seconds = secondsOf(remaining.median, pace);
+  const each = people > 1 ? ` (${duration(seconds / people)} for each of ${people} assessors)` : "";
+  return `Keep judging: about ${count(remaining.median, "more judgment")} to the goal (${goal})${seconds === null ? "" : `, roughly ${duration(seconds)} of listening${each}`}${when && `; ${when}`}.`;
 }
 
 /** Reason why comparisons alone do not meet a goal; empty if they may. */

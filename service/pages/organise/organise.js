@@ -34,18 +34,17 @@ import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { equipAll } from "./tables.js";
 import { goToPart, makeTabs, shownTab } from "./tabs.js";
-import { asOf, apart, comparesOnly, count, duration, equalInWords, exhausted, givenOf, goalInWords, named, ordered, percent, target, unordered, when, whole } from "../text.js";
+import { asOf, apart, comparesOnly, count, duration, equalInWords, exhausted, givenOf, goalInWords, named, ordered, percent, secondsOf, statusOf, target, unopened, unordered, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
-const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const LIVE = { live: ["Live", "good"], reconnecting: ["Reconnecting…", "warn"] };
 const REST_MS = 2000; // between two rounds of requests; the content of an event is shown at once
 const HISTORY_MS = 6000; // between two requests for the history, which is long; the latest moment is known without it
 const ESTIMATE_MS = 10_000; // between two forecasts of the remaining judgments, which take the service seconds
 const NEXT_MS = 2000; // until the next request, while a forecast is being computed
 
-const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reached: null, state: null };
+const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reason: null, reached: null, state: null };
 const [showingSystems, showingProgress] = [latest(), latest()];
 const drawCourse = courseChart();
 const drawScores = scoresChart();
@@ -103,8 +102,8 @@ function showTrouble(error) {
 }
 
 const refresh = rounds(async () => {
-  const [campaign, ranking, leanings] = await Promise.all(["campaign", "ranking", "assessors"].map((what) => get(`${PATH}/${what}`)));
-  Object.assign(known, { campaign, ranking, leanings });
+  const [campaign, ranking, leanings, { reason }] = await Promise.all(["campaign", "ranking", "assessors", "status"].map((what) => get(`${PATH}/${what}`)));
+  Object.assign(known, { campaign, ranking, leanings, reason });
   allowPictures(campaign);
   showFigures(campaign, ranking);
   showNow(known);
@@ -200,7 +199,7 @@ function showFigures(campaign, ranking) {
   showMeter(campaign.confidence, target(goal.goal));
   byId("judged-about").hidden = !campaign.comparisons;
   byId("pace").textContent = pace.per_hour === null ? "–" : `${whole(Math.round(pace.per_hour))} an hour`;
-  byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} an answer`;
+  byId("pace-more").textContent = pace.per_hour === null ? "per assessor; not known yet" : `per assessor; ${duration(secondsOf(1, pace))} an answer`;
 }
 
 /** Numbers of the pairs of systems that are decided, and that are equal. */
@@ -225,8 +224,9 @@ function showChange(change) {
   byId("publish-goal").hidden = change.reached || change.status === "closed";
   const nothing = known.campaign && unordered(change, known.campaign.goal.goal);
   byId("met").textContent = nothing ? "Nothing to order" : change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : change.status === "closed" ? "Not met" : "Not met yet";
-  badge("status", STATUS[change.status]);
-  showStatus(change.status, change.judgments + change.comparisons > 0);
+  const now = { status: change.status, reason: known.reason };
+  badge("status", statusOf(now));
+  showStatus(change.status, !unopened(now));
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
   if (known.reached === false && change.reached) announce("Goal met");
   byId("invite-closed").hidden = change.status !== "closed";
@@ -289,7 +289,8 @@ function forecastOf(left, campaign) {
   if (left.high === 0) return ["0", "the goal is met"];
   const when = asOf(campaign, left);
   if (comparesOnly(campaign)) return [`about ${count(left.median, "grade")}`, "if pairs are graded; how many comparisons is not forecast"];
-  const hours = campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / campaign.pace.per_hour) * 3600)} of listening` : "";
+  const seconds = secondsOf(left.median, campaign.pace);
+  const hours = seconds ? `; roughly ${duration(seconds)} of listening` : "";
   return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${when && `; ${when}`}`];
 }
 

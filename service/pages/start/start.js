@@ -4,9 +4,8 @@ import { get, session, takeInvitation } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, element, switchThemes } from "../page.js";
-import { apart, begun, comparesOnly, count, exhausted, named, percent, target, unordered, whole } from "../text.js";
+import { apart, begun, comparesOnly, count, exhausted, named, percent, statusOf, target, unordered, whole } from "../text.js";
 
-const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const WHO = {
   organiser: { about: "You are an organiser: follow campaigns, or judge some pairs.", organises: true, judges: true },
   assessor: { about: "Choose a collection. You continue where you stopped.", organises: false, judges: true },
@@ -76,8 +75,8 @@ function item(one, { judges, organises }, alike) {
 async function fill(one, { judges, organises }) {
   if (!judges) return;
   const path = `/v1/collections/${encodeURIComponent(one.identifier)}`;
-  const now = await get(`${path}/${organises ? "campaign" : "status"}`);
-  const [said, kind] = STATUS[now.status];
+  const [now, campaign] = await Promise.all([get(`${path}/status`), organises && get(`${path}/campaign`)]);
+  const [said, kind] = statusOf(now);
   const badge = byId(idOf("status", one));
   Object.assign(badge, { textContent: said, className: `badge ${kind}`, hidden: false });
   const closed = now.status === "closed";
@@ -87,7 +86,7 @@ async function fill(one, { judges, organises }) {
     link.textContent = "Results";
     link.ariaLabel = link.ariaLabel.replace("Organise", "Results");
   }
-  byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : closed ? [element("p", {}, "Judging has ended.")] : []));
+  byId(idOf("state", one)).replaceChildren(...(organises ? summary(campaign) : closed ? [element("p", {}, "Judging has ended.")] : []));
 }
 
 function summary(campaign) {
