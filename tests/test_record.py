@@ -20,6 +20,7 @@ from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.campaign.event import Event
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
+from audiosim.collection.values import PairedComparison
 from audiosim.errors import InputError
 from audiosim.joint.estimators import estimator_of
 from audiosim.measures.measure import parse_measure
@@ -330,6 +331,16 @@ def test_the_command_s_bundle_of_a_campaign_has_its_log_and_the_checksum_of_the_
     value = json.loads((tmp_path / "out" / "record.json").read_text())
     assert value["judged"] == 5
     assert value["sources"]["model mine.json"] == hashlib.sha256(own.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("own", "asked"),
+    [("", "Which candidate sounds closer to the query?"), ("Own?", "Own? Which of the two fits better?")],
+)
+def test_a_page_says_what_comparisons_were_asked_by(tiny, own, asked):
+    compared = (PairedComparison("q1", "a", "b", "a", "ann"),)
+    collection = replace(tiny, judgments=(), comparisons=compared, task=own)
+    assert f"{asked}<" in page_alone(record_of(collection, "CG@2"), DAY).replace("\n", "<")
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ SURE = 0.95
 SIGNIFICANT = 0.05
 USUAL = "How similar does the candidate sound to the query?"
 COMPARED = "Which candidate sounds closer to the query?"
+FITS = "Which of the two fits better?"  # after an own question
 Made = TypeVar("Made")
 
 
@@ -100,9 +101,9 @@ def _asked(record: Record) -> list[str]:
     task = collection.assessor_task
     if task is not None and task.table.aspect:
         return [one.question for one in task.table.aspect]
-    own = "" if task is None else task.table.question
-    graded = [own or collection.task or USUAL] if record.judgments or not collection.comparisons else []
-    return [*graded, *([COMPARED] if collection.comparisons else [])]
+    own = ("" if task is None else task.table.question) or collection.task
+    graded = [own or USUAL] if record.judgments or not collection.comparisons else []
+    return [*graded, *([f"{own} {FITS}" if own else COMPARED] if collection.comparisons else [])]
 
 
 def _who(record: Record) -> str:

@@ -15,13 +15,15 @@ from .conftest import copy_demo
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 PATIENCE_S = 60
+OWN = "Which melody goes on as the query began?"
 CLIP_S = 10  # whole seconds of each recording of the demo
 SCREEN = "#screen-compare:not([hidden])"
 
 
 @pytest.fixture
 def live(commanded, demo, tmp_path):
-    """A server that asks assessors only for comparisons; in `few` there are three, of the documents of one query.
+    """A server that asks assessors only for comparisons; in `few` there are three, of the documents of one query,
+    with a question of its own.
 
     In `same` there are none, as all systems return the same three documents.
     """
@@ -34,6 +36,7 @@ def live(commanded, demo, tmp_path):
     )
     replace(whole, identifier="few", name="few", runs=runs, judgments=(), comparisons=()).save(folder)
     (folder / "sounds").symlink_to(demo / "sounds")
+    (folder / "task.toml").write_text(f'question = "{OWN}"\n', encoding="utf-8")
     orders = {"Alpha": (first, second, third), "Beta": (third, first, second), "Gamma": (second, third, first)}
     runs = tuple(Run(name, {query: order}) for name, order in orders.items())
     Collection("same", "The same three", whole.scale, 3, runs, whole.documents).save(tmp_path / "same")
@@ -121,6 +124,7 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     page.locator("#start").click()
     page.locator(SCREEN).wait_for()
     until_shown(page, 1)
+    expect(page.locator("#compare-better")).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     check_nothing_moves(page)
     expect(page.locator("#compare-left")).to_have_text("3 left")
@@ -253,7 +257,11 @@ def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_ba
     page = browse("/judge/few?listen=0.1")
     page.fill("#name", "Ann")
     page.keyboard.press("Enter")
+    expect(page.locator("#start-text")).to_contain_text("say which of the two fits better")
     page.locator("#start").click()
+    expect(page.locator("#compare-question")).to_have_text(OWN)
+    expect(page.locator("#compare-better")).to_have_text("Which of the two fits better?")
+    expect(page.get_by_role("radio", name="A fits better")).to_have_count(1)
     for place in (1, 2, 3):
         until_shown(page, place)
         expect(page.locator("#compare-left")).to_contain_text(f"{4 - place} left")
@@ -264,6 +272,10 @@ def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_ba
     expect(page.locator("#batch-title")).to_have_text("Nothing to judge now")
     expect(page.locator("#batch-text")).to_contain_text("You have made 3 comparisons")
     expect(page.locator("#batch-text")).to_contain_text("The rest needs another person.")
+    page.get_by_role("button", name="My answers").click()
+    expect(page.locator("#answers-rows")).to_contain_text("a comparison: A fits better")
+    assert "closer" not in page.inner_text("body")
+    page.keyboard.press("Escape")
     organiser = browse("/organise/few")
     expect(organiser.locator("#next")).to_contain_text(
         "Going on needs another person: invite one. No comparison counts"

@@ -8,7 +8,8 @@ import { count, duration, goalInWords, whole } from "../text.js";
 const PATIENCE_MS = 300_000;
 const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
 const COMPARES = "Which candidate sounds closer to the query?";
-const COMPARED = { name: "compared", kind: "choice", text: "Your answer", levels: ["a", "=", "b"], words: ["A is closer", "The same", "B is closer"], required: true };
+const FITS = "Which of the two fits better?";
+const COMPARED = { name: "compared", kind: "choice", text: "Your answer", levels: ["a", "=", "b"], required: true };
 
 /** Request the check of everything. */
 export const checked = (path) => get(`${path}/check`, { patienceMs: PATIENCE_MS });
@@ -40,7 +41,6 @@ function doubtsAbout({ check, comparisons }) {
   const { judged, pool } = check;
   return [
     ...(pool && judged >= pool ? ["Every pair is judged in these files: nobody would be asked anything."] : []),
-    ...(comparisons === "only" && byId("set-task", HTMLInputElement).value ? [`Comparisons always ask “${COMPARES}”: people see your own question before the start only.`] : []),
     ...(comparisons === "only" && !/floor=/.test(byId("set-goal", HTMLInputElement).value) ? ["Comparisons alone never meet this goal, which wants graded pairs as well: choose one with floor=0, such as confidence(floor=0)=0.95."] : []),
   ];
 }
@@ -53,11 +53,12 @@ function showPreview(path, found) {
   byId("preview").hidden = !found;
   if (!found) return;
   const { heading, questions, example, comparisons } = found;
-  byId("preview-task").textContent = comparisons === "only" ? COMPARES : heading || (hasAspects(questions) && "Listen, then answer each question") || "How similar does the candidate sound to the query?";
+  const compares = heading ? `${heading} ${FITS}` : COMPARES, closer = heading ? "fits better" : "is closer";
+  byId("preview-task").textContent = comparisons === "only" ? compares : heading || (hasAspects(questions) && "Listen, then answer each question") || "How similar does the candidate sound to the query?";
   const beside = Number(byId("set-candidates", HTMLInputElement).value), only = comparisons === "only";
-  byId("preview-compared").textContent = comparisons === "some" ? `Or, about two candidates, when this tells more: “${COMPARES}”` : beside > 1 && !only ? `Up to ${beside} candidates of a query stand on one page, each with these questions.` : "";
+  byId("preview-compared").textContent = comparisons === "some" ? `Or, about two candidates, when this tells more: “${compares}”` : beside > 1 && !only ? `Up to ${beside} candidates of a query stand on one page, each with these questions.` : "";
   byId("preview-clips").replaceChildren(...clipsOf(path, example, "", only));
-  new AnswerForm(byId("preview-form"), only ? [COMPARED] : questions).show();
+  new AnswerForm(byId("preview-form"), only ? [{ ...COMPARED, words: [`A ${closer}`, "The same", `B ${closer}`] }] : questions).show();
   showAround(path, found);
 }
 

@@ -6,17 +6,24 @@ import { Beside, nameOf, round, showMissing } from "./beside.js";
 import { AnswerForm } from "./form.js";
 import { Player } from "./player.js";
 
-const ANSWERS = [
-  { value: "a", text: t("{letter} is closer", { letter: "A" }), key: "1" },
-  { value: "=", text: t("The same"), key: "2" },
-  { value: "b", text: t("{letter} is closer", { letter: "B" }), key: "3" },
-];
+const ANSWERS = ["a", "=", "b"]; // by keys from 1
+
+/** An answer in words; `own` is the organiser's own question, if the two were compared by it. */
+export function saidInWords(said, own) {
+  const letter = said.toUpperCase();
+  if (said === "=") return t("The same");
+  return own ? t("{letter} fits better", { letter }) : t("{letter} is closer", { letter });
+}
 
 /** The screen of comparisons; sends `undo` and `cannot` events on request. */
 export class Compare extends EventTarget {
-  /** listen  seconds to listen to each clip */
-  constructor(context, questions, listen) {
+  /**
+   * listen  seconds to listen to each clip
+   * own     the organiser's own question; may be empty
+   */
+  constructor(context, questions, listen, own) {
     super();
+    this.answers = ANSWERS.map((value, place) => ({ value, text: saidInWords(value, own), key: String(place + 1) }));
     this.context = context;
     this.listen = listen;
     this.made = null;
@@ -24,7 +31,7 @@ export class Compare extends EventTarget {
     this.done = null;
     this.shownAt = 0;
     this.form = new AnswerForm(byId("compare-form"), questions.filter(({ name }) => name === "note").map((note) => ({ ...note, id: "compare-note" })));
-    byId("compare-answers").replaceChildren(...ANSWERS.map((answer) => this.#radio(answer)));
+    byId("compare-answers").replaceChildren(...this.answers.map((answer) => this.#radio(answer)));
     byId("compare-save").addEventListener("click", () => this.save());
     for (const what of ["undo", "cannot"]) byId(`compare-${what}`).addEventListener("click", () => this.dispatchEvent(new Event(what)));
   }
@@ -111,7 +118,7 @@ export class Compare extends EventTarget {
 
   /** Handle a key; true if it is used here. */
   key(event) {
-    const answer = ANSWERS.find(({ key }) => key === event.key);
+    const answer = this.answers.find(({ key }) => key === event.key);
     if (answer) this.set(answer.value);
     else if (event.key === "Enter") this.save();
     else if (event.key.toLowerCase() === "z") this.dispatchEvent(new Event("undo"));
@@ -121,7 +128,7 @@ export class Compare extends EventTarget {
 
   /** The keys of the clips and answers, each with its effect, for the help. */
   get keys() {
-    return [...this.beside.keys, ...ANSWERS.map(({ key, text }) => [[key], text])];
+    return [...this.beside.keys, ...this.answers.map(({ key, text }) => [[key], text])];
   }
 
   /** Reasons why the comparison cannot be saved yet, in words; empty if there are none. */

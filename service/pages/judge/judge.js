@@ -122,7 +122,7 @@ async function assemble(assessor) {
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
   const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none", candidates });
-  const compare = new Compare(player.context, questions, settings.listen);
+  const compare = new Compare(player.context, questions, settings.listen, asking.heading);
   const several = new Several(player.context, questions, settings.listen);
   return new Judging({ work, desk, compare, several, clips: new Clips(player.context), player, pace: new Pace(settings.break, asking.break_after), task: asking });
 }
@@ -146,7 +146,7 @@ async function welcome(judging, leave) {
   clips.ahead(work.pairs.slice(0, 2));
   const fresh = work.answers.size === 0 && !(await work.store.kept("trained"));
   const lessons = fresh ? lessonsOf(judging) : [];
-  showWelcome(work, lessons, leave);
+  showWelcome(judging, lessons, leave);
   const trained = await Promise.race([clicked("start").then(() => true), clicked("skip-training").then(() => false)]);
   const heard = work.comparisons.length > 0 || work.pairs.some(hasSound);
   while (!(await started(player.context)) && heard) {
@@ -166,12 +166,14 @@ function lessonsOf({ task, work }) {
   return known.length || own ? known : trainingPairs(work.pairs);
 }
 
-function showWelcome(work, lessons, leave) {
+function showWelcome({ work, task }, lessons, leave) {
   const { left } = work;
   const compares = work.comparisons.length > 0;
   byId("start-title").textContent = work.given ? t("Welcome back") : t("Welcome");
   byId("start-text").textContent = compares
-    ? t("You will hear a query and two candidates at a time, and say which of the two sounds closer to the query.")
+    ? task.heading
+      ? t("You will hear a query and two candidates at a time, and say which of the two fits better.")
+      : t("You will hear a query and two candidates at a time, and say which of the two sounds closer to the query.")
     : lessons.length
     ? tn("You will hear pairs of clips and judge them: {n} training pair first, then {left} to judge.", "You will hear pairs of clips and judge them: {n} training pairs first, then {left} to judge.", lessons.length, { left })
     : tn("{n} pair is left in this batch. You continue where you stopped.", "{n} pairs are left in this batch. You continue where you stopped.", left);
@@ -246,7 +248,7 @@ function connect(judging, headphones) {
   byId("open-cannot").addEventListener("click", () => judging.cannot());
   byId("train-again").addEventListener("click", () => trainAgain(judging));
   byId("open-answers").addEventListener("click", async () => {
-    await listAnswers(work, (answer) => {
+    await listAnswers(work, judging.task.heading, (answer) => {
       byId("answers", HTMLDialogElement).close();
       judging.revise(answer);
     });

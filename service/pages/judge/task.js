@@ -11,13 +11,14 @@ const CLOSE = 0.15; // of the scale: a grade this near to the known one is right
 /** Show the organiser's words on the page. */
 export function showTask({ task, heading, instructions, language, questions }) {
   const above = heading || (hasAspects(questions) ? t("Listen, then answer each question") : "");
-  const texts = { "start-task": task, "start-instructions": instructions, "help-instructions": instructions, ...(above && { question: above, "several-question": above }) };
+  const texts = { "start-task": task, "start-instructions": instructions, "help-instructions": instructions, ...(above && { question: above, "several-question": above }), ...(heading && { "compare-question": heading }) };
   for (const [id, text] of Object.entries(texts)) {
     byId(id).textContent = text;
     byId(id).hidden = !text;
     byId(id).dir = "auto";
     if (language) byId(id).lang = language;
   }
+  byId("compare-better").hidden = !heading;
   byId("help-judge").hidden = Boolean(above); // the task's own question may not be about similarity
 }
 
