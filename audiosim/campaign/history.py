@@ -177,6 +177,7 @@ def history(
     measure    measure for collections. Default: that of the saved results, else CG
                at the cutoff of each collection
     looks      number of looks at each collection, evenly spaced from before the first judgment to after the last
+    distribution  distribution of a difference between systems: t, or normal as in the paper of 2013
     judgments  as for `estimate`, or the URL of the database of the collections' campaigns
     scale      scale of the judgments of collections, such as broad, 0-3 or graded-4
 

@@ -75,6 +75,7 @@ def kinds_of_question(
     question is that of the selection rule `doubts`: `audiosim next`, which draws pairs, may begin with another.
 
     assessor   person whose seconds count. Default: everybody's
+    distribution  distribution of a difference between systems: t, or normal as in the paper of 2013
     judgments  as for `estimate`, as is scale
     log        address of the database with the campaign
 

@@ -21,7 +21,7 @@ from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.values import SameArtist
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure, with_cutoff
-from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution
+from audiosim.ranking.about import OF_THIS_KIND, THESE, About
 from audiosim.text import NOTES, as_option, field_list, sentence, spell_advice
 
 if TYPE_CHECKING:
@@ -122,13 +122,6 @@ PlotFile = Annotated[
 PageFile = Annotated[
     Path | None,
     typer.Option("--report", metavar="REPORT.html", help="Also write the result as a page with plots."),
-]
-DistributionName = Annotated[
-    DifferenceDistribution,
-    typer.Option(
-        "--distribution",
-        help="Distribution of a difference between systems: t as in the thesis, normal as in the paper of 2013.",
-    ),
 ]
 _ABOUT_WORDS = "these|queries|panel|listeners|N"
 _ABOUT_HELP = (
@@ -295,7 +288,6 @@ SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "measure": lambda default: (MeasureName if default else MeasureOrNone, default),
     "judgments": lambda default: (JudgmentsFile, default),
     "measures": lambda default: (Measures, list(default)),
-    "distribution": lambda default: (DistributionName, default),
     "about": lambda default: (AboutWords if default == THESE else AboutThisKind, None),
     "selection_rule": lambda default: (SelectionRuleName, default),
     "db": lambda default: (Database, default),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 QueriesMeant = Literal["these", "queries"]
 PEOPLE_MEANT = ("panel", "listeners")
-EXPECTED = "a statement is about these or queries, and panel, listeners or a number of people"
+EXPECTED = "a statement is about queries and people: expected these or queries, and panel, listeners or a number"
 QUERIES_IN_WORDS = {"these": "these queries", "queries": "queries of this kind"}
 
 

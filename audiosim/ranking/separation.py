@@ -53,6 +53,7 @@ def verdicts(
 
     ideal  ideal ranking of nDCG and RBP while judgments are missing: ordered, by order statistics; independent, as in
            the thesis, which is too high; correlated, between the two
+    distribution  distribution of a difference between systems: t, or normal as in the paper of 2013
     draws  number of simulated draws of grades, for measures without a formula
     top    print the probability that each system is among the best K
 

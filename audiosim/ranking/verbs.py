@@ -232,7 +232,7 @@ def next_pairs(
     count           number of pairs; fewer if fewer are left
     selection_rule  such as "doubts", or an installed one; None: the usual one of the model
     by_query        fill each batch from as few queries as possible: fewer changes of query, more judgments
-    distribution    distribution of a difference between systems: "t", or "normal" as in the paper of 2013
+    distribution    distribution of a difference between systems: t, or normal as in the paper of 2013
     seed            seed of all random draws
     judgments       as for `estimate`, as is scale
 

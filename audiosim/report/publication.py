@@ -207,6 +207,7 @@ def write_report(
     output      a name that ends in .html gives a page; any other a bundle, as a .zip file or a folder; by default a
                 page with the name of the collection, such as demo-report.html
     measures    measures of the systems; if judgments are missing, only the first is used
+    distribution  distribution of a difference between systems: t, or normal as in the paper of 2013
     about       queries that the report is about, such as "these"; None: queries of this kind
     judgments   as for `estimate`, as is scale, or the URL of the database of the collection's campaign
     success     share of satisfied users above which a result list is a success

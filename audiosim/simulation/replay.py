@@ -307,7 +307,7 @@ def simulate(
     batch       number of judgments between two updates of the predictions
     by_query    fill each batch from as few queries as possible: fewer changes of query, more judgments
     ideal       ideal of nDCG and RBP: see `estimate`
-    distribution  distribution of a difference between systems
+    distribution  distribution of a difference between systems: t, or normal as in the paper of 2013
     about       queries that the confidence is about, such as "queries": of this kind
     seed        seed of all random draws
     complete    leave out systems and queries that are not judged down to the cutoff
@@ -376,7 +376,7 @@ def rules(
     selection_rule  rule that is also replayed with batches from few queries, and may be an installed one
     batch       number of judgments between two updates of the predictions
     ideal       ideal of nDCG and RBP: see `estimate`
-    distribution  distribution of a difference between systems
+    distribution  distribution of a difference between systems: t, or normal as in the paper of 2013
     about       queries that the confidence is about, such as "queries": of this kind
     seed        seed of all random draws
     complete    leave out systems and queries that are not judged down to the cutoff

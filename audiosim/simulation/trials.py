@@ -459,7 +459,7 @@ def calibration(
     batch     number of judgments between two updates of the predictions
     by_query  True for batches from as few queries as possible
     ideal     ideal of nDCG and RBP: see `estimate`
-    distribution  distribution of a difference between systems
+    distribution  distribution of a difference between systems: t, or normal as in the paper of 2013
     about     queries that the confidence is about, such as "queries": of this kind
     seed      seed of all random draws
     complete  leave out systems and queries that are not judged down to the cutoff
