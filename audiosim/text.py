@@ -4,8 +4,8 @@ import errno
 import inspect
 import logging
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 NOTES = logging.getLogger("audiosim.notes")  # what verbs tell people beside their results; commands print it
 Name = TypeVar("Name", bound=Hashable)
@@ -17,6 +17,9 @@ LONGEST_MESSAGE = 1000
 LONGEST_COMPARED, MOST_COMPARED = 60, 2000
 # In an error or note: an argument and its value, in Python's words.
 ADVICE = re.compile(r"`([a-z_]+)=(['\"]?)([^`]+)\2`")
+# What pydantic's rules expect, by the beginning of their names.
+REFUSED = {"int_": "a whole number", "float_": "a number", "bool_": "true or false", "literal_error": "{expected}"}
+REFUSED |= {"enum": "{expected}", "greater_than_equal": "at least {ge}", "less_than_equal": "at most {le}"}
 FIELD = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
 
 
@@ -141,6 +144,15 @@ def choices(name: object, known: Iterable[str]) -> str:
     """Known names in an error message on an unknown one, with the nearest."""
     known = list(known)
     return ", ".join(known) + did_you_mean(str(name), known)
+
+
+def refused_in_words(refused: Mapping[str, Any]) -> str:
+    """An error of pydantic, which reads what is typed and sent, in our words: expected at least 1, got '0'."""
+    known = next((words for kind, words in REFUSED.items() if refused["type"].startswith(kind)), None)
+    if known is None:
+        return f"{refused['msg'][:1].lower()}{refused['msg'][1:]}".removeprefix("value error, ")
+    expected = known.format(**refused.get("ctx", {})).replace("'", "")
+    return f"expected {expected}, got {quoted(str(refused['input']))}"
 
 
 def quoted(text: str) -> str:

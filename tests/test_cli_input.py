@@ -216,3 +216,34 @@ def test_an_address_that_is_none_is_refused(run, tmp_path):
     code, out, err = run("import", "nonsense", tmp_path / "file")
     assert (code, out) == (1, "")
     assert err.startswith("audiosim: expected the address of a service, such as http://127.0.0.1:8000, or of a coll")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--measure", "CG@2", "--measure", "CG@3"), "--measure was given twice: CG@3 is used, not CG@2"),
+        (("-n", "5", "--count=4", "-n3"), "--count was given 3 times: 3 is used, not 5, 4"),
+        (("--judgments", "none", "--judgments", "none"), ""),
+        (("--measure", "CG@2"), ""),
+    ],
+)
+def test_of_an_option_that_takes_one_value_the_one_that_counts_is_said(run, folder, words, said):
+    code, out, err = run("next", "--format", "json", "--model", "uniform", *words, folder)
+    assert code == 0, err
+    assert [line for line in err.splitlines() if " was given " in line] == ([f"note: {said}"] if said else [])
+    if "-n3" in words:
+        assert len(json.loads(out)) == 3
+
+
+def test_an_option_that_may_be_repeated_is_not_noted(run, folder):
+    about = ("--about", "queries", "--about", "listeners")
+    code, _, err = run("estimate", *about, "--model", "joint", folder)
+    assert (code, "was given" in err) == (0, False)
+
+
+@pytest.mark.parametrize(("count", "least"), [("0", "1"), ("x", "")])
+def test_a_number_out_of_bounds_is_refused_without_words_of_libraries(run, folder, count, least):
+    code, _, err = run("next", "-n", count, folder)
+    assert code == 2
+    assert "Input should" not in err
+    assert least in err.partition("--count")[2]

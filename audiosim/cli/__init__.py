@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 import audiosim
 from audiosim.cli.verbs import COMMANDS, PANELS, Group
 from audiosim.errors import AudiosimError
-from audiosim.text import as_option, did_you_mean, reason, spell_advice
+from audiosim.text import as_option, did_you_mean, reason, refused_in_words, spell_advice
 
 SETTINGS: dict[str, Any] = {
     "add_completion": False,
@@ -23,6 +23,24 @@ SETTINGS: dict[str, Any] = {
 }
 KEYS = "Words are explained in docs/glossary.md, the keys of the answer in JSON in docs/lookup.md, JSON keys."
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
+
+class Once(TyperCommand):
+    """A command that says which value it uses if an option that takes one is typed several times: the last."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Read what was typed."""
+        parser = self.make_parser(ctx)
+        single = [one for one in self.params if not (getattr(one, "is_flag", True) or getattr(one, "multiple", True))]
+        for one in single:
+            parser.add_option(one, one.opts, one.name, action="append")  # type: ignore[arg-type]
+        typed = parser.parse_args(args=list(args))[0]
+        for one in single:
+            given = typed.get(one.name, [])
+            if others := {str(value): None for value in given if value != given[-1]}:
+                said = f"{max(one.opts, key=len)} was given {'twice' if len(given) == 2 else f'{len(given)} times'}"
+                sys.stderr.write(f"note: {said}: {given[-1]} is used, not {', '.join(others)}\n")
+        return super().parse_args(ctx, args)
 
 
 class OnDemand(TyperGroup):
@@ -45,10 +63,10 @@ class OnDemand(TyperGroup):
         if isinstance(verb, Group):
             group = typer.Typer(**SETTINGS, help=f"{verb.words}\n\nExample: {verb.example}", no_args_is_help=True)
             for name, one in verb.verbs.items():
-                group.command(name, epilog=KEYS if one.view else None)(command_of(one))
+                group.command(name, cls=Once, epilog=KEYS if one.view else None)(command_of(one))
             return _built(group)
         alone = typer.Typer(**SETTINGS)
-        alone.command(cmd_name, epilog=KEYS if verb.view else None)(command_of(verb))
+        alone.command(cmd_name, cls=Once, epilog=KEYS if verb.view else None)(command_of(verb))
         return _built(alone)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
@@ -74,6 +92,8 @@ class OnDemand(TyperGroup):
             error.args = (said.replace("--judgments FILE", f"--judgments {beside[0]}") if beside else said,)
             raise
         except Exception as error:
+            if errors := getattr(error.__cause__, "errors", None):  # of pydantic, which reads what is typed
+                error.message = refused_in_words(errors()[0])  # type: ignore[attr-defined]
             option = getattr(error, "option_name", "")  # an unknown one
             if option and ctx.invoked_subcommand == "serve":
                 from audiosim.service.settings import elsewhere

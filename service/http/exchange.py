@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from inspect import iscoroutinefunction
 from types import MappingProxyType
-from typing import Annotated, Any, Protocol, get_type_hints
+from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints
 
 import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -47,7 +47,8 @@ def _admitting(route: APIRoute, handle: Handler) -> Handler:
 
 def _query_names(dependant: Dependant) -> dict[str, bool]:
     """Names of the parameters that a route and its dependencies read from the address; True if it has many values."""
-    names = {one.alias: "list[" in str(one.field_info.annotation) for one in dependant.query_params}
+    kinds = {one.alias: one.field_info.annotation for one in dependant.query_params}
+    names = {name: list in [get_origin(one) for one in (kind, *get_args(kind))] for name, kind in kinds.items()}
     for inner in dependant.dependencies:
         names |= _query_names(inner)
     return names

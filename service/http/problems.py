@@ -24,7 +24,7 @@ from audiosim.service.http.exchange import JSON
 from audiosim.service.http.limits import Lingering, doors_of
 from audiosim.service.types.base import A_BODY
 from audiosim.service.types.predictions import ProblemOut
-from audiosim.text import brief, spell_advice
+from audiosim.text import brief, refused_in_words, spell_advice
 
 LOG = logging.getLogger("service")
 PROBLEM = "application/problem+json"
@@ -104,7 +104,7 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
         return refusal(request.scope, 400, f"the body is not JSON: it is empty, {A_BODY}")
     # A location is the part of the request ("query"), then the name there, then the place within a list or a union.
     named = first["loc"][min(1, len(first["loc"]) - 1)]
-    return refusal(request.scope, 422, f"{named}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+    return refusal(request.scope, 422, f"{named}: {refused_in_words(first)}")
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:

@@ -75,8 +75,8 @@ def test_a_form_that_there_is_not_is_refused(client):
     assert refused.status_code == 406
     assert refused.json()["detail"].startswith("judgments are available as text/csv, text/plain")
     unknown = client.get(JUDGMENTS, params={"format": "xml"})
-    known = "'aspects', 'answers', 'csv', 'spreadsheet', 'qrels', 'jsonl' or 'log'"
-    assert (unknown.status_code, unknown.json()["detail"]) == (422, f"format: input should be {known}")
+    known = "aspects, answers, csv, spreadsheet, qrels, jsonl or log, got 'xml'"
+    assert (unknown.status_code, unknown.json()["detail"]) == (422, f"format: expected {known}")
 
 
 def unjudged(small, count):

@@ -56,9 +56,9 @@ def check_problem(answer, status, message):
         ("GET", "/v1/collections/small?model=/m.json", 404, "^unknown model '/m.json', expected one of"),
         ("GET", "/v1/collections/small?model=remote:http://a", 404, "^unknown model 'remote:http://a', expected"),
         ("GET", "/v1/collections/small?model=mout-broad", 422, "^model mout-broad is for the broad scale, the coll"),
-        ("GET", "/v1/collections/small?cutoff=0", 422, "^cutoff: input should be greater than or equal to 1$"),
-        ("GET", "/v1/collections/small?cutoff=1001", 422, "^cutoff: input should be less than or equal to 1000$"),
-        ("GET", "/v1/collections/small?cutoff=x", 422, "^cutoff: input should be a valid integer"),
+        ("GET", "/v1/collections/small?cutoff=0", 422, "^cutoff: expected at least 1, got '0'$"),
+        ("GET", "/v1/collections/small?cutoff=1001", 422, "^cutoff: expected at most 1000, got '1001'$"),
+        ("GET", "/v1/collections/small?cutoff=x", 422, "^cutoff: expected a whole number, got 'x'$"),
         (
             "GET",
             "/v1/collections/small?cutof=3",
