@@ -47,8 +47,14 @@ def demo():
             r"^unknown measure None, expected a name and a cutoff such as CG@5; the names are P, AP",
         ),
         (lambda c: audiosim.estimate(c, model=3), r"^expected a model's name or file, or an estimator, got 3$"),
-        (lambda c: audiosim.estimate(c, about=3.5), r"^a statement is about these or queries, .*; got 3\.5$"),
-        (lambda c: audiosim.estimate(c, about=[3.5]), r"^a statement is about these or queries, .*; got '3\.5'$"),
+        (
+            lambda c: audiosim.estimate(c, about=3.5),
+            r"^a statement .*: expected these or queries, .*; got 3\.5$",
+        ),
+        (
+            lambda c: audiosim.estimate(c, about=[3.5]),
+            r"^a statement .*: expected these or queries, .*; got '3\.5'$",
+        ),
         (lambda c: audiosim.estimate(c, ideal="best"), r"^unknown ideal 'best', expected ordered, correlated or indep"),
         (lambda c: audiosim.estimate(c, distribution="f"), r"^unknown distribution 'f', expected t or normal$"),
         (

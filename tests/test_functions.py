@@ -328,6 +328,9 @@ def test_judges_is_the_command_of_its_name_and_is_tabled_and_drawn(run, judged, 
     assert found.to_dict() == said(run, "judges", tmp_path / "mine")
     assert repr(found) == "1 person and 1 machine who judge"
     assert list(found.to_frame().index) == ["", "gpt"]
+    alone = replace(found, machines=(), effects=())
+    assert str(alone).splitlines()[1].split()[:3] == ["judge", "kind", "judgments"]
+    assert len(str(alone).splitlines()) == 3  # the row of one person alone is shown too
     assert len(found.plot().to_dict()["data"]["values"]) == 2
 
 

@@ -125,7 +125,7 @@ def judge_effect(
     collection, measure, pool = to_rank(collection, measure, scale, judgments)
     aside = _with_those_aside(collection, files, judge)
     everything = aside if log is None else judgments_in(log, own or collection, back=(judge,))
-    name = Ledger(collection.scale, everything).name(judge)
+    name = Ledger(collection.scale, everything, collection.comparisons).name(judge)
     expected, estimator = expected_scores(measure, pool), estimator_of(pool, JOINT)
     return effects.judge_effect(expected, estimator, everything, name, about=as_about(about))
 

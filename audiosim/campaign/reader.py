@@ -87,7 +87,7 @@ def turn_aside(url: str, collection: Collection, kind: str, judge: str, reason: 
 
     check_upgraded(url)
     with closing(DatabaseStore(url, collection.identifier)) as store:
-        ledger, written = Ledger(collection.scale, collection.judgments), None
+        ledger, written = Ledger(collection.scale, collection.judgments, collection.comparisons), None
         while written is None:
             for number, event in store.read(ledger.number):
                 ledger.apply(number, event)

@@ -257,7 +257,8 @@ class Ledger:
     def __init__(
         self, scale: Scale, judgments: Iterable[Judgment] = (), comparisons: Iterable[PairedComparison] = ()
     ) -> None:
-        judgments = tuple(judgments)
+        judgments, comparisons = tuple(judgments), tuple(comparisons)
+        people = [*(one.assessor for one in judgments), *(one.assessor for one in comparisons)]
         self.scale = scale
         self.number = 0
         self.state = "open"
@@ -280,8 +281,8 @@ class Ledger:
         self._handed: dict[tuple[Pair, str], float] = {}  # time of first handing out, in seconds since 1970
         self.listening = Listening()
         self.comparisons, self.seconds = Comparisons(comparisons), SecondsTaken()
-        self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
-        self._literal = {judgment.assessor for judgment in judgments}
+        self._names = {name_key(name): name for name in reversed(people)}
+        self._literal, self._before = set(people), frozenset(people)
 
     def apply(self, number: int, event: Event) -> list[Change]:
         """Add the next line; return the changes of grades that it causes."""
@@ -462,7 +463,7 @@ class Ledger:
 
     def judged_anything(self, assessor: str) -> bool:
         """True if a person of exactly this name ever judged, here or before the campaign."""
-        return assessor in self.times or any(name == assessor for _, name in self._given)
+        return assessor in self.times or assessor in self._before
 
     def handed(self, event: Event) -> bool:
         """True if the pair or comparison of an answer was ever handed to its assessor."""

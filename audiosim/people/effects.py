@@ -100,7 +100,7 @@ def judge_effects(
     counts = {name: sum(one.assessor == name for one in inside) for name in judges}
     missing = next((name for name in judges if not counts[name] and not without[name][1]), None)
     if missing is not None:
-        known = sorted({one.assessor for one in inside if one.assessor})
+        known = sorted({one.assessor for one in inside} | {one.assessor for one in pool.comparisons} - {""})
         who = choices(missing, known) if known else "judgments that name who made them"
         raise InputError(f"{missing!r} has judged no pair of {pool.collection}, expected {who}")
 

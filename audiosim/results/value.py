@@ -174,9 +174,9 @@ class Result(Value):
         return notebook_html(repr(self), None if missing("frames") else self.to_frame(), self._shown)
 
     def __str__(self) -> str:
-        """The line of `repr`, and below it the first rows if there are several: text for `print`."""
+        """The line of `repr`, and below it the first rows if they are several or have names: text for `print`."""
         rows = self.rows()
-        if len(rows) <= 1:
+        if not rows or (len(rows) == 1 and not self._index):
             return repr(self)
         shown = [*self._index, *self._shown] if self._shown else list(rows[0])
         columns = [name for name in shown if not isinstance(rows[0].get(name, ()), list | tuple | dict)]

@@ -65,7 +65,7 @@ class Examples:
         if not known.any():
             counts = ", ".join(f"{name} for {count:,}" for name, count in self.unknown(terms).items())
             problem = f"every one of the {len(known):,} judged pairs has an unknown feature: {counts}"
-            raise InputError(f"{problem}; choose features that are known, such as joint alone")
+            raise InputError(f'{problem}, expected known ones: `features="joint"` alone uses results and teams')
         return self.sample(terms, known, np.array(self.all_levels)[np.unique(self.level[known])])
 
     def sample(self, terms: Sequence[str], chosen: Booleans, levels: Array) -> "Sample":

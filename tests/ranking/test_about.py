@@ -211,7 +211,7 @@ def level(written, about, state):
     [
         (
             ["judges"],
-            "^a statement is about these or queries, and panel, listeners or .*; got 'judges'$",
+            "^a statement is about .*: expected these or queries, and panel, listeners or a number; got 'judges'$",
         ),
         (["panel", "listeners"], "^a statement is about panel or listeners, not both$"),
         (["these", "queries"], r"^a statement is about these or queries, not both$"),

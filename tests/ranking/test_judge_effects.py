@@ -1,11 +1,15 @@
 """Effect of leaving one person out: the ranking from the others' judgments alone."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import audiosim
 from audiosim import judges
+from audiosim.campaign import DatabaseStore, with_log
+from audiosim.campaign.reader import turn_aside
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import FINE, Judgment, Pair, PairedComparison, Run
@@ -99,3 +103,21 @@ def test_without_somebody_their_comparisons_are_left_out_too(partial):
         np.testing.assert_array_equal(found.lacking.scores.mean, made.scores.mean)
     with_dan, without = effect(some, "dan").having.scores.mean, effect(some, "dan").lacking.scores.mean
     assert with_dan[0] - with_dan[1] > without[0] - without[1]  # who preferred A
+
+
+@pytest.mark.slow
+def test_a_person_who_only_compared_is_known_in_any_case_and_may_be_set_aside(partial, tmp_path):
+    compared = tuple(PairedComparison(f"q{n}", f"Aq{n}0", f"Bq{n}0", "b", "lea") for n in range(8))
+    both = replace(partial, judgments=partial.judgments[::2], comparisons=compared)
+    found = audiosim.judge_effect(both, "LEA", measure=CG)
+    assert (found.judge, found.judgments) == ("lea", 0)
+    with pytest.raises(InputError, match=r"expected ann, bob, cid, lea; did you mean lea\?$"):
+        audiosim.judge_effect(both, "leah", measure=CG)
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    with closing(DatabaseStore(url, both.identifier)):
+        pass
+    assert with_log(url, both).comparisons == compared
+    assert turn_aside(url, both, "set_aside", "Lea").event.judge == "lea"
+    assert with_log(url, both).comparisons == ()
+    with pytest.raises(InputError, match=r"^nobody has judged nothing here"):
+        turn_aside(url, both, "set_aside", "nobody")

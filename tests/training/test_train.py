@@ -748,7 +748,7 @@ def by_genre(collection):
         (
             lambda c: replace(c, documents={}),
             {},
-            r"judged pairs has an unknown feature: .*; choose features that are known, such as joint alone$",
+            r"an unknown feature: .*, expected known ones: `features=\"joint\"` alone uses results and teams$",
         ),
         (lambda c: regraded(c, lambda *_: 1), {}, "have the level 1: there is nothing to predict"),
         (lambda c: c, {"folds": 41}, "40 queries with judgments are too few for 41 folds"),
