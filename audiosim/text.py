@@ -150,7 +150,8 @@ def refused_in_words(refused: Mapping[str, Any]) -> str:
     """An error of pydantic, which reads what is typed and sent, in our words: expected at least 1, got '0'."""
     known = next((words for kind, words in REFUSED.items() if refused["type"].startswith(kind)), None)
     if known is None:
-        return f"{refused['msg'][:1].lower()}{refused['msg'][1:]}".removeprefix("value error, ")
+        said = re.sub(r"Value error, (.*) is not one of (.*)\.", r"expected one of \2, got \1", refused["msg"])
+        return f"{said[:1].lower()}{said[1:]}".removeprefix("value error, ")
     expected = known.format(**refused.get("ctx", {})).replace("'", "")
     return f"expected {expected}, got {quoted(str(refused['input']))}"
 

@@ -247,3 +247,5 @@ def test_a_number_out_of_bounds_is_refused_without_words_of_libraries(run, folde
     assert code == 2
     assert "Input should" not in err
     assert least in err.partition("--count")[2]
+    code, _, err = run("next", "--same-artist", count, folder)
+    assert (code, "Value error" in err, "drop" in err.partition("--same-artist")[2]) == (2, False, True)
