@@ -220,7 +220,7 @@ def standardise(columns: Array, weights: Array, names: Sequence[str]) -> tuple[A
     deviation = np.sqrt(np.einsum("n,nk,nk->k", weights, centred, centred) / total)
     for column, name in enumerate(names):
         if deviation[column] <= 1e-13 * abs(mean[column]):
-            raise InputError(f"{name} is constant, {columns[0, column]:g}: it carries no information on the level")
+            raise InputError(f"{name} is {columns[0, column]:g} everywhere: it carries no information on the level")
     centred /= deviation
     return centred, mean + slip, deviation
 

@@ -114,7 +114,7 @@ class TokenStore:
                 connection.execute(sql.insert(TOKENS), [asdict(token)])
                 self._note(connection, "create", name)
         except exc.IntegrityError:
-            raise InputError(f"there is a token of {name} already; revoke it first, or take another name") from None
+            raise InputError(f"there is a token of {name} already; withdraw it first, or take another name") from None
         return secret
 
     def renew(self, name: str, collection: str, days: float | None = None) -> str:
@@ -272,7 +272,7 @@ def list_tokens(db: str) -> Tokens:
 
 
 def revoke(db: str, name: str) -> Revoked:
-    """Revoke a token; a running service notices within seconds.
+    """Withdraw a token; a running service notices within seconds.
 
     Example: `audiosim token revoke ann --db sqlite:///demo/campaign.db`
 

@@ -235,7 +235,7 @@ def _runs(path: Path) -> str:
 def _judgments(path: Path) -> str:
     said: list[str] = []
     scale, found = read_judgments(path, say=said.append)
-    return "; ".join([f"{counted(len(found), 'judgment')} on the scale {scale}", *said])
+    return "; ".join([f"{counted(len(found), 'judgment')} on a scale of {scale}", *said])
 
 
 def _judge(path: Path) -> str:

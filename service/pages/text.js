@@ -77,6 +77,9 @@ export const goalInWords = (goal) =>
     .replace(/^every(?:\(floor=0\))?=([\d.]+)$/, (_, share) => `confidence of ${percent(Number(share), 0)} in every pair of systems`)
     .replace(/^judgments=(\d+)$/, (_, number) => count(Number(number), "judgment"));
 
+/** True if a goal waits for graded pairs, whatever its confidence: unless its floor is 0. */
+export const wantsGrades = (goal) => Number(/[(,]\s*floor\s*=\s*([\d.]+)/.exec(goal)?.[1] ?? 1) > 0;
+
 // Models and rules of choosing pairs that come with audiosim, in a few words; extensions have names only.
 const WORDS = {
   joint: "all that is known of a pair, and judgments of related pairs",

@@ -115,7 +115,7 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     until_heard(page)
     page.keyboard.press("Enter")
     expect(page.locator("#batch-title")).to_have_text("Batch done")
-    expect(page.locator("#batch-text")).to_contain_text("You have judged 5 pairs in total.")  # one could not be
+    expect(page.locator("#batch-text")).to_contain_text("You have judged 5 pairs in total. 1 could not be judged.")
     wait_until(lambda: len(judged()) == 12)
     last = judged()[6:]
     assert [one["kind"] for one in last] == ["judgment", "cannot", "judgment", "judgment", "judgment", "judgment"]

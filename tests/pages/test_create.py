@@ -4,6 +4,7 @@ import csv
 import io
 import runpy
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,18 @@ ROOM = """(select) => {
   const needed = whole.offsetWidth;
   whole.remove();
   return select.offsetWidth - needed;
+}"""
+# Whether goals want graded pairs, and the goals that differ in more than how a number is written.
+GOALS = """async () => {
+  const root = document.querySelector("script[type=module]").src.replace("organise/organise.js", "");
+  const modules = ["text.js", "create/outcome.js"].map((one) => import(root + one));
+  const [{ wantsGrades }, { differing }] = await Promise.all(modules);
+  const wanting = ["confidence=0.95", "confidence(floor=50)=0.95", "every(floor=0.5)=0.9"];
+  const without = ["confidence(floor=0)=0.95", "every( floor = 0 )=0.9", "confidence(people=2, floor=0.0)=0.9"];
+  return [
+    [...wanting, ...without].map(wantsGrades),
+    differing(["confidence=0.9", "confidence(floor=0)=0.9", "every=0.95", "confidence = .9"]),
+  ];
 }"""
 LONG_MS = 180_000  # limit for computations of the service on a busy machine
 STRANGER = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "stranger.py"))
@@ -84,7 +97,8 @@ def test_a_check_that_comes_late_does_not_allow_what_a_later_one_forbids(browse,
 
 
 def test_a_new_campaign_with_judged_pairs_in_its_files_is_not_open_yet(browse, asked):
-    runs = "".join(f"q1 Q0 d{rank} {rank} {-rank} {name}\n" for name in ("one", "two") for rank in (1, 2, 3))
+    places = product(("one", "two"), ("q1", "q2", "q3"), (1, 2, 3))
+    runs = "".join(f"{query} Q0 d{rank} {rank} {-rank} {name}\n" for name, query, rank in places)
     with asked.client() as http:
         http.post("/v1/drafts", json={"name": "begun"}).raise_for_status()
         for name, text in (("runs.trec", runs), ("truth.qrels", "q1 0 d1 2\nq1 0 d2 0\n")):
@@ -106,6 +120,11 @@ def test_a_new_campaign_with_judged_pairs_in_its_files_is_not_open_yet(browse, a
         page.get_by_role("button", name="Pause", exact=True).click()
         expect(page.locator("#status")).to_have_text("Paused")
         expect(page.locator("#resume")).to_have_text("Resume")
+        page.get_by_role("tab", name="Settings").click()
+        expect(page.locator("#train-folds")).to_have_value("3")  # one for each query, instead of ten
+        wants, differ = page.evaluate(GOALS)
+        assert wants == [True, True, True, False, False, False]
+        assert differ == ["confidence = .9", "confidence(floor=0)=0.9", "every=0.95"]
 
 
 @pytest.mark.longest

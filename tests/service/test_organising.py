@@ -486,7 +486,7 @@ def test_the_invited_are_listed_without_their_tokens(locked):
     assert locked("GET", "/v1/collections/small/invitations", "olga").json()["invited"] == []
     again = locked("POST", f"{COARSE}/invitations", "olga", json={"name": "jan"})
     assert again.status_code == 422
-    assert again.json()["detail"] == "there is a token of jan already; revoke it first, or take another name"
+    assert again.json()["detail"] == "there is a token of jan already; withdraw it first, or take another name"
 
 
 def test_a_withdrawn_invitation_ends_at_once(locked):

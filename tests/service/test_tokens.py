@@ -88,7 +88,7 @@ def test_tokens_are_made_listed_and_revoked_in_every_database(url):
     secrets = {store.create(name, "client") for name in ("b", "a")}
     assert len(secrets) == 2
     assert [token.name for token in store.tokens()] == ["a", "b"]
-    with pytest.raises(InputError, match="^there is a token of a already; revoke it first, or take another name$"):
+    with pytest.raises(InputError, match="^there is a token of a already; withdraw it first, or take another name$"):
         store.create("a", "client")
     store.revoke("a")
     store.revoke("b")

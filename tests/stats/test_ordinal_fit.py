@@ -200,7 +200,7 @@ BINARY = np.repeat([0, 1], 10)
         (
             np.column_stack([np.ones(20), np.arange(20.0)]),
             BINARY,
-            "column 0 is constant, 1: it carries no information on the level",
+            "column 0 is 1 everywhere: it carries no information on the level",
         ),
         (
             np.column_stack([np.sin(np.arange(20.0)), np.sin(np.arange(20.0))]),

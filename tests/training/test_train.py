@@ -95,7 +95,7 @@ def test_mirex_2011_gives_the_numbers_of_r(mirex2011):
         [4.209702, 3.828788, 1.400423, 2.866482, -1.165625], abs=2e-6
     )
     assert found.thresholds[0].coefficient == pytest.approx(0.0347116, abs=1e-6)
-    assert "OV is constant, 0.702444: left out" in found.notes
+    assert "OV is 0.702444 everywhere: left out" in found.notes
     assert "fSYS:OV is a combination of fSYS: left out" in found.notes
 
 

@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { AnswerForm, hasAspects } from "../judge/form.js";
 import { announce, byId, element } from "../page.js";
-import { count, duration, goalInWords, whole } from "../text.js";
+import { count, duration, goalInWords, wantsGrades, whole } from "../text.js";
 
 const PATIENCE_MS = 300_000;
 const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
@@ -41,7 +41,7 @@ function doubtsAbout({ check, comparisons }) {
   const { judged, pool } = check;
   return [
     ...(pool && judged >= pool ? ["Every pair is judged in these files: nobody would be asked anything."] : []),
-    ...(comparisons === "only" && !/floor=/.test(byId("set-goal", HTMLInputElement).value) ? ["Comparisons alone never meet this goal, which wants graded pairs as well: choose one with floor=0, such as confidence(floor=0)=0.95."] : []),
+    ...(comparisons === "only" && wantsGrades(byId("set-goal", HTMLInputElement).value) ? ["Comparisons alone never meet this goal, which wants graded pairs as well: choose one with floor=0, such as confidence(floor=0)=0.95."] : []),
   ];
 }
 
@@ -99,7 +99,7 @@ export function planning(path, choose) {
     try {
       const own = byId("set-goal", HTMLInputElement).value.trim(), compares = byId("set-comparisons", HTMLSelectElement).value === "only";
       const usual = compares ? USUAL.map((goal) => goal.replace("=", "(floor=0)=")) : USUAL;
-      for (const goal of new Set([...usual, ...(own ? [own] : [])])) {
+      for (const goal of differing([...usual, ...(own ? [own] : [])])) {
         byId("plan-said").textContent = `Simulating campaigns for a ${goalInWords(goal)}…`;
         body.append(row(await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
       }
@@ -112,6 +112,9 @@ export function planning(path, choose) {
     }
   });
 }
+
+/** Goals, those that differ only in how their numbers are written once: confidence=.9 is confidence=0.9. */
+export const differing = (goals) => [...new Map(goals.map((goal) => [goal.replaceAll(" ", "").replace(/[\d.]+/g, (number) => String(Number(number))), goal])).values()];
 
 function row({ goal, judged, judgments, low, high, hours, pool, unmet, campaigns, unsettled }, choose) {
   const button = element("button", { type: "button", class: "plain", on: { click: () => choose(goal) } }, "Choose", element("span", { class: "hidden-visually" }, ` ${goalInWords(goal)}`));

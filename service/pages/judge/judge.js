@@ -117,7 +117,8 @@ async function assemble(assessor) {
   showReasons(reasons);
   showTask(asking);
   showRetention(asking, assessor);
-  settings.listen = Math.max(settings.listen, listen_s); // an address may ask for more than the campaign's rule, never for less
+  if (settings.listen !== null && settings.listen < listen_s) settings.wrong.push(t("listen must be at least {least} here, got “{said}”", { least: listen_s, said: settings.listen }));
+  settings.listen = Math.max(settings.listen ?? 0, listen_s); // an address may ask for more than the campaign's rule, never for less
   const desk = new Desk(player, questions, settings.listen);
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
@@ -176,7 +177,9 @@ function showWelcome({ work, task }, lessons, leave) {
       : t("You will hear a query and two candidates at a time, and say which of the two sounds closer to the query.")
     : lessons.length
     ? tn("You will hear pairs of clips and judge them: {n} training pair first, then {left} to judge.", "You will hear pairs of clips and judge them: {n} training pairs first, then {left} to judge.", lessons.length, { left })
-    : tn("{n} pair is left in this batch. You continue where you stopped.", "{n} pairs are left in this batch. You continue where you stopped.", left);
+    : work.given
+    ? tn("{n} pair is left in this batch. You continue where you stopped.", "{n} pairs are left in this batch. You continue where you stopped.", left)
+    : tn("You will hear {n} pair of clips and judge it.", "You will hear {n} pairs of clips and judge them.", left);
   byId("start").textContent = lessons.length ? t("Start the training") : t("Start");
   byId("skip-training").hidden = !lessons.length;
   byId("leave").hidden = false;

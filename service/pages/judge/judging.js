@@ -367,7 +367,9 @@ export class Judging {
           : ` ${t("You have answered every comparison that is free for you. The rest needs another person. Thank you.")}`
         : ` ${t("Every pair is judged, is with another person, or needs another person. Thank you.")}`;
     const graded = [...answers.values()].filter(({ cannot }) => cannot == null).length;
-    const pairs = graded ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", graded) : "";
+    const not = answers.size - graded;
+    const could = not ? ` ${tn("{n} could not be judged.", "{n} could not be judged.", not)}` : "";
+    const pairs = `${graded ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", graded) : ""}${could}`;
     const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";
     byId("batch-text").textContent = `${pairs}${beside}${speed}${rest}`.trim();
     showScreen("batch");
@@ -445,8 +447,9 @@ export class Judging {
 
   async #rest() {
     this.hush();
-    const minutes = Math.max(1, Math.round(this.pace.workedS / 60));
-    byId("rest-text").textContent = `${tn("You have judged for {n} minute.", "You have judged for {n} minutes.", minutes)} ${t("Ears tire: a few minutes without music help. Your place is kept even if you close the page.")}`;
+    const minutes = Math.round(this.pace.workedS / 60);
+    const judged = minutes ? tn("You have judged for {n} minute.", "You have judged for {n} minutes.", minutes) : "";
+    byId("rest-text").textContent = `${judged} ${t("Ears tire: a few minutes without music help. Your place is kept even if you close the page.")}`.trim();
     await openDialog("rest");
     this.pace.rest();
   }

@@ -4,7 +4,7 @@ import { t } from "../language.js";
 
 const NUMBERS = {
   batch: { usual: 20, least: 1, most: 100 }, // pairs in a batch
-  listen: { usual: 0, least: 0, most: 600 }, // seconds to listen to each clip before a grade counts, if more than the campaign requires
+  listen: { usual: null, least: 0, most: 600 }, // seconds to listen to each clip before a grade counts, if more than the campaign requires
   break: { usual: 30, least: 0.01, most: 600 }, // minutes until a break is suggested
 };
 const NAMES = [...Object.keys(NUMBERS), "ask", "lang"]; // the service checks the values of `ask`

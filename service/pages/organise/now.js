@@ -1,7 +1,7 @@
 // The present state: the verdict on the ranking, the next step, and the problems.
 
 import { byId, element } from "../page.js";
-import { asOf, begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, secondsOf, unopened, unordered, whole, withNames } from "../text.js";
+import { asOf, begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, secondsOf, unopened, unordered, wantsGrades, whole, withNames } from "../text.js";
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
@@ -81,7 +81,7 @@ function left(campaign, remaining, people) {
 }
 
 /** Reason why comparisons alone do not meet a goal; empty if they may. */
-const notGraded = (campaign) => (!comparesOnly(campaign) || /floor=/.test(campaign.goal.goal) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool, unless the rule has floor=0.");
+const notGraded = (campaign) => (!comparesOnly(campaign) || !wantsGrades(campaign.goal.goal) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool, unless the rule has floor=0.");
 
 function closest({ pairs }) {
   const open = ordered(pairs).filter((pair) => pair.confidence < SURE).sort((a, b) => a.confidence - b.confidence);

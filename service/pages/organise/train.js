@@ -7,6 +7,7 @@ import { attempting } from "./attempt.js";
 import { shownTab } from "./tabs.js";
 
 const AGAIN_MS = 1000; // between two requests about a running training
+const FOLDS = 10; // usually
 const field = (id) => byId(id, HTMLInputElement);
 
 /**
@@ -44,7 +45,7 @@ export function trainingModels(path, kept) {
     event.preventDefault();
     attempt(async () => {
       const others = [...document.querySelectorAll("#train-others input:checked")].map((box) => /** @type {HTMLInputElement} */ (box).value);
-      await begin({ name: field("train-name").value.trim(), features: field("train-features").value.trim() || "joint", folds: Number(field("train-folds").value || 10), others });
+      await begin({ name: field("train-name").value.trim(), features: field("train-features").value.trim() || "joint", folds: Number(field("train-folds").value), others });
     });
   });
   byId("train-again").addEventListener("click", () =>
@@ -61,7 +62,22 @@ export function trainingModels(path, kept) {
       field("train-name").focus();
     }),
   );
-  return () => attempt(show, true);
+  return () =>
+    attempt(async () => {
+      await show();
+      await presetFolds(path);
+    }, true);
+}
+
+let preset = false;
+
+/** As many folds as usual, but no more than there are queries, unless the organiser has chosen. */
+async function presetFolds(path) {
+  const folds = field("train-folds");
+  if (preset || folds.value !== folds.defaultValue) return;
+  const { queries } = await get(path);
+  folds.value = folds.defaultValue = String(queries > 1 ? Math.min(FOLDS, queries) : 0);
+  preset = true;
 }
 
 function showTraining({ training, busy, others }) {

@@ -8,7 +8,7 @@ import { apart, begun, comparesOnly, count, exhausted, named, percent, statusOf,
 
 const WHO = {
   organiser: { about: "You are an organiser: follow campaigns, or judge some pairs.", organises: true, judges: true },
-  assessor: { about: "Choose a collection. You continue where you stopped.", organises: false, judges: true },
+  assessor: { about: "Choose a collection. In one that you have begun, you continue where you stopped.", organises: false, judges: true },
   client: { about: "This token is for programs: use it to get predictions and rankings.", organises: false, judges: false },
 };
 
