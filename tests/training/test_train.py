@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -590,7 +591,7 @@ def test_several_collections_are_pooled_and_each_is_left_out_in_turn(drawn):
         "4 folds by query",
         "leaving out a collection",
     }
-    assert any(note.startswith("without drawn, OV is constant") for note in found.findings.notes)
+    assert any(re.match(r"without drawn, OV is [.\d]+ everywhere: left out", note) for note in found.findings.notes)
     assert [source.collection for source in found.model.training.collections] == ["drawn", "other"]
 
 
@@ -752,7 +753,7 @@ def by_genre(collection):
         ),
         (lambda c: regraded(c, lambda *_: 1), {}, "have the level 1: there is nothing to predict"),
         (lambda c: c, {"folds": 41}, "40 queries with judgments are too few for 41 folds"),
-        (lambda c: c, {"terms": ("OV",)}, "no feature carries information on the level: OV is constant"),
+        (lambda c: c, {"terms": ("OV",)}, r"no feature carries information on the level: OV is [.\d]+ everywhere"),
         (by_genre, {}, "the levels are separated .* by .*sGEN"),
         (
             lambda c: regraded(c, lambda _, pair: 1 if pair.query == "q3" else (0, 2)[len(pair.document) % 2]),
