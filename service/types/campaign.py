@@ -26,7 +26,7 @@ from audiosim.service.collections.outlook import Course, Looked, RecentChanges
 from audiosim.service.collections.ranking import Clip, QueryDifference, QueryScore, TellingPair
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.types.base import OfState, OnWire, Strict, Wire
-from audiosim.service.types.judging import RecordOut, addresses_of
+from audiosim.service.types.judging import RecordOut, StatusOut, addresses_of
 from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.plan import Effort, FurtherJudging, usual_seconds
 from audiosim.simulation.remaining import Forecast
@@ -204,6 +204,7 @@ class CampaignOut(StandingOut):
     Of the assessors, the leases, and the pairs that cannot be judged or were dropped, only a part is shown.
 
     meaning       sentence on the range and the meaning of a score; empty for a measure without one
+    reason        why it was paused, opened again or closed; null if unknown
     comparisons   number of answers about two documents that count
     leased        number of pairs handed out and not yet answered
     twice         number of pairs that wait for a second person
@@ -230,6 +231,7 @@ class CampaignOut(StandingOut):
 
     meaning: str
     status: str
+    reason: str | None
     judgments: int
     comparisons: int
     leased: int
@@ -270,6 +272,7 @@ class CampaignOut(StandingOut):
             collection=served.collection.identifier,
             state=progress.number,
             status=progress.state,
+            reason=StatusOut.from_domain("", campaign).reason,
             measure=str(selection.measure),
             meaning=selection.measure.meaning,
             model=selection.estimator.name,

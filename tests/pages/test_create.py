@@ -106,7 +106,12 @@ def test_a_new_campaign_with_judged_pairs_in_its_files_is_not_open_yet(browse, a
             http.post("/v1/drafts/begun/files", params=about, content=text.encode()).raise_for_status()
         http.post("/v1/drafts/begun/create", json={}).raise_for_status()
         assert http.get("/v1/collections/begun/campaign").json()["judgments"] == 2
-        page = browse("/")
+        page = browse("/judge/begun")
+        page.fill("#name", "Bea")
+        page.get_by_role("button", name="Continue").click()
+        expect(page.locator("#held-title")).to_have_text("Not open yet")
+        expect(page.locator("#held-who")).to_have_text("This listening test is not open yet.")
+        page.goto("/")
         expect(page.locator("#status-begun")).to_have_text("Not open yet")
         page.goto("/organise/begun")
         expect(page.locator("#status")).to_have_text("Not open yet")

@@ -3,7 +3,7 @@
 import { get, wait } from "../api.js";
 import { m, moment, t, tn, tnodes } from "../language.js";
 import { byId } from "../page.js";
-import { named } from "../text.js";
+import { named, unopened } from "../text.js";
 import { showCompleted } from "./completed.js";
 import { showScreen } from "./screens.js";
 
@@ -45,7 +45,7 @@ export async function untilHeld({ root }, stands) {
 
 function say(now, count, waiting) {
   const closed = now.status === "closed";
-  byId("held-title").textContent = closed ? t("Judging has ended") : t("Paused");
+  byId("held-title").textContent = closed ? t("Judging has ended") : unopened(now) ? t("Not open yet") : t("Paused");
   byId("held-who").replaceChildren(...whoDid(now));
   byId("held-safe").hidden = !count;
   const unsent = closed ? t("They are sent if judging opens again.") : t("{waiting} on this device will be sent as soon as possible.", { waiting });
@@ -57,6 +57,7 @@ function say(now, count, waiting) {
 
 /** Person who paused or closed the campaign, the time and the reason, as far as known: as nodes. */
 export function whoDid({ status, by, since, reason }) {
+  if (unopened({ status, reason })) return [t("This listening test is not open yet.")];
   const when = new Date(since);
   const today = when.toDateString() === new Date().toDateString();
   const nodes = { who: by ? named(by) : t("The organiser"), time: moment(when, today) };

@@ -12,7 +12,7 @@ const FAR = 0.15; // of the scale: distance from others' grades from which an as
 const SHARED = 5; // pairs also judged by others, needed to report this
 const BY_CHANCE = 0.05; // share of assessors who seem to drift by chance, because the intervals are 95 %
 
-/** Show it; `known` has campaign, ranking, leanings, reason of the status, judges, remaining and history, the last three null until computed.
+/** Show it; `known` has campaign, ranking, leanings, judges, remaining and history, the last three null until computed.
 */
 export function showNow(known) {
   byId("verdict").textContent = verdict(known);
@@ -56,11 +56,11 @@ function showFit({ fit, fit_sentence: said, judged, pool }) {
   byId("fit").textContent = said;
 }
 
-function nextSteps({ campaign, ranking, remaining, reason }) {
+function nextSteps({ campaign, ranking, remaining }) {
   const publish = toTab("publish", "Publish the results");
   const files = toTab("download", "download the judgments");
   if (campaign.status === "closed") return [[publish, ", ", files, ", or resume the campaign."]];
-  const steps = campaign.status === "paused" ? [[unopened({ ...campaign, reason }) ? "Open the campaign: nobody can judge before." : "Resume the campaign: nobody can judge while it is paused."]] : [];
+  const steps = campaign.status === "paused" ? [[unopened(campaign) ? "Open the campaign: nobody can judge before." : "Resume the campaign: nobody can judge while it is paused."]] : [];
   const people = campaign.totals.assessors;
   if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool && ordered(ranking.pairs).length ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."], ...(campaign.all_asked && campaign.twice ? [[`${count(campaign.twice, "pair waits", "pairs wait")} for a second person: `, toTab("invite", "invite one"), "."]] : [])];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), begun(campaign) ? ": nobody judges here yet." : ": nobody has judged yet."]];

@@ -44,7 +44,7 @@ const HISTORY_MS = 6000; // between two requests for the history, which is long;
 const ESTIMATE_MS = 10_000; // between two forecasts of the remaining judgments, which take the service seconds
 const NEXT_MS = 2000; // until the next request, while a forecast is being computed
 
-const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reason: null, reached: null, state: null };
+const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reached: null, state: null };
 const [showingSystems, showingProgress] = [latest(), latest()];
 const drawCourse = courseChart();
 const drawScores = scoresChart();
@@ -102,8 +102,8 @@ function showTrouble(error) {
 }
 
 const refresh = rounds(async () => {
-  const [campaign, ranking, leanings, { reason }] = await Promise.all(["campaign", "ranking", "assessors", "status"].map((what) => get(`${PATH}/${what}`)));
-  Object.assign(known, { campaign, ranking, leanings, reason });
+  const [campaign, ranking, leanings] = await Promise.all(["campaign", "ranking", "assessors"].map((what) => get(`${PATH}/${what}`)));
+  Object.assign(known, { campaign, ranking, leanings });
   allowPictures(campaign);
   showFigures(campaign, ranking);
   showNow(known);
@@ -224,7 +224,7 @@ function showChange(change) {
   byId("publish-goal").hidden = change.reached || change.status === "closed";
   const nothing = known.campaign && unordered(change, known.campaign.goal.goal);
   byId("met").textContent = nothing ? "Nothing to order" : change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : change.status === "closed" ? "Not met" : "Not met yet";
-  const now = { status: change.status, reason: known.reason };
+  const now = { status: change.status, reason: known.campaign?.reason };
   badge("status", statusOf(now));
   showStatus(change.status, !unopened(now));
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);

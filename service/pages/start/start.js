@@ -75,7 +75,7 @@ function item(one, { judges, organises }, alike) {
 async function fill(one, { judges, organises }) {
   if (!judges) return;
   const path = `/v1/collections/${encodeURIComponent(one.identifier)}`;
-  const [now, campaign] = await Promise.all([get(`${path}/status`), organises && get(`${path}/campaign`)]);
+  const now = await get(`${path}/${organises ? "campaign" : "status"}`);
   const [said, kind] = statusOf(now);
   const badge = byId(idOf("status", one));
   Object.assign(badge, { textContent: said, className: `badge ${kind}`, hidden: false });
@@ -86,7 +86,7 @@ async function fill(one, { judges, organises }) {
     link.textContent = "Results";
     link.ariaLabel = link.ariaLabel.replace("Organise", "Results");
   }
-  byId(idOf("state", one)).replaceChildren(...(organises ? summary(campaign) : closed ? [element("p", {}, "Judging has ended.")] : []));
+  byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : closed ? [element("p", {}, "Judging has ended.")] : []));
 }
 
 function summary(campaign) {
