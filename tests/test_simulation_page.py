@@ -35,7 +35,7 @@ BINS = [(0.55, 0.5, 2), (0.75, 0.75, 4), (0.999, 1, 16)]
 LATER = (observation(50, [0.8] * 4, [1, 1, 1, 0]), observation(50, [0.9] * 4, [1, 0, 0, 0]))
 
 
-def result(*moments, stopping_rules=("confidence=0.7", "every=2")):
+def result(*moments, stopping_rules=("confidence=0.7", "every=1")):
     """Campaigns seen at some moments, with one observation per part, as plain values."""
     stops = tuple(map(parse_stopping_rule, stopping_rules))
     courses = tuple(TrialCourse(seen, (seen[0], None)[: len(stops)]) for seen in zip(*moments, strict=True))

@@ -92,7 +92,6 @@ def corrections() -> dict[str, Correction]:
 
 
 CHECKED = 50  # number of judgments after which statements are valid on collections that the model did not learn from
-NEVER = 2.0  # highest target for a share; targets above 1 are never reached
 SMALL = 5  # in a pool of fewer than SMALL x CHECKED pairs, one pair in SMALL is enough
 RULE_WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
 
@@ -218,13 +217,6 @@ def target_above(name: str, target: float) -> float:
     return target
 
 
-def share_to_reach(name: str, target: float) -> float:
-    """The target itself, if it is above 0 and not a percentage; slightly more than 1 is never reached."""
-    if target > NEVER:
-        raise InputError(f"the target of {name} is a share such as 0.95, got {target:g}")
-    return target_above(name, target)
-
-
 def whole_number(target: float) -> int:
     """Whole number of judgments."""
     if target != int(target):
@@ -299,7 +291,7 @@ class Claim:
 class Assurance:
     """Rule that is met when a claim is as certain as its target.
 
-    target  level to reach, above 0; more than 1 is never reached
+    target  level to reach, a share in (0, 1]
     size    size in the claim: a difference in score, 0 or more, or a share of users
     floor   fewest judgments before it can be met; see `checked`
     about   subject of the claim; None for that of the loop's ranking
@@ -312,6 +304,10 @@ class Assurance:
     about: About | None = None
 
     def __post_init__(self) -> None:
+        if target_above(self.claim.name, self.target) > 1:
+            raise InputError(
+                f"the target of {self.claim.name} is a share such as 0.95, at most 1, got {spelled_target(self.target)}"
+            )
         check_floor(self.floor)
         if self.claim.parameter == "share":
             check_share(self.size)
@@ -340,13 +336,13 @@ def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDef
 
     usual  default size; None if the size must be given
     """
-    name, parameter = claim.name, claim.parameter
+    parameter = claim.parameter
 
     def make(of: Written, target: float) -> Assurance:
         size = number_of(parameter, of.get(parameter, usual)) if parameter else 0.0
-        return Assurance(claim, share_to_reach(name, target), size, floor_in(of), about_in(of))
+        return Assurance(claim, target, size, floor_in(of), about_in(of))
 
-    return StoppingDefinition(name, make, example, (*([parameter] if parameter else []), "floor", "about"))
+    return StoppingDefinition(claim.name, make, example, (*([parameter] if parameter else []), "floor", "about"))
 
 
 def _order(ranking: Ranking, _: float) -> float:
@@ -594,5 +590,5 @@ def as_stopping_rule(given: object) -> StoppingRule:
     if isinstance(given, str):
         return parse_stopping_rule(given)
     if isinstance(given, Real):
-        return Assurance(ORDER, share_to_reach("confidence", float(given)))
+        return Assurance(ORDER, float(given))
     raise InputError(f"expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got {given!r}")

@@ -1,4 +1,5 @@
 import re
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 
@@ -18,6 +19,7 @@ from audiosim.ranking.stopping import (
     DIFFERENT,
     EVERY_ORDER,
     ORDER,
+    STOPPING_RULE_POINT,
     SUCCESSES,
     USERS_SATISFIED,
     AnyOf,
@@ -85,9 +87,9 @@ def test_success_is_the_mean_confidence_in_which_systems_satisfy_a_share_of_user
     )
     assert success_chances(satisfied_users(selection), share).tolist() == pytest.approx(expected.tolist(), abs=0.02)
     level = float(np.maximum(expected, 1 - expected).mean())
-    assert Assurance(SUCCESSES, 2, share).level(selection) == pytest.approx(level, abs=0.02)
+    assert Assurance(SUCCESSES, 1, share).level(selection) == pytest.approx(level, abs=0.02)
     assert Assurance(SUCCESSES, level - 0.03, share, floor=0).reached(selection)
-    assert not Assurance(SUCCESSES, level + 0.03, share, floor=0).reached(selection)
+    assert not Assurance(SUCCESSES, min(1, level + 0.03), share, floor=0).reached(selection)
 
 
 def test_success_is_known_once_the_shares_are(tiny, tiny_truth):
@@ -298,7 +300,7 @@ def test_a_budget_counts_pairs_and_not_assessors(tiny):
 
 def test_any_of_several_goals_is_enough(tiny):
     chosen = selection_of(tiny, "CG@2", 2)
-    never, now = Assurance(ORDER, 2), Judgments(2)
+    never, now = Assurance(ORDER, 1, floor=0), Judgments(2)
     assert AnyOf((never, now)).reached(chosen)
     assert not AnyOf((never, Judgments(3))).reached(chosen)
     assert AnyOf((never, now)).level(chosen) == chosen.confidence
@@ -318,7 +320,7 @@ STOPPING_RULES = [
     ("judgments=200", Judgments(200)),
     ("judgments=0", Judgments(0)),
     ("judgments=12345678", Judgments(12345678)),
-    ("confidence=1.1", Assurance(ORDER, 1.1)),
+    ("confidence=1", Assurance(ORDER, 1)),
     ("confidence=0.99999999", Assurance(ORDER, 0.99999999)),
     ("error=1e-07", Error(1e-7)),
     ("confidence(floor=0)=0.95", Assurance(ORDER, 0.95, floor=0)),
@@ -370,8 +372,8 @@ def test_a_stopping_rule_may_be_written_in_several_ways(text, printed):
         ("confidence=nan", "the target of a stopping rule must be a number, got nan"),
         ("confidence=inf", "the target of a stopping rule must be a number, got inf"),
         ("confidence=0", "the target of confidence must be above 0, got 0"),
-        ("confidence=95", "the target of confidence is a share such as 0.95, got 95"),
-        ("users(share=0.1)=90", "the target of users is a share such as 0.95, got 90"),
+        ("confidence=95", "the target of confidence is a share such as 0.95, at most 1, got 95"),
+        ("users(share=0.1)=90", "the target of users is a share such as 0.95, at most 1, got 90"),
         ("error=-0.05", "the target of error must be above 0, got -0.05"),
         ("difference=0.95", "the size of a stopping rule must be a number, got none"),
         ("difference(size=big)=0.95", "the size of a stopping rule must be a number, got big"),
@@ -398,6 +400,30 @@ def test_a_stopping_rule_that_is_none_is_refused(text, message):
     assert message.endswith(", ") or str(error.value) == message
 
 
+def goal_of(rule, target):
+    return f"{STOPPING_RULE_POINT.find(rule).example.rpartition('=')[0]}={target}"
+
+
+def test_no_goal_is_taken_that_is_out_of_reach_when_everything_is_judged(draw_collection):
+    collection = draw_collection(np.random.default_rng(3), 5, 8)
+    done = selection_of(collection, "DCG@5", len(build_pool(collection, 5).pairs))
+    assert done.belief.judged.all()
+    taken = []
+    for rule in STOPPING_RULE_POINT.names():
+        for target in ("0.3", "0.95", "1", "1.0001", "1.5", "2", "20"):
+            with suppress(InputError):
+                taken.append(parse_stopping_rule(goal_of(rule, target)))
+    assert [str(rule) for rule in taken if not rule.reached(done)] == []
+    assert {goal_of(rule, "1") for rule in STOPPING_RULE_POINT.names()} <= set(map(str, taken))
+
+
+@pytest.mark.parametrize("target", ["1.0001", "1.2", "2"])
+@pytest.mark.parametrize("rule", [one for one in STOPPING_RULE_POINT.names() if one not in ("error", "judgments")])
+def test_a_share_of_more_than_1_is_refused_in_the_same_words_for_every_rule(rule, target):
+    with pytest.raises(InputError, match=f"^the target of {rule} is a share such as 0.95, at most 1, got {target}$"):
+        parse_stopping_rule(goal_of(rule, target))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -405,6 +431,7 @@ def test_a_stopping_rule_that_is_none_is_refused(text, message):
         (lambda: Error(float("nan")), "an error must be above 0, got nan"),
         (lambda: Assurance(DIFFERENT, 1, float("nan")), "the size of a difference must be 0 or more, got nan"),
         (lambda: Assurance(USERS_SATISFIED, 1, -0.1), r"a share of users must be in \[0, 1\], got -0.1"),
+        (lambda: Assurance(EVERY_ORDER, 1.5), "the target of every is a share such as 0.95, at most 1, got 1.5"),
         (lambda: Judgments(-3), "a number of judgments must be 0 or more, got -3"),
     ],
 )
@@ -459,5 +486,5 @@ def test_of_correlated_gains_a_goal_goes_by_deviations_that_few_judgments_widen(
         stats.t.cdf(abs(mean) / np.sqrt(variance * (1 + 50 / count)), len(pool.queries) - 1)
         for mean, variance in differences(start)
     ]
-    assert Assurance(ORDER, 1.1).level(start) == pytest.approx(np.mean(wider))
+    assert Assurance(ORDER, 1).level(start) == pytest.approx(np.mean(wider))
     assert caution(10) == caution(50) == pytest.approx(np.sqrt(2))

@@ -17,7 +17,7 @@ from audiosim.simulation.replay import replay
 from audiosim.simulation.trials import Trial, draw_parts, follow, repeat, selections
 from benchmarks.synthetic import Design, synthetic_collection
 
-NEVER = parse_stopping_rule("confidence=2")
+NEVER = parse_stopping_rule("judgments=99999")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def played(collection, parts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stopping_rule", ["judgments=12", "confidence=0.85", "confidence=2"])
+@pytest.mark.parametrize("stopping_rule", ["judgments=12", "confidence=0.85", "judgments=99999"])
 def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection, parts, stopping_rule):
     played = replays(collection, parts, parse_stopping_rule(stopping_rule))
     said = repeat(Trial(collection, begin), parts, parse_stopping_rule(stopping_rule)).to_dict()
