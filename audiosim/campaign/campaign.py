@@ -128,6 +128,11 @@ class Campaign:
         return self._ledger.state
 
     @property
+    def turn(self) -> Event | None:
+        """The last event that paused, opened again or closed the campaign; None if it has been open from the start."""
+        return self._ledger.turn
+
+    @property
     def number(self) -> int:
         """The number of the last known line of the log."""
         return self._ledger.number

@@ -261,7 +261,7 @@ class Ledger:
         people = [*(one.assessor for one in judgments), *(one.assessor for one in comparisons)]
         self.scale = scale
         self.number = 0
-        self.state = "open"
+        self.turn: Event | None = None  # the last pause, resume or close
         self.decided: dict[str, int] = {}
         self.aside: dict[str, int] = {}
         self.cannot: dict[Pair, dict[str, int]] = {}
@@ -283,6 +283,11 @@ class Ledger:
         self.comparisons, self.seconds = Comparisons(comparisons), SecondsTaken()
         self._names = {name_key(name): name for name in reversed(people)}
         self._literal, self._before = set(people), frozenset(people)
+
+    @property
+    def state(self) -> str:
+        """State of the campaign: open, paused or closed."""
+        return "open" if self.turn is None else STATES[self.turn.kind]
 
     def apply(self, number: int, event: Event) -> list[Change]:
         """Add the next line; return the changes of grades that it causes."""
@@ -311,7 +316,7 @@ class Ledger:
         elif event.kind in LEASES:
             self._lease(number, event)
         elif event.kind in STATES:
-            self.state = STATES[event.kind]
+            self.turn = event
         elif event.kind in (MODEL, WORDS):
             self.decided[event.kind] = number
         return [] if change is None else [change]

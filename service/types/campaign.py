@@ -272,7 +272,7 @@ class CampaignOut(StandingOut):
             collection=served.collection.identifier,
             state=progress.number,
             status=progress.state,
-            reason=StatusOut.from_domain("", campaign).reason,
+            reason=StatusOut.from_domain(served.collection.identifier, campaign).reason,
             measure=str(selection.measure),
             meaning=selection.measure.meaning,
             model=selection.estimator.name,

@@ -274,8 +274,7 @@ class StatusOut(Wire):
 
     @classmethod
     def from_domain(cls, collection: str, campaign: Campaign) -> "StatusOut":
-        turns = (record.event for record in reversed(campaign.log()) if record.event.kind in STATES)
-        last = next(turns, None)
+        last = campaign.turn
         if last is None:
             return cls(collection, campaign.state, None, None, None)
         said = last.details.get("reason")
