@@ -78,7 +78,7 @@ def test_a_goal_out_of_reach_takes_all_pairs_on_which_the_systems_differ(pool):
     # CG: a document changes a difference unless all systems, or none, retrieved it.
     found = np.diff(pool.ranks.tocsc().indptr)
     moving = int(np.sum((found > 0) & (found < len(pool.systems))))
-    assert remaining(start(pool), 1.1, np.random.default_rng(2), 2).counts == (moving, moving)
+    assert remaining(start(pool), Judgments(10**6), np.random.default_rng(2), 2).counts == (moving, moving)
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_counts_and_another_seed_others(pool):
 
 def test_time_that_is_up_cuts_a_campaign_short(pool):
     steps = iter([True] * 12)
-    found = remaining(start(pool), 1.1, np.random.default_rng(0), proceed=lambda: next(steps, False))
+    found = remaining(start(pool), Judgments(10**6), np.random.default_rng(0), proceed=lambda: next(steps, False))
     assert (found.counts, found.cut, found.judgments, found.interval) == ((), 12, None, (12, None))
 
 

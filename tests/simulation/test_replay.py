@@ -120,7 +120,7 @@ def test_by_query_turns_less_often(small):
 
 def test_a_replay_to_the_end_judges_all_that_bears_on_the_ranking_and_is_right(selection, truth):
     # a and e are in every list, so they change no difference.
-    result = replay(selection, truth, 1.1)
+    result = replay(selection, truth, Judgments(99))
     end = result.to_dict()
     assert (end["judged"], end["pool"], end["confidence"], end["accuracy"], end["tau"]) == (5, 7, 1.0, 1.0, 1.0)
     assert {judgment.document for judgment in result.asked} == {"b", "c", "d", "f"}
