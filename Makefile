@@ -160,9 +160,11 @@ clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# The pip of Python 3.11 takes minutes of processor time to choose versions that constraints.txt has chosen.
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("audiosim needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; choose another with make PYTHON=...") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv $(VENV)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25"
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all]"
@@ -174,8 +176,8 @@ $(VENV)/installed-for-docs: $(VENV)/installed
 
 # A generator of clients with its own dependencies; without a package registry its test is skipped with a reason.
 $(VENV)/openapi/installed: | $(VENV)/bin/python
-	-$(PYTHON) -m venv $(VENV)/openapi && $(VENV)/openapi/bin/python -m pip install --quiet --disable-pip-version-check \
-		openapi-python-client==0.29.1 && touch $@
+	-$(PYTHON) -m venv --without-pip $(VENV)/openapi && $(BIN)/python -m pip --python $(VENV)/openapi/bin/python install \
+		--quiet --disable-pip-version-check openapi-python-client==0.29.1 && touch $@
 
 # Another, of clients in TypeScript.
 $(VENV)/clients/installed: | $(VENV)/bin/python
