@@ -7,7 +7,6 @@ from datetime import datetime
 from audiosim.campaign.comparisons import ComparisonQueue
 from audiosim.campaign.decisions import Adjudications, Decisions
 from audiosim.campaign.event import (
-    ASIDE,
     HANDED,
     MODEL,
     WORDS,
@@ -80,7 +79,6 @@ class Campaign:
         self._queue = Queue(self._pool, settings, withheld)
         for pair in self._ledger.judged:
             self._queue.note(pair, self._ledger.assessors(pair))
-        held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
         self.questionnaires = self._ledger.questionnaires  # numbers of lines, by person and moment
         estimator, parts = make_estimator(self._pool, model), (self._log, self._ledger, self._pool, self._queue)
         self.comparisons = ComparisonQueue(*parts, settings, clock, estimator, lambda: self.selection)
@@ -92,7 +90,7 @@ class Campaign:
             self._pool, measure, self.lessons.after(self._pool, estimator, own), own, settings.batch,
             settings.selection_rule, settings.seed, {}, False, settings.distribution, settings.about,
         )  # fmt: skip
-        self._count = Count(first, estimator, held, self.lessons, settings.learn_later, count_long)
+        self._count = Count(first, estimator, self.lessons, settings.learn_later, count_long)
         self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt, self._pool)
         self._count.count(settings.patience_s, Reach.ALL)
@@ -410,6 +408,6 @@ class Campaign:
         if event.kind == "learn":
             self._count.note_learning(number, event.refers)
             return
-        self._count.note(number, changes, event.kind in ASIDE)
+        self._count.note(number, changes)
         for change in changes:
             self._queue.note(change.pair, self._ledger.assessors(change.pair))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from importlib import resources
-from itertools import islice
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -17,9 +16,9 @@ import scipy
 from scipy import sparse
 
 import audiosim
-from audiosim.campaign.state import Change, ComparisonsInForce, comparisons_after, grades_after, panel_after
+from audiosim.campaign.state import Change, ComparisonsInForce, comparisons_after, judgments_after
 from audiosim.collection.pool import Pool
-from audiosim.collection.values import Judgment, Pair, PairedComparison
+from audiosim.collection.values import Judgment, Pair, PairedComparison, mean_grades
 from audiosim.errors import StoreError
 from audiosim.joint.estimators import (
     Relearning,
@@ -29,7 +28,8 @@ from audiosim.joint.estimators import (
     learned_from,
     relearned,
 )
-from audiosim.joint.moments import FIRST_LEARNING, is_moment, is_moment_of_comparing, last_moment
+from audiosim.joint.moments import FIRST_LEARNING, comparisons_learned, is_moment, is_moment_of_comparing
+from audiosim.joint.people import Panel
 from audiosim.ranking import Selection
 from audiosim.stats.arrays import Array
 
@@ -139,9 +139,15 @@ class Stretch:
                 # All comparisons up to the next learning in one step: expectation propagation needs their set, not
                 # their order.
                 if change.comparison is not None:
-                    end = self._last_compared(place, past)
+                    end = self._end(place, past, lambda one: one.comparison is not None)
                     held.take(self.changes[taken:end])
                     selection, place, taken = selection.compared(held.ordered(), end - place), end, end
+                    continue
+                if not change.new:
+                    end = self._end(place, past, lambda one: not one.new)
+                    changed = selection.changes + end - place
+                    selection = self._anew(selection.estimator, end)
+                    selection, place = replace(selection, changes=changed), end
                     continue
                 said = change.assessor, change.own
                 selection = selection.judge(self.first.pool.positions[change.pair], change.grade, said)
@@ -157,20 +163,21 @@ class Stretch:
         """Parts that the result refers to."""
         return self.first.pool, self.first.expected, *_and_its_parts(self.base)
 
-    def _last_compared(self, place: int, past: int) -> int:
-        """The end of consecutive comparisons from a place, without learning in between: one step counts them."""
+    def _end(self, place: int, past: int, held: Callable[[Change], bool]) -> int:
+        """The end of consecutive changes of a kind from a place, without learning in between: one step counts them."""
         stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
-        while place < stop and self.changes[place].comparison is not None:
+        while place < stop and held(self.changes[place]):
             place += 1
         return place
 
     def _start(self, known: Mapping[int, RelevanceEstimator]) -> Selection:
-        # Starting from scratch predicts from all grades at once, like the original campaign after a whole batch.
-        state = self.learnings[self.past - 1].state if self.past else 0
-        changes = self.changes[: self.place]
-        panel = panel_after(self.first.panel, self.first.pool, changes)
-        compared = comparisons_after(self.first.comparisons, changes)
-        return self.first.anew(known[state], grades_after(self.first.graded, changes), panel, compared)
+        return self._anew(known[self.learnings[self.past - 1].state if self.past else 0], self.place)
+
+    def _anew(self, estimator: RelevanceEstimator, place: int) -> Selection:
+        """The selection after the changes before a place, from all grades at once, as after a whole batch."""
+        judged = judgments_after(_own(self.first), self.changes[:place])
+        compared = comparisons_after(self.first.comparisons, self.changes[:place])
+        return self.first.anew(estimator, mean_grades(judged), Panel.of(self.first.pool, judged), compared)
 
     def lesson(self, state: int) -> Lesson:
         """Lesson of the state after a line."""
@@ -188,27 +195,17 @@ def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes
     first, base, changes  as of `Stretch`
     """
     until = [change for change in changes if change.number <= state]
-    by_comparisons = bool(until) and until[-1].comparison is not None
-    known = _graded_by_moment(first, until) if by_comparisons else grades_after(first.graded, until)
-    return Lesson(state, base, first.pool.spread(known), comparisons_after(first.comparisons, until))
+    known, compared = (
+        learned_from(first.pool, judgments_after(_own(first), until)),
+        comparisons_after(first.comparisons, until),
+    )
+    return Lesson(state, base, first.pool.spread(known), compared)
 
 
-def _graded_by_moment(first: Selection, changes: Sequence[Change]) -> dict[Pair, float]:
-    """The grades at the last moment of learning from grades, also if models learn from comparisons later."""
-    judged, end = first.judged, 0
-    for place, change in enumerate(changes, start=1):
-        judged, due = judged_after(judged, change)
-        end = place if due else end
-    own = first.graded if end else dict(islice(first.graded.items(), last_moment(first.judged)))
-    return grades_after(own, changes[:end])
-
-
-def judged_after(judged: int, change: Change) -> tuple[int, bool]:
-    """Number of judged pairs after a change of a pair's grade, and whether models learn from grades then."""
-    if change.comparison is not None:
-        return judged, False
-    judged += (change.assessors > 0) - (change.assessors > change.more)
-    return judged, change.assessors == change.more == 1 and is_moment(judged)
+def _own(first: Selection) -> Sequence[Judgment]:
+    """The judgments before the log."""
+    assert first.log is not None
+    return first.log
 
 
 Counter = Callable[[Stretch], Counted]
@@ -292,7 +289,6 @@ class Count:
         self,
         first: Selection,
         estimator: RelevanceEstimator,
-        judgments: int,
         notes: LessonNotes,
         ready: bool = False,
         count_long: Counter = Stretch.counted,
@@ -301,7 +297,6 @@ class Count:
 
         first      the selection before the first line, without any learning
         estimator  the estimator before it learns from any judgment
-        judgments  number of the collection's own judgments on pairs of the pool
         notes      notes of lessons
         ready      True to compute a state's weights before it is visible, because many will request them at once
         count_long runs a slow count
@@ -311,7 +306,7 @@ class Count:
         self._long = False  # True during a long count, and until another thread does what a request left to it
         self._noted = 0  # number of the last noted line
         self._changes: list[Change] = []  # changes of pairs in the pool
-        self._judgments = [judgments]  # judgments in force, before the first change and after each
+        self._judgments = [len(first.panel.place)]  # judgments in force, before the first change and after each
         self._learnings: list[Learning] = []
         self._moments: list[int] = []  # lines with a lesson
         self._judged, self._compared = first.judged, len(first.comparisons)
@@ -319,7 +314,7 @@ class Count:
         self._counted, self._learned = 0, 0  # numbers of changes and learnings in the selection
         self._noting, self._counting = Lock(), Lock()
         # A copy, so that what is computed about the first state goes when the next is counted.
-        self.current_state = CampaignState(0, replace(first), judgments)
+        self.current_state = CampaignState(0, replace(first), self._judgments[0])
         # Selection that chooses pairs: the latest that needs no further learning for that.
         self.chooser = self.current_state.selection
         self._estimators = {0: first.estimator}
@@ -329,17 +324,26 @@ class Count:
         with self._noting:
             return self._noted, self._changes[after:]
 
-    def note(self, number: int, changes: Iterable[Change], anew: bool = False) -> None:
-        """Note a line and the changes of pairs that follow from it.
-
-        anew  True if the model must learn again because it learned from judgments that no longer count
-        """
+    def note(self, number: int, changes: Iterable[Change]) -> None:
+        """Note a line and the changes of pairs that follow from it."""
         with self._noting:
+            before, new = len(self._changes), True
             for change in changes:
                 self._note_change(change)
-            if anew:
-                self._moments.append(number)
+                new &= change.new
+            if not new:
+                compared = comparisons_after(self._first.comparisons, self._changes)
+                self._comparers = {one.assessor for one in compared}
+                if self._material(before) != self._material(len(self._changes)):
+                    self._moments.append(number)
             self._noted = number
+
+    def _material(self, place: int) -> tuple[Mapping[Pair, float], Sequence[PairedComparison]]:
+        """Grades and comparisons that models learn from after a number of changes."""
+        changes = self._changes[:place]
+        compared = comparisons_after(self._first.comparisons, changes)
+        known = learned_from(self._first.pool, judgments_after(_own(self._first), changes))
+        return known, compared[: comparisons_learned(compared)]
 
     def note_learning(self, number: int, state: int) -> None:
         """Note a line that names the state from which the model has learned.
@@ -358,12 +362,12 @@ class Count:
             self._compared += change.more
             another = change.comparison.assessor not in self._comparers
             self._comparers.add(change.comparison.assessor)
-            if change.more == 1 and is_moment_of_comparing(self._compared, another):
-                self._moments.append(change.number)
-            return
-        self._judgments.append(self._judgments[-1] + change.more)
-        self._judged, due = judged_after(self._judged, change)
-        if due:
+            due = is_moment_of_comparing(self._compared, another)
+        else:
+            self._judgments.append(self._judgments[-1] + change.more)
+            self._judged += (change.assessors > 0) - (change.assessors > change.more)
+            due = change.assessors == 1 and is_moment(self._judged)
+        if due and change.new:
             self._moments.append(change.number)
 
     def lesson(self) -> Lesson | None:

@@ -22,10 +22,8 @@ from audiosim.campaign.event import (
     parse_time,
 )
 from audiosim.campaign.timing import Listening, SecondsTaken
-from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison, Scale, mean_grade
 from audiosim.errors import InputError
-from audiosim.joint.people import Panel
 
 # Comparisons in a campaign's log: those handed out, and the valid answers.
 
@@ -145,7 +143,7 @@ class Change(NamedTuple):
     own        their grade of it from here on; NaN: none
     comparison  answer to a comparison, valid from here on, instead of a grade: `pair` is then its first pair
     withdrawn  True if this answer is no longer valid
-    answered   line of this answer; 0: the collection's own
+    answered   line of this answer, of a revised grade that of the first answer; 0: the collection's own
     """
 
     number: int
@@ -159,19 +157,26 @@ class Change(NamedTuple):
     withdrawn: bool = False
     answered: int = 0
 
+    @property
+    def new(self) -> bool:
+        """True if this adds an answer behind all others; else it revises or withdraws one, or brings one back."""
+        return self.more == 1 and self.answered == self.number
 
-def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
-    """Grades of the judged pairs after changes, in the order in which the pairs were first judged.
 
-    before  grades before the changes, in that order
+def judgments_after(own: Iterable[Judgment], changes: Iterable[Change]) -> list[Judgment]:
+    """Valid judgments after all changes so far, in the order of an export: a revised one keeps its place.
+
+    own  the collection's judgments
     """
-    grades = dict(before)
+    held = {(one.pair, one.assessor): (0, one.grade) for one in own}
+    places = {what: place for place, what in enumerate(held)}
     for change in changes:
-        if change.assessors:
-            grades[change.pair] = change.grade
+        if change.comparison is None and math.isnan(change.own):
+            held.pop((change.pair, change.assessor), None)
         elif change.comparison is None:
-            grades.pop(change.pair, None)
-    return grades
+            held[change.pair, change.assessor] = change.answered, change.own
+    ordered = sorted(held.items(), key=lambda one: (one[1][0], places.get(one[0], 0)))
+    return [Judgment(*pair, grade, assessor) for (pair, assessor), (_, grade) in ordered]
 
 
 class ComparisonsInForce:
@@ -210,13 +215,6 @@ def comparisons_after(own: Iterable[PairedComparison], changes: Iterable[Change]
     held = ComparisonsInForce(own)
     held.take(changes)
     return held.ordered()
-
-
-def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
-    """The panel of judges and their judgments of a pool's pairs, after changes."""
-    places, highest = pool.positions, pool.scale.maximum
-    graded = (change for change in changes if change.comparison is None)
-    return before.after_all((places[change.pair], change.assessor, change.own / highest) for change in graded)
 
 
 class Lease(NamedTuple):
@@ -272,6 +270,9 @@ class Ledger:
         self._holding: dict[Pair, dict[str, int]] = {}  # event by assessor; 0: the collection's own
         for pair, assessor in self._given:
             self._holding.setdefault(pair, {})[assessor] = 0
+        # First of an assessor's answers in a row that graded a pair, also while they are aside; 0: likewise.
+        self._began = dict.fromkeys(self._given, 0)
+        self._own_places = {what: place for place, what in enumerate(self._given)}
         self._events: dict[int, Event] = {}
         self._keys: dict[tuple[str, str], int] = {}
         self._answers: dict[tuple[Pair, str], list[int]] = {}  # answers not withdrawn, oldest first
@@ -422,7 +423,13 @@ class Ledger:
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
         """Update the known grade to the valid answer."""
-        number = None if assessor in self.aside else self._last(pair, assessor)
+        number = self._last(pair, assessor)
+        began = self._began.get((pair, assessor), number)
+        if self._grade(pair, assessor, number) is None:
+            self._began.pop((pair, assessor), None)
+        elif began is not None:
+            self._began[pair, assessor] = began
+        number = None if assessor in self.aside else number
         cannot = number and self._events[number].kind == "cannot"
         _hold(self.cannot, pair, assessor, number if cannot else None)
         before = self._grade(pair, assessor, self._holding.get(pair, {}).get(assessor))
@@ -433,7 +440,7 @@ class Ledger:
         more = (grade is not None) - (before is not None)
         own = math.nan if grade is None else grade
         said = mean_grade(self.said(pair)), len(self.assessors(pair))
-        return Change(self.number, pair, *said, more, assessor, own)
+        return Change(self.number, pair, *said, more, assessor, own, answered=began or 0)
 
     def said(self, pair: Pair) -> dict[str, float]:
         """The valid grades of a pair, by assessor."""
@@ -541,22 +548,17 @@ class Ledger:
     def in_force(self, back: Container[str] | None = ()) -> Iterator[tuple[Pair, str, int]]:
         """Pair, assessor and number of every valid judgment; 0: the collection's own.
 
-        In the order in which they were made.
+        In the order in which they were first made: a revised one keeps its place.
 
         back  people set aside whose judgments to include; None: all of them
         """
-        held = [(number, pair, name) for pair, by in self._holding.items() for name, number in by.items()]
+        held = [(pair, name, number) for pair, by in self._holding.items() for name, number in by.items()]
         for name in (one for one in self.aside if back is None or one in back):
-            said = ((self._last(pair, name), pair) for pair in self._pairs_of(name))
+            said = ((pair, self._last(pair, name)) for pair in self._pairs_of(name))
             held += [
-                (of, pair, name) for of, pair in said if of is not None and self._grade(pair, name, of) is not None
+                (pair, name, of) for pair, of in said if of is not None and self._grade(pair, name, of) is not None
             ]
-        first = {(pair, name) for number, pair, name in held if not number}
-        for pair, assessor in self._given:
-            if (pair, assessor) in first:
-                yield pair, assessor, 0
-        for number, pair, assessor in sorted(one for one in held if one[0]):
-            yield pair, assessor, number
+        yield from sorted(held, key=lambda one: (self._began[one[:2]], self._own_places.get(one[:2], 0)))
 
     def judgments(self, back: Container[str] | None = ()) -> tuple[Judgment, ...]:
         """The valid judgments, and those of people set aside who are in `back`, in the order of `in_force`."""

@@ -209,27 +209,6 @@ class Panel:
             return replace(self, gain=said)
         return Panel(judges, np.append(self.place, place), np.append(self.judge, code), np.append(self.gain, gain))
 
-    def after_all(self, said: Iterable[tuple[int, str, float]]) -> "Panel":
-        """The panel after several calls of `after`, in time linear, not quadratic, in their number."""
-        gains = {
-            (place, self.judges[code]): gain
-            for place, code, gain in zip(self.place.tolist(), self.judge.tolist(), self.gain.tolist(), strict=True)
-        }
-        counts = dict(zip(self.judges, self.counts.tolist(), strict=True))
-        for place, name, gain in said:
-            key, known = (place, name), (place, name) in gains
-            if not math.isnan(gain):
-                gains[key], counts[name] = gain, counts.get(name, 0) + (not known)
-            elif known:
-                del gains[key]
-                counts[name] -= 1
-                if not counts[name]:  # a person who returns later is appended as new
-                    del counts[name]
-        code = {name: number for number, name in enumerate(counts)}
-        places = np.fromiter((place for place, _ in gains), np.int64, len(gains))
-        judges = np.fromiter((code[name] for _, name in gains), np.int64, len(gains))
-        return Panel(tuple(counts), places, judges, np.fromiter(gains.values(), np.float64, len(gains)))
-
     def first(self, count: int) -> "Panel":
         """The first `count` judgments, with the same people."""
         return self.some(np.arange(min(count, len(self.place))))

@@ -1,6 +1,5 @@
 """State of a judging loop: the next pairs to judge, and the state after a judgment."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from audiosim.joint.estimators import (
     after_grades,
     comparing,
     hearing,
+    learned_from,
     relearned,
     taught_by,
 )
@@ -42,7 +42,8 @@ class Selection:
     """State of a judging loop; immutable: `tell` returns the next state.
 
     expected   expected scores of the ranking's measure in the pool to judge
-    estimator  estimator of this pool
+    untaught   estimator of this pool before it learns from any judgment
+    estimator  the same now
     selection_rule  rule that weighs the pairs
     batch      number of judgments between updates of the estimator and the rule
     ties       (n,) drawn once: among pairs of equal weight the one with the larger value comes first
@@ -62,6 +63,7 @@ class Selection:
     """
 
     expected: ExpectedScores
+    untaught: RelevanceEstimator
     estimator: RelevanceEstimator
     selection_rule: SelectionRule
     batch: int
@@ -113,6 +115,7 @@ class Selection:
             selection_rule = make_selection_rule(selection_rule, expected, seed)
         log = tuple(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = mean_grades(log)
+        untaught = estimator
         estimator = taught_by(pool, estimator, log) if learned is None else after_grades(pool, estimator, learned)
         panel = Panel.of(pool, log)
         belief = estimator.predict(pool.spread(grades))
@@ -121,7 +124,7 @@ class Selection:
         ties = np.random.default_rng(seed).random(len(pool.pairs))
         scores, order = expected.scores(belief), tuple(map(pool.positions.__getitem__, grades))
         return cls(
-            expected, estimator, selection_rule, batch, ties, belief, scores, order, log, learns=learns,
+            expected, untaught, estimator, selection_rule, batch, ties, belief, scores, order, log, learns=learns,
             distribution=distribution, about=about, checks=checks, panel=panel, comparisons=pool.comparisons,
         )  # fmt: skip
 
@@ -308,11 +311,16 @@ class Selection:
 
     def _logged(self, log: tuple[Judgment, ...], pair: Pair, assessor: str) -> "Selection":
         """The selection after a change in the log: an assessor's new or withdrawn judgment of a pair."""
-        place = int(self.pool.locate([pair])[0])
-        said = [one for one in (log if self.belief.judged[place] else log[-1:]) if one.pair == pair]
-        grade = mean_grades(said).get(pair, math.nan)
-        own = mean_grades(one for one in said if one.assessor == assessor).get(pair, math.nan)
-        return replace(self.judge(place, grade, (assessor, own)), log=log)
+        place, before = int(self.pool.locate([pair])[0]), self._own_log
+        said = [one for one in log if one.pair == pair] if self.belief.judged[place] else log[-1:]
+        if len(log) > len(before) and sum(one.assessor == assessor for one in said) == 1:
+            return replace(self.judge(place, mean_grades(said)[pair], (assessor, log[-1].grade)), log=log)
+        # A revised or withdrawn judgment: as if all others had been made without it.
+        estimator, learned = self.estimator, learned_from(self.pool, log)
+        if self.learns and learned != learned_from(self.pool, before):
+            estimator = relearned(self.untaught, self.pool.spread(learned)) if learned else self.untaught
+        after = self.anew(estimator, mean_grades(log), Panel.of(self.pool, log), self.comparisons)
+        return replace(after, changes=self.changes + 1, log=log)
 
     def taught(self, estimator: RelevanceEstimator) -> "Selection":
         """The selection with a newly trained estimator; its predictions and the rule's weights are updated now."""

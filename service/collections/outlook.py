@@ -16,10 +16,9 @@ from msgspec import Struct
 from audiosim.campaign import CampaignState, Change
 from audiosim.campaign.event import ANSWERS, parse_time
 from audiosim.campaign.learning import takes_long
-from audiosim.campaign.state import comparisons_after, grades_after, panel_after
-from audiosim.collection.values import Pair, mean_grades
-from audiosim.joint.estimators import Relearning
-from audiosim.joint.moments import last_moment
+from audiosim.campaign.state import comparisons_after, judgments_after
+from audiosim.collection.values import Judgment, mean_grades
+from audiosim.joint.estimators import Relearning, learned_from
 from audiosim.joint.people import Panel
 from audiosim.people.agreement import Leaning, leanings
 from audiosim.ranking import Selection, StoppingRule
@@ -80,16 +79,14 @@ class Past:
 
     now        present state, without results
     estimator  estimator before any learning; it remembers what it learned for earlier moments
-    before     grades of the pool's pairs before the log
-    panel      judgments before the log
+    own        judgments of the pool's pairs before the log
     changes    changes of the log so far
     stopping_rule  the campaign's
     """
 
     now: Selection
     estimator: Remembering
-    before: Mapping[Pair, float]
-    panel: Panel
+    own: Sequence[Judgment]
     changes: Sequence[Change]
     stopping_rule: StoppingRule
 
@@ -110,21 +107,10 @@ class Past:
     def selection(self, place: int) -> Selection:
         """The selection after the first changes, with the model as it would be then."""
         now, changes = self.now, self.changes[:place]
-        grades = grades_after(self.before, changes)
-        panel = panel_after(self.panel, now.pool, changes)
-        compared = comparisons_after(now.pool.comparisons, changes)
-        learned = self._taught(self.estimator.knowing(compared), changes, grades)
-        return now.anew(learned.plain, grades, panel, compared)
-
-    def _taught(self, estimator: Remembering, changes: Sequence[Change], grades: Mapping[Pair, float]) -> Remembering:
-        """The estimator that learned at its last moment of learning, from the grades known then."""
-        pool = self.now.pool
-        judged = [pair for pair in grades if pair in pool.positions]
-        if not (moment := last_moment(len(judged))):
-            return estimator
-        last = judged[moment - 1]
-        place = next((place for place, one in enumerate(changes) if one.pair == last and one.assessors), -1)
-        return estimator.relearned(pool.spread(grades_after(self.before, changes[: place + 1])))
+        judged, compared = judgments_after(self.own, changes), comparisons_after(now.pool.comparisons, changes)
+        estimator, known = self.estimator.knowing(compared), learned_from(now.pool, judged)
+        learned = estimator.relearned(now.pool.spread(known)) if known else estimator
+        return now.anew(learned.plain, mean_grades(judged), Panel.of(now.pool, judged), compared)
 
 
 class History:
@@ -144,9 +130,8 @@ class History:
         """
         self._one, self._most = one, moments
         self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: other threads read it meanwhile
-        own = mean_grades(one.collection.judgments)
-        self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
-        self._panel = Panel.of(one.predictor().pool, one.collection.judgments)
+        inside = one.predictor().pool.positions
+        self._own = tuple(judgment for judgment in one.collection.judgments if judgment.pair in inside)
         self._known: dict[int, Moment] = {}  # by the number of changes before each
         self._looking, self._working = Lock(), working or Lock()
 
@@ -198,7 +183,7 @@ class History:
     def _past(self, changes: Sequence[Change]) -> Past:
         one = self._one
         now, estimator, rule = one.campaign.selection.bare, one.predictor().estimator, one.judging.stopping_rule
-        return Past(now, estimator, self._before, self._panel, changes, rule)
+        return Past(now, estimator, self._own, changes, rule)
 
     def _missing(self) -> list[int]:
         """Places of moments to compute next."""

@@ -1,13 +1,10 @@
 """Judgments by several people, compared with full multivariate normal distributions."""
 
 import gc
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize
 
@@ -20,7 +17,6 @@ from audiosim.joint.fit import COVARIATES, prior_deviations, usual_deviations
 from audiosim.joint.moments import FIRST_LEARNING
 from audiosim.joint.people import (
     JUDGE_QUERY,
-    NO_JUDGES,
     PAIR,
     SEVERITY,
     TASTE,
@@ -427,22 +423,6 @@ def test_before_two_people_have_judged_nothing_is_taken_from_what_is_true_of_que
     assert (centre["query"], centre["system"]) == (0.5, 0.04)
     assert centre[PAIR] ** 2 == pytest.approx(0.6**2 / 2)
     assert spread[PAIR] >= 0.4
-
-
-SAID = st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sampled_from([0.0, 0.5, 1.0, math.nan]))
-
-
-@pytest.mark.slow
-@given(st.lists(SAID, max_size=25), st.integers(0, 25))
-def test_many_changes_at_once_are_the_same_as_one_after_the_other(said, cut):
-    one_by_one = NO_JUDGES
-    for change in said:
-        one_by_one = one_by_one.after(*change)
-    for found in (NO_JUDGES.after_all(said), NO_JUDGES.after_all(said[:cut]).after_all(said[cut:])):
-        assert found.judges == one_by_one.judges
-        for name in ("place", "judge", "gain"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(one_by_one, name))
-            assert getattr(found, name).dtype == getattr(one_by_one, name).dtype
 
 
 def test_a_model_of_more_people_serves_an_earlier_moment(model, panel):

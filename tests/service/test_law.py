@@ -70,6 +70,27 @@ def drawn(rng, times=1):
     return Collection("drawn", "drawn", scale, cutoff, tuple(runs), about, judgments=judgments, teams=teams)
 
 
+def with_revisions(rng, came, told):
+    """Judgments told to a campaign, some with another grade first, and then some of its folder revised as well.
+
+    And the collection with the judgments in force then, where they were first made.
+    """
+    levels = [0.0, came.scale.levels[-1]]
+    rash = [rng.random() < 0.3 for _ in told]
+    first = [
+        replace(one, grade=float(rng.choice(levels))) if early else one for one, early in zip(told, rash, strict=True)
+    ]
+    later = [one for one, early in zip(told, rash, strict=True) if early]
+    positions = build_pool(came).positions
+    own = [
+        replace(one, grade=float(rng.choice(levels))) if told and one.pair in positions and rng.random() < 0.1 else one
+        for one in came.judgments
+    ]
+    later += [one for one, before in zip(own, came.judgments, strict=True) if one != before]
+    rng.shuffle(later)
+    return [*first, *later], replace(came, judgments=(*own, *told))
+
+
 def some_measure(rng, collection):
     name = str(rng.choice(list(MEASURES)))
     has = {parameter.name for parameter in MEASURES[name].parameters}
@@ -148,7 +169,7 @@ def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, i
     came = replace(made, judgments=tuple(one for one in made.judgments if one not in told))
     if late:  # whoever judges in the campaign is another one than before
         told = [replace(one, assessor="person 1") for one in told]
-    made = replace(made, judgments=(*came.judgments, *told))
+    sent, made = with_revisions(np.random.default_rng([seed, 1]), came, told)
     folder, whole = tmp_path / "drawn", tmp_path / "whole" / "drawn"  # a log finds its collection by the folder's name
     made.save(whole)
     came.save(folder)
@@ -166,7 +187,7 @@ def test_all_faces_state_the_same_numbers_about_one_state(seed, tmp_path, run, i
         for name in {one.assessor for one in told} if rng.random() < 0.5 else ():  # asked before they judge
             given = client.post(f"{place}/next", json={"assessor": name})
             assert given.status_code == 200, given.text
-        for one in told:
+        for one in sent:
             body = {"query": one.query, "document": one.document, "grade": one.grade, "assessor": one.assessor}
             answer = client.post(f"{place}/judgments", json=body)
             assert answer.status_code == 201, answer.text
