@@ -846,9 +846,13 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, collect
     hear(page, 0)
     page.tap("#hear-candidate")
     hear(page, 1)
-    page.tap("#answer-broad-2")
+    page.locator("#answer-fine").scroll_into_view_if_needed()
     box = page.locator("#answer-fine").bounding_box()
-    page.touchscreen.tap(box["x"] + 0.75 * box["width"], box["y"] + box["height"] / 2)
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.touchscreen.tap(*middle)  # where the slider starts
+    expect(page.locator("#answer-fine-value")).to_have_text("50")
+    page.tap("#answer-broad-2")
+    page.touchscreen.tap(box["x"] + 0.75 * box["width"], middle[1])
     page.locator("#save[aria-disabled=false]").wait_for()
     page.tap("#save")
     expect(page.locator("#where")).to_have_text("Pair 2 of 4")

@@ -109,8 +109,8 @@ function slider(question, take) {
   const { levels, ends } = question;
   const id = idOf(question);
   const takePlace = () => take(levels[Number(input.value)]);
-  // A click exactly at the thumb's start does not change the value, but is an answer.
-  const input = element("input", { type: "range", id, name: question.name, class: "slider", min: 0, max: levels.length - 1, step: 1, on: { input: takePlace, click: takePlace } });
+  // A click or tap exactly at the thumb's start does not change the value, but is an answer; the thumb swallows a tap's click.
+  const input = element("input", { type: "range", id, name: question.name, class: "slider", min: 0, max: levels.length - 1, step: 1, on: { input: takePlace, click: takePlace, pointerup: takePlace } });
   const words = ends.length ? [element("div", { class: "ends", "aria-hidden": "true" }, ...ends.map((word) => element("span", {}, wordOf(question, word))))] : [];
   return element(
     "div",
