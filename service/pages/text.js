@@ -61,6 +61,9 @@ export const statusOf = (now) => (unopened(now) ? ["Not open yet", "warn"] : STA
 /** True if people have compared candidates, and graded no pair. */
 export const comparesOnly = ({ judged, comparisons }) => comparisons > 0 && judged === 0;
 
+/** True if further answers of a campaign are comparisons, whose number is not forecast. */
+export const goesOnComparing = (campaign) => campaign.only_compares || comparesOnly(campaign);
+
 /** The pairs of systems that have an order: those that are not known to be equal. */
 export const ordered = (pairs) => pairs.filter((pair) => !pair.equal);
 

@@ -224,6 +224,7 @@ class CampaignOut(StandingOut):
     selection_rule  rule that chooses the pairs to judge next
     second_share  share of the pairs that two people judge
     all_asked     true if nobody who answered so far has a question left, but another person would have one
+    only_compares  true if people are asked for comparisons alone
     heard         false if the campaign has no sound at all
     model_lost    reason why the model is not the one chosen in the log; else empty
     aspects       aspects graded for each pair; none if a pair has one grade
@@ -254,6 +255,7 @@ class CampaignOut(StandingOut):
     selection_rule: str
     second_share: float
     all_asked: bool
+    only_compares: bool = False
     heard: bool = False
     model_lost: str = ""
     aspects: list[str] = field(default_factory=list)
@@ -293,6 +295,7 @@ class CampaignOut(StandingOut):
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in leases[shown]],
             totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
+            only_compares=served.judging.settings.comparisons == "only",
             heard=bool(served.sounds),
             model_lost=served.lost_model,
             aspects=[] if served.collection.aspects is None else list(served.collection.aspects.names),

@@ -254,6 +254,8 @@ def test_equal_systems_are_called_equal_and_leave_nothing_to_compare(browse, liv
 
 
 def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_batch(browse, live):
+    organiser = browse("/organise/few")
+    expect(organiser.locator("#next")).to_contain_text("nobody has judged yet. No comparison counts")
     page = browse("/judge/few?listen=0.1")
     page.fill("#name", "Ann")
     page.keyboard.press("Enter")
@@ -276,7 +278,6 @@ def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_ba
     expect(page.locator("#answers-rows")).to_contain_text("a comparison: A fits better")
     assert "closer" not in page.inner_text("body")
     page.keyboard.press("Escape")
-    organiser = browse("/organise/few")
     expect(organiser.locator("#next")).to_contain_text(
         "Going on needs another person: invite one. No comparison counts"
     )

@@ -1,7 +1,7 @@
 // The confidence as answers came in: a line, the goal, when it was met, and when the model expects it to be met.
 
 import { byId, element } from "../page.js";
-import { comparesOnly, count, percent, target, when, whole } from "../text.js";
+import { count, goesOnComparing, percent, target, when, whole } from "../text.js";
 import { answersOf, axes, frameOf, labelled, leading, path, roomFor, rulerOf, unitOf } from "./chart.js";
 import { dot, line, svg } from "./svg.js";
 import { rowOf } from "./tables.js";
@@ -33,7 +33,7 @@ export function courseChart() {
  */
 export function courseOf(history, campaign, remaining) {
   const now = { judged: campaign.judged, comparisons: campaign.comparisons, confidence: campaign.confidence, time: null };
-  const told = remaining && remaining.median !== null && !comparesOnly(campaign) && campaign.status !== "closed" ? { ...remaining, from: campaign.pool - remaining.unjudged + campaign.comparisons } : null;
+  const told = remaining && remaining.median !== null && !goesOnComparing(campaign) && campaign.status !== "closed" ? { ...remaining, from: campaign.pool - remaining.unjudged + campaign.comparisons } : null;
   const before = history.complete && history.state === campaign.state ? history.moments.slice(0, -1) : history.moments;
   const known = ({ confidence }) => confidence !== null;
   const moments = leading([...before, now]).filter(known);

@@ -1,7 +1,7 @@
 // The present state: the verdict on the ranking, the next step, and the problems.
 
 import { byId, element } from "../page.js";
-import { asOf, begun, comparesOnly, count, duration, exhausted, goalInWords, listed, named, ordered, percent, secondsOf, unopened, unordered, wantsGrades, whole, withNames } from "../text.js";
+import { asOf, begun, count, duration, exhausted, goalInWords, goesOnComparing, listed, named, ordered, percent, secondsOf, unopened, unordered, wantsGrades, whole, withNames } from "../text.js";
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
@@ -10,6 +10,8 @@ const NAMED = 3; // assessors named in a sentence
 const LOW_ALPHA = 0.4; // agreement below which Krippendorff would not draw even tentative conclusions
 const FAR = 0.15; // of the scale: distance from others' grades from which an assessor is reported
 const SHARED = 5; // pairs also judged by others, needed to report this
+const CHECKED = 50; // graded pairs before a goal is met, or one in SMALL of a small pool
+const SMALL = 5;
 const BY_CHANCE = 0.05; // share of assessors who seem to drift by chance, because the intervals are 95 %
 
 /** Show it; `known` has campaign, ranking, leanings, judges, remaining and history, the last three null until computed.
@@ -63,7 +65,7 @@ function nextSteps({ campaign, ranking, remaining }) {
   const steps = campaign.status === "paused" ? [[unopened(campaign) ? "Open the campaign: nobody can judge before." : "Resume the campaign: nobody can judge while it is paused."]] : [];
   const people = campaign.totals.assessors;
   if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool && ordered(ranking.pairs).length ? [", or keep judging to decide ", toTab("pairs", "the closest comparisons")] : []), "."], ...(campaign.all_asked && campaign.twice ? [[`${count(campaign.twice, "pair waits", "pairs wait")} for a second person: `, toTab("invite", "invite one"), "."]] : [])];
-  if (!people) return [...steps, [toTab("invite", "Invite assessors"), begun(campaign) ? ": nobody judges here yet." : ": nobody has judged yet."]];
+  if (!people) return [...steps, [toTab("invite", "Invite assessors"), `: ${begun(campaign) ? "nobody judges here yet" : "nobody has judged yet"}.${notGraded(campaign)}`]];
   if (campaign.all_asked) return [...steps, ["Everyone who judges here has answered all that they may. Going on needs another person: ", toTab("invite", "invite one"), `.${notGraded(campaign)}`], ...closest(ranking)];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
@@ -73,7 +75,7 @@ function left(campaign, remaining, people) {
   const { pace } = campaign, goal = goalInWords(campaign.goal.goal);
   if (!remaining || remaining.preliminary) return "Keep judging: estimating how many judgments the goal takes…";
   if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "more judgment")} to the goal (${goal}).`;
-  if (comparesOnly(campaign)) return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.${notGraded(campaign)}`;
+  if (goesOnComparing(campaign)) return `Keep comparing to the goal (${goal}): how many comparisons it takes is not forecast. Graded pairs would be about ${whole(remaining.median)}.${notGraded(campaign)}`;
   const when = asOf(campaign, remaining);
   const seconds = secondsOf(remaining.median, pace);
   const each = people > 1 ? ` (${duration(seconds / people)} for each of ${people} assessors)` : "";
@@ -81,7 +83,7 @@ function left(campaign, remaining, people) {
 }
 
 /** Reason why comparisons alone do not meet a goal; empty if they may. */
-const notGraded = (campaign) => (!comparesOnly(campaign) || !wantsGrades(campaign.goal.goal) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool, unless the rule has floor=0.");
+const notGraded = (campaign) => (!goesOnComparing(campaign) || !wantsGrades(campaign.goal.goal) || campaign.judged >= Math.min(CHECKED, campaign.pool / SMALL) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool, unless the rule has floor=0.");
 
 function closest({ pairs }) {
   const open = ordered(pairs).filter((pair) => pair.confidence < SURE).sort((a, b) => a.confidence - b.confidence);

@@ -34,7 +34,7 @@ import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { equipAll } from "./tables.js";
 import { goToPart, makeTabs, shownTab } from "./tabs.js";
-import { asOf, apart, comparesOnly, count, duration, equalInWords, exhausted, givenOf, goalInWords, named, ordered, percent, secondsOf, statusOf, target, unopened, unordered, when, whole } from "../text.js";
+import { asOf, apart, comparesOnly, count, duration, equalInWords, exhausted, givenOf, goalInWords, goesOnComparing, named, ordered, percent, secondsOf, statusOf, target, unopened, unordered, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
@@ -288,7 +288,7 @@ function forecastOf(left, campaign) {
   if (left.median === null) return [`more than ${whole(left.more_than)}`, "the simulation ran out of time"];
   if (left.high === 0) return ["0", "the goal is met"];
   const when = asOf(campaign, left);
-  if (comparesOnly(campaign)) return [`about ${count(left.median, "grade")}`, "if pairs are graded; how many comparisons is not forecast"];
+  if (goesOnComparing(campaign)) return [`about ${count(left.median, "grade")}`, "if pairs are graded; how many comparisons is not forecast"];
   const seconds = secondsOf(left.median, campaign.pace);
   const hours = seconds ? `; roughly ${duration(seconds)} of listening` : "";
   return [`about ${whole(left.median)}`, `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${when && `; ${when}`}`];
