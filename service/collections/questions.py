@@ -141,11 +141,13 @@ class Questions:
     scale  scale of the collection; its grade is always asked for
     own    the organiser's questions, beside the standard ones
     task   task.toml of the collection, or None
+    heading  the organiser's own question, which need not be about similarity; empty: the usual one
     """
 
     scale: Scale
     own: tuple[Question, ...] = ()
     task: AssessorTask | None = None
+    heading: str = ""
 
     @classmethod
     def of(cls, collection: Collection, own: tuple[Question, ...] = ()) -> "Questions":
@@ -155,14 +157,14 @@ class Questions:
         """
         task = collection.assessor_task
         if task is None:
-            return cls(collection.scale, own)
+            return cls(collection.scale, own, heading=collection.task)
         further = task.table.further
         check_question_names([*(one.name for one in (*further, *own, *task.asked_of_people)), *task.aspects])
         asked = (*task.aspects, *further, *own)
         if len(asked) > MOST_OF_PAIR:
             raise InputError(f"expected up to {MOST_OF_PAIR} questions about each pair, got {len(asked)}")
         scale = collection.scale if collection.aspects is None else collection.aspects.scale
-        return cls(scale, (*further, *own), task)
+        return cls(scale, (*further, *own), task, task.table.question or collection.task)
 
     def asked(self, ask: str | None = None) -> tuple[Question, ...]:
         """The questions in the order of the page.
@@ -176,20 +178,25 @@ class Questions:
         if self.aspects and ask is not None:
             raise InputError(f"ask={ask!r:.80}: assessors grade {', '.join(self.aspects)} here; leave it out")
         if self.task is not None and ask is None:
-            own = task_grades(self.task, self.scale)
+            own = task_grades(self.task, self.scale, bool(self.heading))
             if own:
                 return own
             ask = self.task.table.grades or None
         if ask is None:
             ask = self.scale.name
             if ask not in GRADES_ALONE:
-                return (_own_grade(self.scale),)
+                return (
+                    _graded("grade", YOUR_GRADE, self.scale.levels, "", _ends(self.scale.levels, bool(self.heading))),
+                )
         if ask not in ASKS:
             raise InputError(f"unknown setting ask={ask!r:.80}, expected {', '.join(ASKS)}")
         chosen = both if ask == "both" else (GRADES_ALONE[ask],)
         if self.scale.name not in {one.name for one in chosen}:
             raise InputError(f"ask={ask} leaves out the grade that counts, on the {self.scale.name} scale")
-        return chosen
+        if not self.heading:
+            return chosen
+        levels = {"fine": FINE.levels, "broad": BROAD.levels}
+        return tuple(_graded(one.name, one.text, levels[one.name], "", ENDS_OF_ANY) for one in chosen)
 
     @property
     def aspects(self) -> tuple[str, ...]:
@@ -272,8 +279,11 @@ def _check_complete(answers: Mapping[str, Value], asked: Iterable[Question]) -> 
         raise InputError(f"expected an answer to {first.name}: {first.text}")
 
 
-def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
-    """The questions for grades in a task's words; none if the task keeps the usual ones."""
+def task_grades(task: AssessorTask, scale: Scale, own: bool) -> tuple[Question, ...]:
+    """The questions for grades in a task's words; none if the task keeps the usual ones.
+
+    own  True if the question above the clips is the organiser's own
+    """
     table, levels = task.table, offered(task, scale)
     if table.aspect:
         return tuple(
@@ -283,9 +293,7 @@ def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
     if not (table.control or table.labels or table.steps):
         return ()
     name = scale.name if scale.name in GRADES else "grade"
-    return (
-        _graded(name, YOUR_GRADE, levels, table.control, table.labels or (ENDS_OF_ANY if table.question else ENDS)),
-    )
+    return (_graded(name, YOUR_GRADE, levels, table.control, table.labels or _ends(levels, own)),)
 
 
 def _graded(name: str, text: str, levels: Sequence[float], control: str, labels: Sequence[str]) -> Question:
@@ -299,10 +307,14 @@ def _graded(name: str, text: str, levels: Sequence[float], control: str, labels:
     return Question(name, "choice", text, tuple(levels), words, required=True, grade=True)
 
 
-def _own_grade(scale: Scale) -> Question:
-    """The question for a grade on a scale other than fine and broad."""
-    labels = ("Not similar", "Similar") if scale == BINARY else ENDS
-    return _graded("grade", YOUR_GRADE, scale.levels, "", labels)
+def _ends(levels: Sequence[float], own: bool) -> tuple[str, str]:
+    """Words for the lowest and the highest of some levels.
+
+    own  True for an organiser's own question
+    """
+    if tuple(levels) == BINARY.levels:
+        return ("No", "Yes") if own else ("Not similar", "Similar")
+    return ENDS_OF_ANY if own else ENDS
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:

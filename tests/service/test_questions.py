@@ -1,6 +1,7 @@
 """Questions to assessors: read from a file, sent to the page, checked in answers, and kept in the log."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -144,16 +145,28 @@ def test_whoever_judges_is_told_who_paused_and_why(client):
     assert client.get(f"{CLIENT}/status").json()["status"] == "open"
 
 
-def test_a_question_of_one_s_own_has_ends_that_fit_any_question(tmp_path):
+def test_a_question_of_one_s_own_has_ends_that_fit_any_question(tiny, tmp_path):
     path = tmp_path / "task.toml"
 
-    def ends(text):
+    def asked_of(scale, text="", ask=None, task=""):
         path.write_text(text, encoding="utf-8")
-        asked = Questions(Scale("own", (0.0, 1.0, 2.0)), task=read_task(path)).asked()
-        return [(one.words[0], one.words[-1]) for one in asked if one.grade]
+        found = replace(tiny, judgments=(), scale=scale, assessor_task=read_task(path) if text else None, task=task)
+        asked = Questions.of(found).asked(ask)
+        return [(one.words or one.ends)[:: (len(one.words) or 2) - 1] for one in asked if one.grade]
+
+    def ends(text):
+        return asked_of(Scale("own", (0.0, 1.0, 2.0)), text)
 
     aspect = '[[aspect]]\nname = "{0}"\nquestion = "How {0} is it?"\n'
     assert ends(aspect.format("coherent") + aspect.format("creative")) == [("Lowest", "Highest")] * 2
     assert ends('question = "How creative is it?"\ncontrol = "buttons"\n') == [("Lowest", "Highest")]
     assert ends('instructions = "Use headphones."\ncontrol = "buttons"\n') == [("Least similar", "Most similar")]
     assert ends('question = "How loud?"\ncontrol = "buttons"\nlabels = ["soft", "loud"]\n') == [("soft", "loud")]
+    # Without a control too, and where the question is that of collection.toml, as the page that makes a test writes it.
+    for said in ({"text": 'question = "How creative is it?"\n'}, {"task": "How creative is it?"}):
+        assert asked_of(FINE, **said) == asked_of(BROAD, **said) == [("Lowest", "Highest")]
+        assert asked_of(FINE, **said, ask="both") == [("Lowest", "Highest")] * 2
+        assert asked_of(BINARY, **said) == [("No", "Yes")]
+    assert asked_of(BINARY) == [("Not similar", "Similar")]
+    assert asked_of(BROAD) == [("Not similar", "Very similar")]
+    assert asked_of(FINE) == [("nothing alike", "sounds the same")]
