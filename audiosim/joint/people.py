@@ -194,19 +194,9 @@ class Panel:
         return cls(judges, place.astype(np.int64), judge.astype(np.int64), grade / pool.scale.maximum)
 
     def after(self, place: int, name: str, gain: float) -> "Panel":
-        """The panel after a person's new grade for a pair; NaN withdraws their grade."""
+        """The panel after a person's first judgment of a pair."""
         judges = self.judges if name in self.judges else (*self.judges, name)
         code = judges.index(name)
-        known = np.flatnonzero((self.place == place) & (self.judge == code))
-        if np.isnan(gain):
-            place_left, judge_left = np.delete(self.place, known), np.delete(self.judge, known)
-            left = Panel(judges, place_left, judge_left, np.delete(self.gain, known))
-            # A person without judgments leaves the panel: an empty column would still weigh in its mean.
-            return left if np.any(left.judge == code) else left.without(code)
-        if len(known):
-            said = self.gain.copy()
-            said[known] = gain
-            return replace(self, gain=said)
         return Panel(judges, np.append(self.place, place), np.append(self.judge, code), np.append(self.gain, gain))
 
     def first(self, count: int) -> "Panel":
@@ -232,12 +222,6 @@ class Panel:
     def counts(self) -> Integers:
         """(p,) judgments of each person."""
         return np.bincount(self.judge, minlength=len(self.judges))
-
-    def without(self, judge: int) -> "Panel":
-        """The judgments by everybody else."""
-        kept = self.judge != judge
-        names = tuple(name for code, name in enumerate(self.judges) if code != judge)
-        return Panel(names, self.place[kept], (self.judge - (self.judge > judge))[kept], self.gain[kept])
 
 
 NO_JUDGES = Panel((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))

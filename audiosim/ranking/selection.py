@@ -354,10 +354,10 @@ class Selection:
         return replace(self, estimator=estimator, belief=belief, scores=scores, order=order, asked=None)
 
     def judge(self, place: int, grade: float, said: tuple[str, float] | None = None) -> "Selection":
-        """The selection with this grade of a pair, the mean over its assessors; NaN: it is no longer judged.
+        """The selection after one more judgment of a pair.
 
-        said  assessor who changed the grade, and their own grade of the pair from now on, NaN for none;
-              None if all assessors agree
+        grade  mean over its assessors from now on
+        said   the assessor, who has not judged it before, and their own grade; None if all assessors agree
 
         For callers that keep their own log, such as a campaign; use `tell` for single judgments.
         """
@@ -367,12 +367,10 @@ class Selection:
         new, grades = not self.belief.judged[place], self.grades.copy()
         grades[place] = grade
         order = (*self.order, place) if new else self.order
-        if np.isnan(grade):
-            order = tuple(other for other in order if other != place)
         estimator, changes = self.estimator, self.changes + 1
         if self.learns and len(order) > len(self.order) and is_moment(len(order)):
             estimator = relearned(estimator, grades)
-        # A revised or withdrawn grade cannot be undone by a rank-one step, so the belief is computed from the prior.
+        # A mean that changes cannot be undone by a rank-one step, so the belief is computed from the prior.
         again = not new or estimator is not self.estimator or changes % self.batch == 0
         step = self.belief.answers is None  # what comparisons say is approximated anew with every grade
         belief = (

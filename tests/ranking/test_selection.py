@@ -110,9 +110,8 @@ def test_the_grade_of_a_pair_is_the_mean_over_its_assessors(tiny):
 def test_whoever_keeps_the_log_says_the_grade_of_a_pair_and_then_tells_no_judgments(tiny):
     one_by_one = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).tell(Judgment("q1", "a", 70.0, "bob"))
     place = one_by_one.pool.positions["q1", "a"]
-    judged = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).judge(place, 55.0)
+    judged = start(tiny, judgments=[Judgment("q1", "a", 40.0, "ann")]).judge(place, 55.0, ("bob", 70.0))
     assert (judged.graded, judged.ranking.to_dict()) == (one_by_one.graded, one_by_one.ranking.to_dict())
-    assert judged.judge(place, math.nan).graded == {}
     for act in (lambda: judged.tell(Judgment("q1", "a", 1.0)), lambda: judged.withdraw(Pair("q1", "a"), "ann")):
         with pytest.raises(
             InputError,
