@@ -40,6 +40,17 @@ class ArgumentError(InputError):
         return ArgumentError, (self.argument, str(self))
 
 
+@contextmanager
+def of_argument(name: str) -> Iterator[None]:
+    """Make an error about an argument's own words, such as an unknown name, an ArgumentError; not one of a file."""
+    try:
+        yield
+    except (FormatError, PackageError):
+        raise
+    except InputError as error:
+        raise ArgumentError(name, str(error)) from None
+
+
 class FormatError(InputError):
     """A line of a file breaks a rule of its format: `path:line: problem`, lines counted from 1."""
 
@@ -77,6 +88,10 @@ def on_disk(place: object, problem: str = "cannot be written") -> Iterator[None]
 
 class SoundError(InputError):
     """A recording cannot be described honestly: not sound, too short, silent, truncated."""
+
+
+class PackageError(InputError):
+    """Something that another package installs cannot be used."""
 
 
 class MissingPackageError(AudiosimError, ImportError):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError, PackageError
 from audiosim.text import did_you_mean, one_line
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ class ExtensionPoint(Generic[Thing]):
         if not named:
             known = self.names()
             expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
-            raise InputError(f"unknown {self.kind} {name!r}, expected {expected}")
+            raise ArgumentError(self.kind.replace(" ", "_"), f"unknown {self.kind} {name!r}, expected {expected}")
         ours = [point for point in named if _package_of(point) == OWN]
         if len(named) > 1 and not ours:
             packages = " and ".join(map(_package_of, named))
-            raise InputError(f"{name} is installed by {packages}, expected only one package; uninstall the others")
+            raise PackageError(f"{name} is installed by {packages}, expected only one package; uninstall the others")
         return self._load((ours or named)[0])
 
     def _points(self) -> tuple["EntryPoint", ...]:
@@ -63,14 +63,14 @@ class ExtensionPoint(Generic[Thing]):
         try:
             loaded: object = point.load()
         except Exception as error:  # foreign code may raise anything
-            raise InputError(f"{described} cannot be loaded: {one_line(error)}") from error
+            raise PackageError(f"{described} cannot be loaded: {one_line(error)}") from error
         try:
             thing = self.accept(loaded, point.name)
         except InputError as error:
-            raise InputError(f"{described} must be {error}, got {type(loaded).__name__}") from None
+            raise PackageError(f"{described} must be {error}, got {type(loaded).__name__}") from None
         name = getattr(thing, "name", point.name)
         if not callable(thing) and name != point.name:
-            raise InputError(f"{described} must be installed under its own name, got {name}")
+            raise PackageError(f"{described} must be installed under its own name, got {name}")
         return thing
 
 

@@ -11,7 +11,8 @@ from annotated_types import Ge, Le
 from audiosim.campaign.settings import CANNOT_LIMIT, LEASE_S, MOST_BESIDE, MOST_CHECKED
 from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.values import SameArtist
-from audiosim.errors import ArgumentError, InputError, placed
+from audiosim.errors import InputError, of_argument, placed
+from audiosim.measures.measure import as_measure
 from audiosim.ranking.about import About, DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.tables.toml import read_toml
@@ -170,10 +171,8 @@ class Settings:
         for name, kind in kinds.items():
             variable = f"{PREFIX}{name.upper()}"
             if name in said:
-                try:
+                with of_argument(name):
                     found[name] = _value(name, kind, said[name])
-                except InputError as error:
-                    raise ArgumentError(name, str(error)) from None
             elif text := environ.get(variable):
                 with placed(variable):
                     found[name] = _value(name, kind, _split(kind, text))
@@ -284,6 +283,7 @@ def _check_grants(texts: tuple[str, ...]) -> None:
 
 # What a text must be, beyond its kind.
 CHECKS: dict[str, Callable[[Any], object]] = {
+    "measure": lambda text: as_measure(text, 1),
     "stopping_rule": parse_stopping_rule,
     "about": lambda words: About.parse(list(words)),
     "sounds": _check_folders,

@@ -299,7 +299,11 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
 )
 @pytest.mark.parametrize("command", ["simulate", "rules", "calibration"])
 def test_what_cannot_be_replayed_is_one_line(run, folder, command, options, message):
-    one_line(run(command, folder, *options), message.replace("330", str(len(grades_of(folder)))), command)
+    found, message = run(command, folder, *options), message.replace("330", str(len(grades_of(folder))))
+    if message.startswith(("unknown", "the size")):
+        refused(found, options[-2], message)
+    else:
+        one_line(found, message, command)
 
 
 @pytest.mark.slow
@@ -308,8 +312,6 @@ def test_what_cannot_be_replayed_is_one_line(run, folder, command, options, mess
     [
         (["--queries", "13"], "a part must have 1 to 12 queries, got 13"),
         (["--teams", "5"], "a part must have 1 to 4 teams, got 5"),
-        (["--learn", "fNO"], "unknown feature 'fNO', expected one of "),
-        (["--learn", ""], "the list of features is empty"),
         (["--at", "-3"], "moments must be numbers of judgments, 0 or more, got -3"),
         (
             ["--learn", "fSYS", "--queries", "12", "--jobs", "1"],
@@ -323,6 +325,19 @@ def test_what_cannot_be_replayed_is_one_line(run, folder, command, options, mess
 )
 def test_what_cannot_be_calibrated_is_one_line(run, folder, options, message):
     one_line(run("calibration", folder, "--parts", "2", *options), message)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"), [("fNO", "unknown feature 'fNO', expected one of "), ("", "the list of features is empty")]
+)
+def test_what_cannot_be_learned_is_exit_code_2(run, folder, words, message):
+    refused(run("calibration", folder, "--parts", "2", "--learn", words), "--learn", message)
+
+
+def refused(found, option, message):
+    code, out, err = found
+    assert (code, out) == (2, "")
+    assert f"Invalid value for {option}: {message}" in " ".join(re.sub("[│╭╮╰╯─]", "", err).split())
 
 
 def one_line(found, message, command="calibration"):

@@ -2,8 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -19,7 +19,7 @@ from audiosim.cli import options
 from audiosim.cli.verbs import Verb
 from audiosim.collection.collection import Collection
 from audiosim.collection.layouts import FolderFiles
-from audiosim.errors import ArgumentError, InputError
+from audiosim.errors import ArgumentError, InputError, of_argument
 from audiosim.results.progress import progress
 from audiosim.results.value import known_columns, need
 from audiosim.tables.text import check_output_file, write_text, write_texts
@@ -39,7 +39,8 @@ def command_of(verb: Verb) -> Callable[..., None]:
     command = _Command.of(verb, function, words)
 
     def called(**typed: Any) -> None:
-        command.run(typed)
+        with command.usage():
+            command.run(typed)
 
     called.__doc__ = text
     parameters = command.options()
@@ -115,16 +116,27 @@ class _Command:
             if self.read:
                 given |= self._read(typed, _listed(given.get("measures", given.get("measure") or [])))
             if self.settings is not None:
-                given["settings"] = _called(self.settings.hint.read, {}, {"typed": typed})
+                given["settings"] = self.settings.hint.read(typed)
             if "progress" in self.supplied:
                 given["progress"] = stack.enter_context(progress(self.verb.bar))
             function = _by_measure(self.function, typed) if self.verb.by_measure else self.function
-            found = _called(function, self.own, given)
+            several = [name for name, one in self.own.items() if one.parameter.kind is inspect.Parameter.VAR_POSITIONAL]
+            found = function(*(given.pop(several[0]) if several else ()), **given)
             if plot is not None:
                 save_plot(found, plot)
             if page is not None:
                 write_text(page, _found(self.verb.page)(found).splitlines())
         _print(self.verb, typed.get("form", options.Format.table), found)
+
+    @contextmanager
+    def usage(self) -> Iterator[None]:
+        """Report a wrong argument as wrong usage: exit code 2, which scripts can distinguish from wrong data."""
+        try:
+            yield
+        except ArgumentError as error:
+            at = self.own.get(error.argument)
+            hint = f"--{error.argument.replace('_', '-')}" if at is None else at.spelled
+            raise typer.BadParameter(str(error), param_hint=hint) from error
 
     def _read(self, typed: Mapping[str, Any], measures: Sequence[str]) -> dict[str, Any]:
         """The collection or collections, and what else is known of where they come from."""
@@ -271,7 +283,7 @@ class _Parameter:
 
     def value(self, typed: Any) -> Any:
         """The function's argument, of what was typed."""
-        with options.usage_of(self.spelled):
+        with of_argument(self.name):
             if self.shared in options.READS and self.name not in self.verb.spelled:
                 return options.READS[self.shared](typed, self.parameter.default)
             if typed in (None, []) and self.parameter.default is not self.parameter.empty:
@@ -326,14 +338,3 @@ def _found(place: str) -> Callable[..., Any]:
     module, name = place.split(":")
     function: Callable[..., Any] = getattr(import_module(f"audiosim.{module}"), name)
     return function
-
-
-def _called(function: Callable[..., Any], own: Mapping[str, _Parameter], given: dict[str, Any]) -> Any:
-    """Call a function; an argument that it refuses is wrong usage."""
-    several = [name for name, one in own.items() if one.parameter.kind is one.parameter.VAR_POSITIONAL]
-    try:
-        return function(*(given.pop(several[0]) if several else ()), **given)
-    except ArgumentError as error:
-        at = own.get(error.argument)
-        hint = f"--{error.argument.replace('_', '-')}" if at is None else at.spelled
-        raise typer.BadParameter(str(error), param_hint=hint) from error

@@ -189,8 +189,7 @@ class CollectionOptions:
 
     def read(self, folder: Path, aspect: str | None = None) -> Collection:
         """The collection in a folder, by one of its aspects if given."""
-        with usage_of("--scale"):
-            as_read = read_on(self.scale)
+        as_read = read_on(self.scale)
         collection = Collection.load(
             folder,
             None if self.log else self.judgments,
@@ -212,6 +211,8 @@ class CollectionOptions:
 
         measures  measures that will be taken of it: judgments that they leave unused are a note
         """
+        for text in measures:
+            as_measure(text, 1)  # before the work
         collection = self.read(folder, aspect)
         say_read(collection)
         say_measures(collection, [as_measure(with_cutoff(text, collection.cutoff)) for text in measures])
@@ -276,12 +277,6 @@ def _about(words: list[str] | None, default: About | None) -> About | None:
     return default if not words else About.parse(words, default or OF_THIS_KIND)
 
 
-def _known(measure: str) -> str:
-    """A measure by its text, which must be that of a known one."""
-    as_measure(measure, 1)
-    return measure
-
-
 # What every verb shares, by the name of the function's parameter: the option, and the argument made of what is typed.
 SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "model": lambda default: (ModelName, default),
@@ -297,7 +292,6 @@ SHARED: dict[str, Callable[[Any], tuple[Any, Any]]] = {
 }
 READS: dict[str, Callable[[Any, Any], Any]] = {
     "about": _about,
-    "measure": lambda text, _: None if text is None else _known(text),
     "jobs": lambda typed, default: default if typed is None else typed,
 }
 
@@ -308,15 +302,6 @@ def numbers(text: str, kind: Callable[[str], Any]) -> tuple[Any, ...]:
         return tuple(kind(word) for word in text.split(","))
     except ValueError:
         raise InputError(f"expected numbers with commas between them, got {text!r}") from None
-
-
-@contextmanager
-def usage_of(option: str) -> Iterator[None]:
-    """Report a wrong option as wrong usage: exit code 2, which scripts can distinguish from wrong data."""
-    try:
-        yield
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def print_result(

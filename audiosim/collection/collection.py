@@ -82,7 +82,7 @@ from audiosim.collection.written import (
     run_lines,
     system_lines,
 )
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.results.plots import draw_bars
 from audiosim.results.value import Result
 from audiosim.tables.reading import read
@@ -431,9 +431,10 @@ class Collection(Result):
         Grades of other aspects count as evidence if they cover further pairs; see `collection.aspects`.
         """
         if self.aspects is None:
-            raise InputError(
+            raise ArgumentError(
+                "aspect",
                 f"collection {self.identifier} has no aspects: its judgments have no column aspect, expected one, "
-                "or no aspect to rank by"
+                "or no aspect to rank by",
             )
         judged = self.aspects.by(aspect)
         return replace(self, judgments=judged, scale=judged.seen_on)

@@ -9,7 +9,7 @@ import numpy as np
 from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import BINARY, FINE, SCALES, Scale, parse_scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, of_argument
 from audiosim.stats.arrays import Array
 
 MADE = "graded-N (N levels)", "binary-M (relevant from M on)"  # scales made from fine grades, in errors
@@ -63,6 +63,7 @@ def artificial_binary(minimum: float, source: Scale = FINE) -> Grading:
     return Grading(source, Scale(f"binary-{minimum:g}", BINARY.levels), (float(minimum),))
 
 
+@of_argument("scale")
 def find_grading(name: str, source: Scale = FINE) -> Grading:
     """The artificial scale with a name: graded-4 has four levels, binary-40 is relevant from grade 40 on.
 
@@ -84,6 +85,7 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
     return artificial_graded(int(number), source)
 
 
+@of_argument("scale")
 def read_on(name: str | None) -> Scale | None:
     """The scale to read judgments on if this one is asked for; None: their own, from which graded-4 is made."""
     return None if name is None or name.startswith(("graded-", "binary-")) else parse_scale(name, MADE)

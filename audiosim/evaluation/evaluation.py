@@ -15,7 +15,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.grading import on_scale
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import grouped
-from audiosim.errors import InputError, check_count
+from audiosim.errors import ArgumentError, InputError, check_count
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import number_satisfied, published_mapping, user_form
 from audiosim.measures.satisfaction import success as probability_of_success
@@ -228,7 +228,7 @@ def evaluate(
     `audiosim evaluate demo --judgments demo/truth.qrels --measure AP@5 --scale binary-40 --users 15`
     """
     if test not in SYSTEM_TESTS:
-        raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
+        raise ArgumentError("test", f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     check_count("resamples", resamples)
     collection, measure = to_score(collection, measure, scale, judgments, complete)
     runs = judged_runs(collection, measure.cutoff, unjudged)

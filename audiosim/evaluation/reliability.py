@@ -19,7 +19,7 @@ from audiosim.results.value import Result, Row
 from audiosim.stats.arrays import Array
 from audiosim.stats.generalizability import Crossed, Curve, Nested, crossed, nested
 from audiosim.stats.split_half import SplitHalf, split_half
-from audiosim.stats.tests import MOST_DRAWS, SAMPLES
+from audiosim.stats.tests import MOST_DRAWS, SAMPLES, named_test
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -341,6 +341,7 @@ def stability(
     given = [f"`{name}=True`" for name, wanted in kinds.items() if wanted]
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
+    named_test(test)  # whether or not it is used
     collection, measure = to_score(collection, measure, None, complete=complete)
     if assessors:
         return assessor_reliability(collection, measure, seed=seed)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import FINE, Judgment, Pair, PairedComparison, Scale, mean_grades
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.joint.comparisons import Compared, ComparisonModel
 from audiosim.joint.independent import OrdinalEstimator
 from audiosim.joint.model import JointEstimator
@@ -105,7 +105,7 @@ def _own() -> dict[str, EstimatorFactory]:
 
 def _shipped(name: str, pool: Pool, text: str) -> RelevanceEstimator:
     if text:
-        raise InputError(f"model {name} takes no text after a colon, got {text!r:.80}")
+        raise ArgumentError("model", f"model {name} takes no text after a colon, got {text!r:.80}")
     return uniform(pool) if name == "uniform" else estimator_of(pool, name)
 
 
@@ -132,7 +132,7 @@ def make_estimator(pool: Pool, model: NameOrFile | RelevanceEstimator | None = N
     if head not in _own() and head not in (names := ESTIMATOR_POINT.names()):
         known = sorted({*names} - {*model_names()})  # each once, without its scale
         expected = f"a .json file or one of {', '.join(known)}{did_you_mean(name, known)}"
-        raise InputError(f"unknown model {name!r}, expected {expected}")
+        raise ArgumentError("model", f"unknown model {name!r}, expected {expected}")
     return ESTIMATOR_POINT.find(head)(pool, text)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.collection.evidence import FeatureRows, read_feature_rows
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import SCALES, Scale
-from audiosim.errors import InputError, placed
+from audiosim.errors import InputError, of_argument, placed
 from audiosim.joint.posterior import Belief, Fallbacks, evidence_of, fallbacks_of
 from audiosim.joint.predictions import columns_of_values
 from audiosim.ordinal.feature import Feature
@@ -30,7 +30,8 @@ def predict_feature_file(path: Path, model: str, scale: Scale | None, size: int)
     The columns are those of `prediction_columns`; query and document only if the file has them. After the last row the
     logger `audiosim.notes` says how many rows a fallback predicted, and why.
     """
-    first = load_model(model) if scale is None else model_for_scale(model, scale)
+    with of_argument("model"):
+        first = load_model(model) if scale is None else model_for_scale(model, scale)
     if first.components is not None:
         raise InputError(
             f"model {first.name} predicts all pairs of a collection together; expected one that predicts row by row, "

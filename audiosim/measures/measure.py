@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from audiosim.collection.values import Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, of_argument
 from audiosim.measures import binary, cascade, cumulative, levels
 from audiosim.measures.definition import (
     FORM,
@@ -76,6 +76,7 @@ MEASURE_POINT = ExtensionPoint(
 )
 
 
+@of_argument("measure")
 def as_measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
     """A measure, parsed if given as text; a text without a cutoff gets this one."""
     if not isinstance(measure, str | Measure):
@@ -83,6 +84,7 @@ def as_measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
     return parse_measure(with_cutoff(measure, cutoff)) if isinstance(measure, str) else measure
 
 
+@of_argument("measure")
 def with_cutoff(text: str, cutoff: int | None) -> str:
     """The text of a measure, with this cutoff if it has none: CG is CG@10 in a collection with cutoff 10.
 

@@ -9,9 +9,9 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.grading import on_scale
+from audiosim.collection.grading import find_grading, on_scale, read_on
 from audiosim.collection.values import SCALES
-from audiosim.errors import InputError
+from audiosim.errors import InputError, of_argument
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.satisfaction import SatisfactionMapping, user_form, user_scores
 from audiosim.measures.scores import judged_runs
@@ -362,5 +362,8 @@ def satisfaction(
     read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
     found = preferences(read, as_measure(measure))
     artificial = prior_scale or (scale if scale and scale not in SCALES else None)
+    if prior_scale is not None:
+        with of_argument("prior_scale"):
+            read_on(prior_scale) or find_grading(prior_scale)
     past = [on_scale(one, artificial) for one in prior]
     return replace(found, prior=noticeable_differences(found, past, agreeing)) if past else found

@@ -34,7 +34,7 @@ import numpy as np
 
 from audiosim import package_files
 from audiosim.collection.pool import Pool
-from audiosim.errors import InputError
+from audiosim.errors import InputError, of_argument
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure
 from audiosim.measures.satisfaction import published_mapping
@@ -558,6 +558,7 @@ STOPPING_RULE_POINT = ExtensionPoint(
 )
 
 
+@of_argument("stopping_rule")
 def parse_stopping_rule(text: str) -> StoppingRule:
     """Stopping rule from text, such as confidence=0.95, or 0.95 alone: audiosim's or an installed package's."""
     try:
@@ -583,6 +584,7 @@ def first_of(rules: Sequence[StoppingRule]) -> StoppingRule:
     return AnyOf(tuple(rules)) if len(rules) > 1 else rules[0]
 
 
+@of_argument("stopping_rule")
 def as_stopping_rule(given: object) -> StoppingRule:
     """The stopping rule given by a rule, its text or a mean confidence."""
     if isinstance(given, StoppingRule):

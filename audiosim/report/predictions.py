@@ -17,7 +17,7 @@ from audiosim.collection.kinds import read_pairs
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import Pair, parse_scale
 from audiosim.collection.written import qrels_lines
-from audiosim.errors import ArgumentError, FormatError, InputError
+from audiosim.errors import FormatError, InputError, of_argument
 from audiosim.joint.estimators import NameOrFile, taught
 from audiosim.joint.independent import predict_feature_file
 from audiosim.joint.posterior import Belief
@@ -122,10 +122,8 @@ def predict_rows(features: Path, model: NameOrFile, *, scale: str | None = None,
     `audiosim predict-rows rows.csv mout-fine -o predicted.parquet`
     """
     check_output_file(output)
-    try:
+    with of_argument("scale"):
         on_scale = None if scale is None else parse_scale(scale)
-    except InputError as error:
-        raise ArgumentError("scale", str(error)) from None
     _write_portions(output, lambda rows: predict_feature_file(features, os.fspath(model), on_scale, rows))
 
 

@@ -13,7 +13,7 @@ from audiosim.collection.arguments import as_collection
 from audiosim.collection.collection import Collection
 from audiosim.collection.layouts import SOUNDS
 from audiosim.collection.values import queries_of
-from audiosim.errors import InputError, SoundError
+from audiosim.errors import InputError, SoundError, of_argument
 from audiosim.results.progress import progress
 from audiosim.results.value import Result, Row
 from audiosim.sound.embeddings import find_embedding
@@ -118,7 +118,7 @@ def extract_index(
     from audiosim.sound.vectors import embed
 
     output, chosen, start = Path(output), [find_embedding(name).name for name in embeddings], time.monotonic()
-    parameters = find_frames(frames) if frames else frames_of_index(output)
+    parameters = of_argument("frames")(find_frames)(frames) if frames else frames_of_index(output)
     with progress("extracting") as show:
         found = extract(
             sounds, jobs or -1, into=output, parameters=parameters, scheduler=scheduler, prune=prune,

@@ -13,7 +13,7 @@ from annotated_types import Ge
 from audiosim.collection.arguments import judgments_second
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Run, queries_of
-from audiosim.errors import ArgumentError, InputError
+from audiosim.errors import ArgumentError, InputError, of_argument
 from audiosim.evaluation.evaluation import to_score
 from audiosim.joint.estimators import JOINT, NameOrFile
 from audiosim.measures.measure import Measure
@@ -347,7 +347,8 @@ class Learner:
     @classmethod
     def of(cls, features: str) -> "Learner":
         """The learner of a list of features such as judgment."""
-        return cls(Plan(parse_terms(features), LEARNED, folds=0, joint=is_joint(features)))
+        with of_argument("learn"):
+            return cls(Plan(parse_terms(features), LEARNED, folds=0, joint=is_joint(features)))
 
     @property
     def selection_rule(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from audiosim.collection.evidence import Evidence, read_vectors
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.results.value import cached_property
 from audiosim.sound.embedding import GAUSSIANS, LEVELLED
 from audiosim.sound.gaussians import Singles
@@ -286,17 +286,20 @@ class ByVectors:
 Description = ByGaussians | ByVectors
 
 
-def descriptions_of(searched: Searched, names: Iterable[str] | None = None) -> tuple[Description, ...]:
+def descriptions_of(
+    searched: Searched, names: Iterable[str] | None = None, argument: str = "by"
+) -> tuple[Description, ...]:
     """Descriptions of recordings by name; all available ones if None.
 
-    names  `gaussians`; `levelled`, Gaussians without loudness; or names of vectors beside the indexes
+    names     `gaussians`; `levelled`, Gaussians without loudness; or names of vectors beside the indexes
+    argument  parameter in which they were given
     """
     known = [GAUSSIANS, LEVELLED, *searched.pieces]
     chosen = [GAUSSIANS, *searched.common] if names is None else list(dict.fromkeys(names))
     for name in chosen:
         if name not in known:
             expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
-            raise InputError(f"the index has no description {name!r}, expected {expected}")
+            raise ArgumentError(argument, f"the index has no description {name!r}, expected {expected}")
         if name in searched.pieces and name not in searched.common:
             raise InputError(
                 f"the sounds to query by cannot be described by {name}: the embedding that made it is not installed"

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from audiosim.errors import InputError
+from audiosim.errors import InputError, of_argument
 from audiosim.plugins import ExtensionPoint
 from audiosim.sound.channel import Samples
 from audiosim.sound.embedding import Embedding
@@ -57,6 +57,7 @@ EMBEDDING_POINT: ExtensionPoint[Embedding] = ExtensionPoint(
 )
 
 
+@of_argument("embeddings")
 def find_embedding(name: str) -> Embedding:
     """The embedding named by `--with`, ready for use: one of audiosim's, or an installed one."""
     embedding = EMBEDDING_POINT.find(name)

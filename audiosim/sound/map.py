@@ -91,7 +91,7 @@ def map_of(
     kept     recordings to show in any case, beside the queries'
     """
     first = {*queries.values(), *kept}
-    heard, coordinates = map_coordinates(searched, descriptions_of(searched, names), by, first)
+    heard, coordinates = map_coordinates(searched, descriptions_of(searched, names, "descriptions"), by, first)
     identifiers = tuple(searched.ids[place] for place in heard)
     inside = set(identifiers)
     asked = {query: name for query, name in queries.items() if name in inside}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, stdtr, stdtrit
 
-from audiosim.errors import InputError, check_between
+from audiosim.errors import ArgumentError, InputError, check_between
 from audiosim.results.value import frame_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.ranks import signed_rank_p_values, signed_ranks, walsh_intervals
@@ -258,7 +258,7 @@ def p_values(scores: ArrayLike, test: str, rng: np.random.Generator, samples: in
 def named_test(test: str) -> Callable[[_Asked], Results]:
     """A test of `TESTS` by its name; an InputError if there is none."""
     if test not in TESTS:
-        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+        raise ArgumentError("test", f"test must be one of {', '.join(TESTS)}, got {test!r}")
     return TESTS[test]
 
 

@@ -12,7 +12,7 @@ from scipy.special import chdtrc, xlogy
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Scale
-from audiosim.errors import InputError
+from audiosim.errors import InputError, of_argument
 from audiosim.joint.posterior import kinds_of
 from audiosim.ordinal.features import FEATURES, factors
 from audiosim.ordinal.model import (
@@ -330,7 +330,8 @@ def _fallback(plan: Plan, scale: Scale, sample: Sample) -> "str | Model":
     """The model for pairs with an unknown feature: a published one by name, any other as a value."""
     levels = tuple(sample.levels.tolist())
     if plan.fallback is not None:
-        model = model_for_scale(plan.fallback, scale)
+        with of_argument("fallback"):
+            model = model_for_scale(plan.fallback, scale)
         if model.levels != levels:
             raise InputError(f"models {plan.name} and {model.name}, its fallback, differ in their levels")
         return replace(model, covariance=None, report=None) if plan.fallback.endswith(".json") else model.name

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date as calendar_date
 
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError, of_argument
 from audiosim.ordinal.features import AUDIO, FEATURES, check_terms, factors, needs_judgments
 from audiosim.text import repeated
 from audiosim.training.examples import AT_HOME
@@ -62,14 +62,17 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise InputError("the list of features is empty")
+            raise ArgumentError("features", "the list of features is empty")
         if (twice := repeated(self.terms)) is not None:
-            raise InputError(f"feature {twice} is given twice, expected it once")
-        check_terms(self.terms)
+            raise ArgumentError("features", f"feature {twice} is given twice, expected it once")
+        with of_argument("features"):
+            check_terms(self.terms)
         if self.folds < 0 or self.folds == 1:
-            raise InputError(f"expected at least 2 folds, or 0 for none, got {self.folds}")
+            raise ArgumentError("folds", f"expected at least 2 folds, or 0 for none, got {self.folds}")
         if self.eliminate is not None and not 0 < self.eliminate < 1:
-            raise InputError(f"the level of elimination must be between 0 and 1, got {self.eliminate:g}")
+            raise ArgumentError(
+                "eliminate", f"the level of elimination must be between 0 and 1, got {self.eliminate:g}"
+            )
         readers = sorted(name for name in self.features if needs_judgments([name]))
         if self.joint and readers:
             raise InputError(f"a joint model reads the judgments itself: {readers[0]} must not be among its features")
@@ -81,7 +84,7 @@ class Plan:
     def _check_judged(self) -> None:
         out = next((share for share in self.judged if not 0 <= share < 1), None)
         if out is not None:
-            raise InputError(f"a judged share must be from 0 to below 1, got {out:g}")
+            raise ArgumentError("judged", f"a judged share must be from 0 to below 1, got {out:g}")
         if self.seed < 0:
             raise InputError(f"the seed must be 0 or more, got {self.seed}")
         if not self.folds:
@@ -122,4 +125,4 @@ def _check_date(text: str) -> None:
     try:
         calendar_date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"expected a date such as 2011-10-24, got {text!r}") from None
+        raise ArgumentError("date", f"expected a date such as 2011-10-24, got {text!r}") from None

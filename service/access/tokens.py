@@ -18,7 +18,7 @@ from audiosim.campaign.engine import in_memory, open_engine, open_existing, repo
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.campaign.schema import TablesBeside, layout_in, prepare_tables
 from audiosim.campaign.tables import RESULT_LINKS, TABLES, TOKENS, TOKENS_HISTORY
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.results.value import Result, Row, Rows
 from audiosim.text import counted
 
@@ -107,7 +107,7 @@ class TokenStore:
         days  validity; None: for ever
         """
         if role not in ROLES:
-            raise InputError(f"unknown role {role!r}, expected {', '.join(ROLES)}")
+            raise ArgumentError("role", f"unknown role {role!r}, expected {', '.join(ROLES)}")
         token, secret = self._made(name, role, collection, days)
         try:
             with reporting(self._engine), self._engine.begin() as connection:

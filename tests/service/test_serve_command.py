@@ -100,6 +100,7 @@ def example(name):
         "trusted_proxy": ("10.0.0.0/8",),
         "sounds": (Path("/tmp"), Path("/")),
         "stopping_rule": "judgments=7",
+        "measure": "RR@5",
     }
     kind, default = KINDS[name], Settings.__dataclass_fields__[name].default
     if get_origin(kind) is Annotated:
