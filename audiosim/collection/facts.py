@@ -73,7 +73,9 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
     known   documents that exist, even if no system retrieved them
     """
     path = Path(source if isinstance(source, str | Path) else "judgments")
-    _judged_there(path, Retrieved.of(runs), judgments, known)
+    if not len((there := Retrieved.of(runs)).keys):
+        raise InputError("the runs are empty, expected the results of at least one system")
+    _judged_there(path, there, judgments, known)
 
 
 class Tables(NamedTuple):

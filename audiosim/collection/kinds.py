@@ -419,10 +419,9 @@ def _of_system(system: str, given: Any, say: Say) -> list[Found]:
     if isinstance(given, Path):
         _check_single(found := _in_file(given, Exclusions(), say))
         return [one._replace(system=system) for one in found]
-    empty = Found(Table(f"run of {system}", {}), None, system, coded({}))
     table = read(given, RUNS, f"run of {system}")
     if not len(table):
-        return [empty]
+        raise InputError(f"run of {system} is empty, expected the results of a system for at least one query")
     return runs_of(table.with_columns({**table.columns, "system": [system] * len(table)}), say)
 
 

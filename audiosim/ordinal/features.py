@@ -11,7 +11,7 @@ from audiosim.ordinal import judgment, output
 from audiosim.ordinal import sound as audio
 from audiosim.ordinal.feature import Feature
 from audiosim.stats.arrays import Array
-from audiosim.text import did_you_mean
+from audiosim.text import choices
 
 FEATURES: Mapping[str, Feature] = {
     one.name: one for module in (output, judgment, audio) for one in vars(module).values() if isinstance(one, Feature)
@@ -24,11 +24,14 @@ def factors(term: str) -> list[str]:
     return term.split(":")
 
 
-def check_terms(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -> None:
-    """Raise an error that names the first unknown feature."""
+def check_terms(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES, lists: Sequence[str] = ()) -> None:
+    """Raise an error that names the first unknown feature.
+
+    lists  names of lists of features that it could have been, besides
+    """
     for name in (name for term in terms for name in factors(term)):
         if name not in known:
-            raise InputError(f"unknown feature {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")
+            raise InputError(f"unknown feature {name!r}, expected one of {choices(name, [*lists, *known])}")
 
 
 def needs_judgments(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -> bool:

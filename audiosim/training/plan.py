@@ -66,7 +66,7 @@ class Plan:
         if (twice := repeated(self.terms)) is not None:
             raise ArgumentError("features", f"feature {twice} is given twice, expected it once")
         with of_argument("features"):
-            check_terms(self.terms)
+            check_terms(self.terms, lists=[*LISTS, JOINT])
         if self.folds < 0 or self.folds == 1:
             raise ArgumentError("folds", f"expected at least 2 folds, or 0 for none, got {self.folds}")
         if self.eliminate is not None and not 0 < self.eliminate < 1:

@@ -12,7 +12,7 @@ from audiosim.workers import Workers
 
 def train(
     collections: object,
-    plan: str | Plan = "output",
+    plan: str | Sequence[str] | Plan = "output",
     say: Callable[[str], None] = lambda _: None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     jobs: int = 1,
@@ -24,7 +24,7 @@ def train(
     """Fit a model to the judgments of some collections, pooled, and validate it.
 
     collections  one or several judged collections of one scale, or their folders; or runs in memory
-    plan         plan, or only a list of features, such as "output", "joint" or "fSYS,fGEN,fSYS:fGEN"
+    plan         plan, or only a list of features, such as "output", "joint", "fSYS,fGEN,fSYS:fGEN" or ["fSYS", "fGEN"]
     say          called with omissions and their reasons
     progress     called with the number of validation fits done and their total
     jobs         processes that fit joint models for the validation
@@ -32,7 +32,7 @@ def train(
     judgments    as for `estimate`, as is scale; the same for all collections
     """
     several = collections if isinstance(collections, Sequence) and not isinstance(collections, str) else [collections]
-    plan = plan_of(plan) if isinstance(plan, str) else plan
+    plan = plan if isinstance(plan, Plan) else plan_of(plan if isinstance(plan, str) else ",".join(plan))
     notes = Notes(say)
     fitted = fit_model([on_scale(one, scale, judgments) for one in several], plan, notes)
     validated = validate_model(fitted, plan, progress, notes, Workers(jobs, scheduler))

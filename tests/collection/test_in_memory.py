@@ -153,12 +153,22 @@ def test_assessors_and_times_of_a_frame_are_kept():
             {"A": {"q1": ["d1", "d1"]}},
             r"\$\.q1\.d1: document d1 is twice in the ranking of system A for query q1, expected each",
         ),
-        ({}, "collection collection has no runs"),
+        ({}, "the runs are empty, expected the results of at least one system"),
+        (FRAME.iloc[:0], "the runs are empty, expected the results of at least one system"),
+        ({**SCORED, "C": {}}, "run of C is empty, expected the results of a system for at least one query"),
+        ({**RANKED, "C": {"q1": [], "q2": []}}, "run of C is empty, expected the results of a system for at least"),
+        ({"A": FRAME.drop(columns="system").iloc[:0]}, "run of A is empty, expected the results of a system for at"),
     ],
 )
-def test_what_is_no_run_is_refused_in_one_line(runs, message):
+@pytest.mark.parametrize("judgments", [None, QRELS], ids=["unjudged", "judged"])
+def test_what_is_no_run_is_refused_in_one_line(runs, message, judgments):
     with pytest.raises(InputError, match=message):
-        Collection.from_frames(runs)
+        Collection.from_frames(runs, judgments)
+
+
+def test_a_system_may_retrieve_nothing_for_some_query():
+    runs = {**RANKED, "C": {"q1": ["d1"], "q2": []}}
+    assert dict(Collection.from_runs(runs, QRELS).runs[-1].rankings) == {"q1": ("d1",)}
 
 
 @pytest.mark.parametrize(

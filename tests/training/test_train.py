@@ -702,7 +702,11 @@ def test_joint_is_no_term_and_alone_it_stands_for_the_features_of_teams(text, te
     [
         ({"terms": ()}, "the list of features is empty"),
         ({"terms": ("fSYS", "fGEN", "fSYS")}, "feature fSYS is given twice"),
-        ({"terms": ("fSYS", "fGEN:fSUS")}, "unknown feature 'fSUS', expected one of fSYS, "),
+        (
+            {"terms": ("fSYS", "fGEN:fSUS")},
+            "unknown feature 'fSUS', expected one of output, teams, judgment, audio, joint, fSYS, ",
+        ),
+        ({"terms": ("jiont",)}, "unknown feature 'jiont', .*; did you mean joint"),
         ({"folds": 1}, "expected at least 2 folds, or 0 for none, got 1"),
         ({"eliminate": 1.0}, "the level of elimination must be between 0 and 1, got 1"),
         ({"date": "yesterday"}, "expected a date such as 2011-10-24, got 'yesterday'"),
@@ -785,6 +789,10 @@ def test_a_fold_in_which_the_levels_are_separated_is_named(drawn):
     collection = regraded(drawn, lambda i, pair: (i // 2) % 2 * 2 if pair.query == "q0" else pair_level[pair])
     with pytest.raises(InputError, match="without fold 1: the levels are separated"):
         train([collection], Plan(("sGEN",), folds=40))
+
+
+def test_a_plan_may_be_a_list_of_features(drawn):
+    assert train(drawn, ["fSYS", "sGEN"]).to_dict() == train(drawn, "fSYS,sGEN").to_dict()
 
 
 def test_collections_that_do_not_go_together_are_refused(drawn, tiny, tiny_truth):
