@@ -27,6 +27,7 @@ from audiosim.ranking.rules import SELECTION_RULE_POINT
 from audiosim.ranking.stopping import StoppingRule, as_stopping_rule, parse_stopping_rule
 from audiosim.service.process.learning import Errands
 from audiosim.tables.toml import read_toml
+from audiosim.text import choices
 
 LISTEN_S, LONGEST_LISTEN_S = 5.0, 600.0
 WAIT_S = 2.0  # longest wait for other writers, and for an answer of the database
@@ -205,4 +206,4 @@ def published_models() -> list[str]:
 
 def _check_known(what: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
-        raise InputError(f"unknown {what} {name!r:.80}, expected one of {', '.join(known)}")
+        raise InputError(f"unknown {what} {name!r:.80}, expected one of {choices(name, known)}")

@@ -31,6 +31,7 @@ from audiosim.service.collections.predictions import Predictor
 from audiosim.service.collections.questions import Questions
 from audiosim.service.collections.ranking import GroundedRanking
 from audiosim.service.collections.sounds import Sounds
+from audiosim.text import choices
 
 KEPT = 8
 FEW = 4  # rankings with their bases; they are large
@@ -287,5 +288,5 @@ class ServedCollection:
 def _published(name: str) -> str:
     """The name, checked to be one that callers may use: never a file, never an address."""
     if name not in (known := published_models()) and name not in model_names():
-        raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(known)}")
+        raise NotServedError(f"unknown model {name!r}, expected one of {choices(name, known)}")
     return name

@@ -19,7 +19,7 @@ from audiosim.service.collections.campaigns import CampaignFile, Judging, publis
 from audiosim.service.collections.models import KeptModels
 from audiosim.service.collections.open import KEEP_OPEN, THIS_PROCESS, CollectionSource, OpenCollections
 from audiosim.service.collections.served import ServedCollection
-from audiosim.text import repeated
+from audiosim.text import choices, repeated
 
 LOG = logging.getLogger("service")
 
@@ -234,7 +234,7 @@ class Served:
     def model(self, name: str) -> Model:
         """The model with a name, including its scale."""
         if name not in self.models:
-            raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(self.models)}")
+            raise NotServedError(f"unknown model {name!r}, expected one of {choices(name, self.models)}")
         return self.models[name]
 
 

@@ -14,6 +14,7 @@ from audiosim.service.http.exchange import ServedDep, answer, chapter
 from audiosim.service.http.limits import IN_TURN
 from audiosim.service.types.campaign import EstimateOut
 from audiosim.service.types.evaluation import EstimateIn, EvaluateIn, EvaluationOut
+from audiosim.text import choices
 
 router = chapter("evaluation", dependencies=[CLIENT_OF_ANY, IN_TURN])
 
@@ -34,7 +35,7 @@ def estimate_systems(served: ServedDep, asked: Annotated[EstimateIn, Body()]) ->
     """Rank the systems of some runs from few judgments or none, as `audiosim estimate` does."""
     model = asked.model or served.default_model
     if asked.model is not None and asked.model not in (known := published_models()):  # never a file or an address
-        raise InputError(f"unknown model {asked.model!r:.80}, expected one of {', '.join(known)}")
+        raise InputError(f"unknown model {asked.model!r:.80}, expected one of {choices(asked.model, known)}")
     collection, measure = asked.to_domain()
     found = verdicts(
         collection, model, measure, ideal=asked.ideal, distribution=asked.distribution, about=About.parse(asked.about),

@@ -173,7 +173,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
 
 
 def in_our_words(problem: str) -> str:
-    """Message of msgspec in our words, with the place of the value first."""
+    """Message of msgspec in our words, with the place of the value first: judgments[3].grade."""
     place = PLACE_OF_VALUE.search(problem)
     said = problem[: place.start()] if place else problem
     start = next((one for one in REPLACED if said.startswith(one)), "")
@@ -183,7 +183,7 @@ def in_our_words(problem: str) -> str:
             r"`([^`]*)`", lambda one: " or ".join(TYPES.get(name, name) for name in one[1].split(" | ")), said
         )
         said = re.sub(r"(of length )?([<>]=?) ", lambda one: f"of {'length ' * bool(one[1])}{BOUNDS[one[2]]} ", said)
-    return f"{place[1].replace('`', '')}: {said}" if place else said
+    return f"{place[1].replace('`', '').replace('$.', '').replace('$', 'the body')}: {said}" if place else said
 
 
 def known_there(problem: str, kind: type) -> str:

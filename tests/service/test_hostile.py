@@ -67,10 +67,10 @@ def test_as_many_rows_as_may_be_are_answered_and_one_more_is_refused(http):
 def test_ten_thousand_bad_rows_get_one_short_answer(http):
     answer = http.post(PAIRS, json={"query": [1] * 10_000, "document": [None] * 10_000})
     assert answer.status_code == 422
-    assert detail(answer) == "$.query[0]: expected a text, got a whole number"
+    assert detail(answer) == "query[0]: expected a text, got a whole number"
     answer = http.post(ROWS, json={"features": {name: ["x"] * 10_000 for name in ("aSYS", "aART", "fSYS")}})
     assert answer.status_code == 422
-    assert detail(answer) == "$.features[...][0]: expected a number or null, got a text"
+    assert detail(answer) == "features[...][0]: expected a number or null, got a text"
 
 
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999"])
@@ -175,7 +175,7 @@ def test_a_field_that_nobody_asked_for_is_refused(http, path, body):
 def test_too_many_columns_are_refused(http):
     answer = http.post(ROWS, json={"features": {str(number): [] for number in range(101)}})
     assert answer.status_code == 422
-    assert detail(answer) == "$.features: expected an object of length at most 100"
+    assert detail(answer) == "features: expected an object of length at most 100"
 
 
 @pytest.mark.parametrize(

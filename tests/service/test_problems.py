@@ -46,6 +46,8 @@ def check_problem(answer, status, message):
         ),
         ("GET", SMALL, 405, "^this address does not answer to this method, expected POST$"),
         ("GET", "/v1/collections/big", 404, "^unknown collection 'big', expected one of small, coarse$"),
+        ("GET", "/v1/models/mout-fin", 404, "^unknown model 'mout-fin', .*; did you mean mout-fine\\?$"),
+        ("GET", "/v1/collections/small?model=mouth", 404, "^unknown model 'mouth', .*; did you mean mout\\?$"),
         ("GET", "/v1/models/mout", 404, "^unknown model 'mout', expected one of historical-broad, historical-fine"),
         (
             "GET",
@@ -117,7 +119,7 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
         (SMALL, b'{"query": [NaNa], "document": []}', 400, "^the body is not JSON: "),
         (SMALL, b"[" * 200_000, 422, "^expected an object, got a list$"),
         (SMALL, b'{"query": ["a"]}', 422, "^expected the field `document`$"),
-        (SMALL, b'{"query": [1], "document": ["a"]}', 422, r"^\$.query\[0\]: expected a text, got a whole number$"),
+        (SMALL, b'{"query": [1], "document": ["a"]}', 422, r"^query\[0\]: expected a text, got a whole number$"),
         (
             SMALL,
             b'{"query": [], "documents": []}',
@@ -128,13 +130,13 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
             SMALL,
             b'{"query": [], "document": [], "judgments": {"grades": [1]}}',
             422,
-            r"^\$.judgments: unknown field `grades`: expected query, .*; did you mean grade\?$",
+            r"^judgments: unknown field `grades`: expected query, .*; did you mean grade\?$",
         ),
         (
             SMALL,
             b'{"query": [], "document": [], "include": ["all"]}',
             422,
-            r"^\$.include\[0\]: unknown value 'all': expected covariance, probabilities$",
+            r"^include\[0\]: unknown value 'all': expected covariance, probabilities$",
         ),
         (
             SMALL,
@@ -146,9 +148,9 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
             SMALL,
             JUDGED % b"1, 2",
             422,
-            r"^\$.judgments: the columns must be of one length, got query 1, document 1, grade 2",
+            r"^judgments: the columns must be of one length, got query 1, document 1, grade 2",
         ),
-        (SMALL, JUDGED % b"true", 422, r"^\$.*: expected a number, got true or false$"),
+        (SMALL, JUDGED % b"true", 422, r"^[a-z].*: expected a number, got true or false$"),
         (SMALL, JUDGED % b"101", 422, r"^judgments: grade 101 is beyond the fine scale \(101 levels from 0 to 100\)$"),
         (SMALL, JUDGED % b"-1", 422, "^judgments: grade -1 is beyond the fine scale"),
         (SMALL, JUDGED % b"NaN", 422, r"^every number must be finite \(byte \d+\)$"),
@@ -161,11 +163,11 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
             "^the key 'query' occurs twice, expected it once$",
         ),
         (MODEL, b'{"features": {"fSYS": [1], "fSYS": [2]}}', 422, "^the key 'fSYS' occurs twice, expected it once$"),
-        (MODEL, b'{"features": {"fSYS": ["1"]}}', 422, r"^\$.features.*: expected a number or null, got a text$"),
+        (MODEL, b'{"features": {"fSYS": ["1"]}}', 422, r"^features.*: expected a number or null, got a text$"),
         (MODEL, b'{"features": {"fSYS": [NaN]}}', 422, "^every number must be finite"),
         (MODEL, b'{"features": {"fSYS": [Infinity]}}', 422, "^every number must be finite"),
         (MODEL, b'{"features": {"fSYS": [-Infinity]}}', 422, "^every number must be finite"),
-        (MODEL, b'{"features": {"fSYS": [1e999]}}', 422, r"^\$.features\[...\]\[0\]: number out of range$"),
+        (MODEL, b'{"features": {"fSYS": [1e999]}}', 422, r"^features\[...\]\[0\]: number out of range$"),
         (MODEL, b'{"features": {"fSYS": [1], "aSYS": [1, 2]}}', 422, "^the columns must be of one length, got fSYS 1"),
         (MODEL, b'{"features": {"loudness": [1]}}', 422, "^unknown feature 'loudness', expected one of fSYS"),
         (
@@ -190,7 +192,7 @@ def test_features_that_overflow_are_a_problem_and_never_a_null(http):
 
 def test_too_many_rows_are_a_problem(http):
     body = {"query": ["q"] * (MOST_ROWS + 1), "document": ["d"] * (MOST_ROWS + 1)}
-    check_problem(http.post(SMALL, json=body), 422, rf"^\$.*: expected a list of length at most {MOST_ROWS}$")
+    check_problem(http.post(SMALL, json=body), 422, rf"^[a-z]+: expected a list of length at most {MOST_ROWS}$")
 
 
 def test_a_body_beyond_the_limit_is_refused(http):
@@ -291,9 +293,9 @@ class Tree(msgspec.Struct, forbid_unknown_fields=True):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b'{"listed": [{"kind": "z"}]}', "$.listed[0].kind: unknown value 'z': expected u, v"),
-        (b'{"one": {"kid": "u"}}', "$.one: unknown field `kid`: expected kind; did you mean kind?"),
-        (b'{"named": {"a": {"kind": "z"}}}', "$.named[...].kind: unknown value 'z'"),
+        (b'{"listed": [{"kind": "z"}]}', "listed[0].kind: unknown value 'z': expected u, v"),
+        (b'{"one": {"kid": "u"}}', "one: unknown field `kid`: expected kind; did you mean kind?"),
+        (b'{"named": {"a": {"kind": "z"}}}', "named[...].kind: unknown value 'z'"),
     ],
 )
 def test_what_is_known_is_said_wherever_something_unknown_stands(body, said):

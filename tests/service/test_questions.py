@@ -122,7 +122,7 @@ def test_an_organisers_question_is_told_checked_and_kept(client):
         ({"mood": "calm", "note": 5}, "note must be a text of up to 4000 characters, got 5.0"),
         ({"mood": "calm", "key": 1}, "unknown question 'key', expected one of grade, fine, broad, mood, tempo, note"),
         ({"mood": "calm", "broad": 1}, "broad occurs twice: in its own field, and in answers"),
-        ({"mood": True}, "$.answers[...]: expected a number or a text, got true or false"),
+        ({"mood": True}, "answers[...]: expected a number or a text, got true or false"),
     ]:
         refused = judged(client, broad=1, answers=answers)
         assert (refused.status_code, refused.json()["detail"]) == (422, message)

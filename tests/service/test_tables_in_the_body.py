@@ -152,6 +152,7 @@ def test_an_error_in_a_text_names_the_table_and_the_line_and_no_place_on_the_ser
 @pytest.mark.parametrize(
     ("address", "change", "said"),
     [
+        ("estimate", {"model": "mouth"}, "did you mean mout?"),
         ("estimate", {"model": "/etc/passwd.json"}, "unknown model"),
         ("estimate", {"model": "remote:http://127.0.0.1:1"}, "unknown model"),
         ("estimate", {"runs": "runs.trec"}, "runs:1: expected a TREC run"),
@@ -159,10 +160,10 @@ def test_an_error_in_a_text_names_the_table_and_the_line_and_no_place_on_the_ser
         (
             "evaluate",
             {"judgments": {"q0": {"d00": "good"}}},
-            "$.judgments[...][...]: expected a number, got a text",
+            "judgments[...][...]: expected a number, got a text",
         ),
         ("evaluate", {"measure": "nGDC"}, "unknown measure"),
-        ("evaluate", {"runs": {}}, "$.runs: expected an object of length at least 1"),
+        ("evaluate", {"runs": {}}, "runs: expected an object of length at least 1"),
         ("evaluate", {"qrels": {}}, "unknown field `qrels`"),
         ("evaluate", {"judgments": {}}, "nothing is judged"),
     ],
