@@ -205,7 +205,7 @@ function showFigures(campaign, ranking) {
 /** Numbers of the pairs of systems that are decided, and that are equal. */
 function decidedOf({ pairs }) {
   const open = ordered(pairs), equal = pairs.length - open.length;
-  const decided = `${whole(open.filter((pair) => pair.confidence >= SURE).length)} of ${count(open.length, "pair")} of systems decided at ${percent(SURE, 0)}`;
+  const decided = `${whole(open.filter((pair) => pair.confidence >= SURE).length)} of ${count(open.length, "pair")} of systems decided at ${percent(SURE, 0)}, each taken alone`;
   return [...(open.length ? [decided] : []), ...(equal ? [equalInWords(equal, pairs.length)] : [])];
 }
 
@@ -263,7 +263,7 @@ function showMet() {
 /** Confidence that a stopping rule uses: less than the stated one, because the rule is checked repeatedly. */
 function counting({ goal, judged, confidence }) {
   if (!judged || target(goal.goal) === null || known.reached || percent(goal.level) === percent(confidence)) return "";
-  return `; ${percent(goal.level)} after allowing for how few pairs are judged`;
+  return `; the goal counts it as ${percent(goal.level)}, as few pairs are judged yet`;
 }
 
 /** The forecast of the judgments to the goal; nothing until its interval is as good as it claims. */
