@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from audiosim.errors import ArgumentError, InputError, PackageError
-from audiosim.text import did_you_mean, one_line
+from audiosim.text import choices, one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,9 +46,8 @@ class ExtensionPoint(Generic[Thing]):
             return own[name]
         named = [point for point in self._points() if point.name == name]
         if not named:
-            known = self.names()
-            expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
-            raise ArgumentError(self.kind.replace(" ", "_"), f"unknown {self.kind} {name!r}, expected {expected}")
+            unknown = f"unknown {self.kind} {name!r}, expected one of {choices(name, self.names())}"
+            raise ArgumentError(self.kind.replace(" ", "_"), unknown)
         ours = [point for point in named if _package_of(point) == OWN]
         if len(named) > 1 and not ours:
             packages = " and ".join(map(_package_of, named))

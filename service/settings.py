@@ -16,7 +16,7 @@ from audiosim.measures.measure import as_measure
 from audiosim.ranking.about import About, DifferenceDistribution
 from audiosim.ranking.stopping import parse_stopping_rule
 from audiosim.tables.toml import read_toml
-from audiosim.text import NOTES, did_you_mean, nearest_name, quoted
+from audiosim.text import NOTES, choices, nearest_name, quoted
 
 PREFIX = "AUDIOSIM_"
 BEYOND = {"TOKEN", "TOKEN_HOST", "CACHE"}  # variables of the client and of the index, not of the service
@@ -195,9 +195,7 @@ def _file(path: Path) -> dict[str, Any]:
     for name in settings:
         if name not in _NAMES or name == "config":
             known = [word for word in _NAMES.values() if word != "config"]
-            raise InputError(
-                f"{path}: unknown setting {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}"
-            )
+            raise InputError(f"{path}: unknown setting {name!r}, expected one of {choices(name, known)}")
     return settings
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment
 from audiosim.errors import InputError
@@ -116,11 +117,26 @@ def test_friedman_s_test_and_tukey_s_differences_are_those_of_scipy(demo, scores
     error = np.sqrt(ranks.var(axis=0, ddof=1).mean() / 24)
     reach = stats.studentized_range.ppf(0.95, 10, np.inf) * error
     for row in found.pair_rows():
+        assert means[row["a"]] >= means[row["b"]]
         difference = means[row["a"]] - means[row["b"]]
         expected = {"difference": difference, "low": difference - reach, "high": difference + reach}
         assert {key: row[key] for key in expected} == pytest.approx(expected, rel=1e-6)
         assert row["p"] == pytest.approx(stats.studentized_range.sf(abs(difference) / error, 10, np.inf), abs=1e-7)
     assert found.significant == sum(row["p"] < 0.05 for row in found.pair_rows())
+
+
+def test_with_friedman_s_test_the_better_system_is_that_of_the_higher_mean_rank():
+    # A has the higher mean for one query's sake, B the better rank in five of six.
+    grades = {"A": [100, 10, 10, 10, 10, 10], "B": [0, 20, 20, 20, 20, 20]}
+    runs = {system: {f"q{query}": [system] for query in range(6)} for system in grades}
+    qrels = {f"q{query}": {system: grades[system][query] for system in grades} for query in range(6)}
+    given = {"collection": Collection.from_runs(runs, qrels, scale="fine"), "measure": "CG@1"}
+    apart = np.subtract(*stats.rankdata([grades["B"], grades["A"]], axis=0).mean(axis=1))
+    (row,) = evaluate(**given, test="friedman").pair_rows()
+    assert (row["a"], row["b"], row["difference"]) == ("B", "A", pytest.approx(apart))
+    assert row["low"] + row["high"] == pytest.approx(2 * apart)
+    (row,) = evaluate(**given, test="t").pair_rows()
+    assert (row["a"], row["b"]) == ("A", "B")
 
 
 def test_so_many_of_n_users_are_satisfied_as_the_binomial_has_it(demo, scores):

@@ -14,7 +14,7 @@ from audiosim.collection.evidence import MachineJudge
 from audiosim.collection.values import Judgment, JudgmentSequence, Scale, have_aspects, mean_grades
 from audiosim.errors import ArgumentError, InputError
 from audiosim.results.value import cached_property
-from audiosim.text import did_you_mean
+from audiosim.text import choices
 
 MEAN = "mean"
 MOST_LEVELS = 10_000
@@ -37,9 +37,7 @@ class Aspects(tuple[Judgment, ...]):
         """The judgments of one aspect, or the means of assessors who judged all aspects of a pair."""
         known = (*parts, MEAN)
         if aspect not in known:
-            raise ArgumentError(
-                "aspect", f"unknown aspect {aspect!r:.80}, expected {', '.join(known)}{did_you_mean(aspect, known)}"
-            )
+            raise ArgumentError("aspect", f"unknown aspect {aspect!r:.80}, expected {choices(aspect, known)}")
         found = super().__new__(cls, _means(scale, parts) if aspect == MEAN else parts[aspect])
         found.scale, found.parts, found.aspect = scale, parts, aspect
         return found

@@ -13,7 +13,7 @@ from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.values import SCALES, JudgmentSequence, SameArtist, Scale, parse_scale
 from audiosim.errors import FormatError, InputError
 from audiosim.tables.toml import line_of, read_table, written
-from audiosim.text import did_you_mean, shortened
+from audiosim.text import choices, shortened
 
 READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
 KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "set_aside", "sounds")
@@ -79,8 +79,7 @@ def _judge(name: str, table: Mapping[str, Any]) -> JudgeSettings:
     known = [part.name for part in fields(JudgeSettings)]
     for key, value in table.items():
         if key not in known:
-            expected = f"expected {', '.join(known)}{did_you_mean(key, known)}"
-            raise InputError(f"{name}: unknown key {key}, {expected}")
+            raise InputError(f"{name}: unknown key {key}, expected {choices(key, known)}")
         if not isinstance(value, str):
             raise InputError(f"{name}: {key}: expected text, found {shortened(repr(value))}")
     if table.get("kind", "machine") not in get_args(MachineKind):

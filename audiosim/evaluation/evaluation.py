@@ -102,7 +102,7 @@ class Evaluation(Result):
         """One row per pair of systems, the better one first: difference, effect size, interval, p-values.
 
         Intervals of differences end where these do: at -1 and 1, unless the scores are unbounded. With Friedman's test
-        the differences are of mean ranks, and p is adjusted for all pairs already.
+        the better one and the differences are by mean rank, and p is adjusted for all pairs already.
         """
         if self.ranks is not None:
             return self._rank_rows(self.ranks[1])
@@ -122,8 +122,11 @@ class Evaluation(Result):
         return _pair_rows(names, found.first, found.second, columns)
 
     def _rank_rows(self, found: RankComparison) -> list[dict[str, Any]]:
-        columns = {"difference": found.difference, "low": found.lower, "high": found.upper, "p": found.p_value}
-        return _pair_rows(self.scores.systems, found.first, found.second, columns)
+        turned = found.difference < 0  # the order of mean ranks is not that of mean scores
+        first, second = np.where(turned, (found.second, found.first), (found.first, found.second))
+        low, high = np.where(turned, (-found.upper, -found.lower), (found.lower, found.upper))
+        columns = {"difference": np.abs(found.difference), "low": low, "high": high, "p": found.p_value}
+        return _pair_rows(self.scores.systems, first, second, columns)
 
     @property
     def significant(self) -> int:

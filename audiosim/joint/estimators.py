@@ -32,7 +32,7 @@ from audiosim.ordinal.model import (
 )
 from audiosim.plugins import ExtensionPoint, a_function
 from audiosim.stats.arrays import Array
-from audiosim.text import NOTES, did_you_mean
+from audiosim.text import NOTES, choices
 
 # Estimators of the relevance of unjudged pairs: the Protocol, and the built-in ones.
 
@@ -131,8 +131,7 @@ def make_estimator(pool: Pool, model: NameOrFile | RelevanceEstimator | None = N
     head, _, text = name.partition(":")
     if head not in _own() and head not in (names := ESTIMATOR_POINT.names()):
         known = sorted({*names} - {*model_names()})  # each once, without its scale
-        expected = f"a .json file or one of {', '.join(known)}{did_you_mean(name, known)}"
-        raise ArgumentError("model", f"unknown model {name!r}, expected {expected}")
+        raise ArgumentError("model", f"unknown model {name!r}, expected a .json file or one of {choices(name, known)}")
     return ESTIMATOR_POINT.find(head)(pool, text)
 
 

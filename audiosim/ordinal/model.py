@@ -35,7 +35,7 @@ from audiosim.stats.arrays import Array
 from audiosim.stats.normal.layout import REST
 from audiosim.stats.ordinal import level_probabilities, thresholds_of
 from audiosim.tables.text import parse_json, whole_text, write_text
-from audiosim.text import did_you_mean, shortened
+from audiosim.text import choices, shortened
 
 # Variation between collections of a joint model's parameters: its prior for a collection it has not seen.
 
@@ -474,8 +474,7 @@ def load_model(name: "str | Path | Model") -> Model:
             return load_model(of_scales[0])
         if of_scales:
             raise InputError(f"model {str(name)!r} exists for several scales, expected {' or '.join(of_scales)}")
-        expected = f"a .json file or one of {', '.join(known)}{did_you_mean(str(name), known)}"
-        raise InputError(f"unknown model {str(name)!r}, expected {expected}")
+        raise InputError(f"unknown model {str(name)!r}, expected a .json file or one of {choices(name, known)}")
     return _parse(path) if path.suffix == ".json" and str(path) == str(name) else _shipped(path)
 
 

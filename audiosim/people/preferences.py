@@ -362,8 +362,7 @@ def satisfaction(
     read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
     found = preferences(read, as_measure(measure))
     artificial = prior_scale or (scale if scale and scale not in SCALES else None)
-    if prior_scale is not None:
-        with of_argument("prior_scale"):
-            read_on(prior_scale) or find_grading(prior_scale)
+    with of_argument("prior_scale"):
+        _ = prior_scale and (read_on(prior_scale) or find_grading(prior_scale))
     past = [on_scale(one, artificial) for one in prior]
     return replace(found, prior=noticeable_differences(found, past, agreeing)) if past else found

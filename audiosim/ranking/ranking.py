@@ -170,7 +170,8 @@ def score_rows(ranking: Ranking) -> list[Row]:
 def basis_in_words(ranking: Ranking) -> str:
     """The basis of the scores in words; called a prediction if nothing is judged."""
     judged, pool = ranking.judged, ranking.pool
-    by = f"{ranking.model} predicts all {pool:,} pairs"
+    every = "the only pair" if pool == 1 else f"all {pool:,} pairs"
+    by = f"{ranking.model} predicts {every}"
     if ranking.fallen:
         by = f"{ranking.model} predicts {pool - judged - ranking.fallen:,} pairs, other models {ranking.fallen:,}"
     if not judged and ranking.comparisons:
@@ -178,7 +179,7 @@ def basis_in_words(ranking: Ranking) -> str:
     if not judged:
         return f"{PREDICTED}: {by}"
     if judged == pool:
-        return f"all {pool:,} pairs judged"
+        return f"{every} judged"
     if ranking.fallen:
         return f"{judged:,} of {pool:,} pairs judged; {by}"
     return f"{judged:,} of {pool:,} pairs judged, the others predicted by {ranking.model}"

@@ -20,7 +20,10 @@ def judges_view(found: "Judges") -> RenderableType:
     people, machines = ([one.to_dict() for one in some] for some in (found.people, found.machines))
     parts: list[RenderableType] = []
     if people:
-        parts += [Text("People, with 95 % intervals, as shares of the scale:"), _people(people)]
+        parts += [
+            Text("People, with 95 % intervals, as shares of the scale; worth in usual judgments:"),
+            _people(people),
+        ]
     if found.order_effects:
         parts += [*(Text("") for _ in people[:1]), Text("Effects of order:")]
         parts += [Text(one.sentence) for one in found.order_effects]

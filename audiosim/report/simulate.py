@@ -50,7 +50,7 @@ def worth_view(worth: "EvidenceWorth") -> "RenderableType":
         "known: share of the pairs with this evidence; judged: share of all pairs shown to the model. rmse: error of a "
         "grade, as a share of the scale, without the evidence less with it; log_score: mean log probability of true "
         "grades with it less without it. Above 0, the evidence helps; low, high: 95 % interval. "
-        "saved: judgments saved until the goal"
+        "saved: how many fewer judgments a campaign needs until the goal with it than without"
     )
     means += "." if worth.target is not None else ", empty: no replays (they need the whole pool judged)."
     return Group(Text(repr(worth)), Text(), rows_view(worth.rows()), Text(means))

@@ -54,7 +54,7 @@ class PieceWorth:
     rmse_low, rmse_high            95 % interval over queries
     log_score  mean log probability of the held-out grades with it less that without it, in nats
     log_score_low, log_score_high  95 % interval over queries
-    saved      judgments saved until the ranking reaches the target confidence; None without replays
+    saved      how many fewer judgments a replay needs with it until the target confidence; None without replays
     """
 
     evidence: str

@@ -22,7 +22,7 @@ from audiosim.sound.kullback_leibler import Packed, kullback_leibler_divergence,
 from audiosim.sound.parameters import MFCC, Parameters
 from audiosim.sound.recordings import RecordingTable
 from audiosim.stats.arrays import Array, Booleans, Integers
-from audiosim.text import did_you_mean
+from audiosim.text import choices
 
 Divergence = Literal["kl", "js"]
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
@@ -298,8 +298,8 @@ def descriptions_of(
     chosen = [GAUSSIANS, *searched.common] if names is None else list(dict.fromkeys(names))
     for name in chosen:
         if name not in known:
-            expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
-            raise ArgumentError(argument, f"the index has no description {name!r}, expected {expected}")
+            missing = f"the index has no description {name!r}, expected one of {choices(name, known)}"
+            raise ArgumentError(argument, missing)
         if name in searched.pieces and name not in searched.common:
             raise InputError(
                 f"the sounds to query by cannot be described by {name}: the embedding that made it is not installed"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from audiosim.errors import FormatError
 from audiosim.tables.text import every_line
-from audiosim.text import did_you_mean
+from audiosim.text import choices
 
 MOST_DOTS = 1000  # more than any text has between two commas or brackets
 
@@ -18,8 +18,7 @@ def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]
     text, table = read_toml(path)
     for key in table:
         if key not in keys:
-            expected = f"expected {', '.join(keys)}{did_you_mean(key, keys)}"
-            raise FormatError(path, line_of(text, key), f"unknown key {key}, {expected}")
+            raise FormatError(path, line_of(text, key), f"unknown key {key}, expected {choices(key, keys)}")
     return text, table
 
 

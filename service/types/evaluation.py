@@ -173,7 +173,7 @@ class ScoreOut(Wire, omit_defaults=True):
 class TestOut(Wire, omit_defaults=True):
     """Test between two systems.
 
-    a                     the better system
+    a                     the better system, by mean score; with Friedman's test, by mean rank
     b                     the worse system
     difference            score of `a` less that of `b`; with Friedman's test, of their mean ranks
     effect_size           standardised difference; null if there is none
@@ -217,7 +217,7 @@ class EvaluationOut(Wire, omit_defaults=True):
     friedman  Friedman's test, where it was asked for
     systems   score of each system, best first
     pairs     tests of all pairs of systems
-    guesses   what was guessed about the tables, in words
+    guesses   in words, what was guessed as the body left it open, such as the scale or the cutoff of its tables
     """
 
     measure: str

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from audiosim import estimate
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.scores import SystemScores
@@ -179,3 +180,11 @@ def test_a_simulated_ranking_says_from_how_many_draws_and_how_exact_each_score_i
     errors = [row["error"] for row in found["systems"]]
     np.testing.assert_allclose(errors, np.sqrt([row["variance"] for row in found["systems"]]) / 20, rtol=1e-14)
     assert list(ranking.to_frame().columns) == ["expectation", "variance", "low", "high", "error"]
+
+
+@pytest.mark.parametrize(
+    ("judged", "said"), [(None, "predicts the only pair:"), ({"q": {"d": 1}}, "the only pair judged:")]
+)
+def test_a_pool_of_one_pair_is_spoken_of_as_one(judged, said):
+    runs = {"A": {"q": ["d"]}, "B": {"q": ["d"]}}
+    assert said in repr(estimate(runs, judgments=judged))
