@@ -552,13 +552,9 @@ class Ledger:
 
         back  people set aside whose judgments to include; None: all of them
         """
-        held = [(pair, name, number) for pair, by in self._holding.items() for name, number in by.items()]
-        for name in (one for one in self.aside if back is None or one in back):
-            said = ((pair, self._last(pair, name)) for pair in self._pairs_of(name))
-            held += [
-                (pair, name, of) for pair, of in said if of is not None and self._grade(pair, name, of) is not None
-            ]
-        yield from sorted(held, key=lambda one: (self._began[one[:2]], self._own_places.get(one[:2], 0)))
+        counting = (what for what in self._began if what[1] not in self.aside or back is None or what[1] in back)
+        for pair, name in sorted(counting, key=lambda what: (self._began[what], self._own_places.get(what, 0))):
+            yield pair, name, self._last(pair, name) or 0
 
     def judgments(self, back: Container[str] | None = ()) -> tuple[Judgment, ...]:
         """The valid judgments, and those of people set aside who are in `back`, in the order of `in_force`."""
