@@ -306,6 +306,11 @@ class Campaign:
             records = [self._ledger.record(number) for number in numbers]
         return [record for record in records if record.event.kind != "comparison"][-count if count else 0 :]
 
+    def holds(self, event: Event, now: str) -> bool:
+        """True if an answer says nothing that the log or the collection does not say; see `Ledger.holds`."""
+        with self._log.state:
+            return self._ledger.holds(event, now)
+
     def answered(self, pair: Pair, assessor: str) -> bool:
         """True if this assessor has a valid answer about a pair."""
         with self._log.state:

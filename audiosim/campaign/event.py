@@ -201,16 +201,21 @@ class Record(NamedTuple):
     replayed: bool = False
 
 
-def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
-    """The event of a judgment; one without a time gets the current time."""
+def judgment_event(
+    judgment: Judgment, scale: Scale, now: str, more: Mapping[str, float] = {}, details: Mapping[str, Plain] = {}
+) -> Event:
+    """The event of a judgment; one without a time gets the current time.
+
+    more     its grades on other scales
+    details  of the event
+    """
     if check_judgment(judgment).aspect:
         raise InputError(
             f"a campaign takes all aspects of a pair at once, got {judgment.aspect} alone of document "
             f"{judgment.document} for query {judgment.query}: put these judgments into the collection's folder"
         )
-    column = scale.name if scale.name in GRADES else "grade"
-    grades = {column: check_judgment(judgment).grade}
-    return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)
+    grades = {**more, scale.name if scale.name in GRADES else "grade": judgment.grade}
+    return Event("judgment", judgment.time or now, judgment.assessor, *judgment.pair, grades, details)
 
 
 def comparison_event(one: PairedComparison, now: str) -> Event:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -502,6 +503,25 @@ class Ledger:
     def answered(self, pair: Pair, assessor: str) -> bool:
         """True if an assessor has an answer about a pair that was not withdrawn."""
         return bool(self._answers.get((pair, assessor)))
+
+    def holds(self, event: Event, now: str) -> bool:
+        """True if a person's answer says nothing that their last one, unless it was withdrawn, does not say.
+
+        now  time of answers whose own is not known
+        """
+        if event.kind == "comparison":
+            held = self.comparisons.holding(what_compares(event.comparison))
+            return held is not None and event.comparison in (held, replace(held, seconds=None))
+        grade, number = event.grade_on(self.scale), self._last(event.pair, event.assessor)
+        if not number:
+            own = self._given.get((event.pair, event.assessor))
+            alone = (len(event.grades), len(event.details)) == (1, 0)
+            return own is not None and alone and grade == own.grade and event.time in (own.time, now)
+        last = self._events[number]
+        same = (last.kind, last.counts, last.grade_on(self.scale)) == (event.kind, True, grade)
+        grades = {**last.grades, self.scale.name: grade, "grade": grade}
+        further = event.grades.items() <= grades.items() and event.details.items() <= last.details.items()
+        return same and further and event.time in (last.time, now)
 
     def revises(self, number: int) -> bool:
         """True if another answer of this person about this pair, or comparison, would be valid without this one."""

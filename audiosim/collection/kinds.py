@@ -15,13 +15,13 @@ A kind is a `Schema` and a function from a table, of whatever source, to values.
 
 The grade of a judgment is in `grade`, or in `fine` and `broad`, of which the scale selects one; a line with only the
 other one is left out, and `grade` may not contradict the one selected. A second line on a pair by the same assessor is
-a revision: all are kept, in order. The columns PASSED may be present too: a line with a reason in `cannot` instead of
-a grade leaves the pair unjudged, and a line with `no` in `counts` is ignored. `defused` names the columns of a line in
-which a leading apostrophe protects spreadsheets from the text. Groups of equal relevance, the lowest number the most
-relevant, are in `group`, or under `grade` in a file called `groups` without a header. A file has groups or grades
-throughout. Groups are ranks of the numbers that occur: the last one is level 1, groups before it are higher; 0 is left
-for documents in no group. A scale with other levels is an error. A grade may be one of Evalutron's words: NS, SS, VS,
-or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
+a revision: all are kept, in order. The columns CARRIED and PASSED may be present too: a line with a reason in `cannot`
+instead of a grade leaves the pair unjudged, and a line with `no` in `counts` is ignored. `defused` names the columns of
+a line in which a leading apostrophe protects spreadsheets from the text. Groups of equal relevance, the lowest number
+the most relevant, are in `group`, or under `grade` in a file called `groups` without a header. A file has groups or
+grades throughout. Groups are ranks of the numbers that occur: the last one is level 1, groups before it are higher; 0
+is left for documents in no group. A scale with other levels is an error. A grade may be one of Evalutron's words: NS,
+SS, VS, or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
 """
 
 import re
@@ -84,7 +84,8 @@ ASSESSOR = ("assessor", "grader", "evaluator", "user")
 
 # Prompts: texts of queries, in the column `prompt` of documents.tsv, beside the query's sound or instead of it.
 #
-# A table has one line per document, so line ends, tabs and backslashes in a prompt are written `\n`, `\t` and `\\`.
+# A table has one line per document, so line ends, tabs and backslashes in a prompt are written `\n`, `\t` and `\\`; so
+# are those in the notes of an export.
 
 
 PROMPT = "prompt"
@@ -95,12 +96,12 @@ READ = {written: sign for sign, written in WRITTEN.items()}
 
 def prompt_of(documents: Mapping[str, Document], document: str) -> str:
     """The prompt of a query's document; empty if it has none."""
-    return prompt_text(documents[document].more.get(PROMPT, "")) if document in documents else ""
+    return text_of(documents[document].more.get(PROMPT, "")) if document in documents else ""
 
 
-def prompt_text(written: str) -> str:
-    """A prompt, from the field of a table."""
-    return re.sub(r"\\[\\nt]", lambda found: READ[found[0]], written)
+def text_of(cell: str) -> str:
+    """A prompt or a note, from the field of a table."""
+    return re.sub(r"\\[\\nt]", lambda found: READ[found[0]], cell)
 
 
 def prompt_cell(text: str) -> str:
@@ -115,10 +116,11 @@ def prompt_cell(text: str) -> str:
     )
     if wrong is not None:
         raise InputError(f"the prompt has the character {wrong!r}, which is not text")
-    return _cell(text)
+    return cell_of(text)
 
 
-def _cell(text: str) -> str:
+def cell_of(text: str) -> str:
+    """A prompt or a note as the field of a table."""
     return re.sub(r"[\\\n\t]", lambda found: WRITTEN[found[0]], text)
 
 
@@ -176,7 +178,7 @@ class Asked(NamedTuple):
             document = self.documents.get(query, query)
             known = found.get(document, Document(document))
             if query in self.texts and PROMPT not in known.more:
-                found[document] = replace(known, more={**known.more, PROMPT: _cell(self.texts[query])})
+                found[document] = replace(known, more={**known.more, PROMPT: cell_of(self.texts[query])})
         return found
 
 
@@ -257,18 +259,21 @@ def numbered_comparisons(source: Any) -> list[tuple[int, PairedComparison]]:
     """The comparisons of a table, each with the number of its line; see `read_comparisons`."""
     table = read(source, COMPARISONS)
     names = [table.names(column).cells() for column in REQUIRED[:3]]
-    seconds = table.numbers("seconds")
-    if (late := np.flatnonzero(seconds > MOST_SECONDS)).size:
-        problem = f"expected seconds from 0 to {MOST_SECONDS:.0f}, got {seconds[late[0]]:g}"
-        raise table.error(int(late[0]), problem)
-    times = [None if value != value else value for value in seconds.tolist()]
-    found = []
-    for row, said in enumerate(zip(*names, table.texts("answer"), table.texts("assessor"), times, strict=True)):
+    found, seconds = [], numbers_in(table, "seconds")
+    for row, said in enumerate(zip(*names, table.texts("answer"), table.texts("assessor"), seconds, strict=True)):
         try:
             found.append((table.row_numbers[row], PairedComparison(*said)))
         except InputError as error:
             raise table.error(row, str(error)) from None
     return found
+
+
+def numbers_in(table: Table, column: str) -> list[float | None]:
+    """Times or grades in a column of a table, None where unknown; an error outside 0 to MOST_SECONDS."""
+    found = table.numbers(column)
+    if (wrong := np.flatnonzero((found < 0) | (found > MOST_SECONDS))).size:
+        raise table.error(wrong[0], f"expected {column} from 0 to {MOST_SECONDS:.0f}, got {found[wrong[0]]:g}")
+    return [None if value != value else value for value in found.tolist()]
 
 
 # Grades by judging machines, in the folder `judges/` of a collection, one table per machine.
@@ -649,19 +654,19 @@ COLUMNS_OF_JUDGMENTS = ("query", "document", *GRADES, "assessor", "time")
 GROUP, ASPECT = "group", "aspect"
 COUNTS, DEFUSED = "counts", "defused"
 VALUES = (*GRADES, GROUP)
-# Further columns of files exported by a service, and of other tools.
+# Further columns of files exported by a service, of which `import` reads some, and of other tools.
 CARRIED = (
     "note", "seconds", "played_s", "query_played_s", "document_played_s", "cannot", "leased", "until", "doubt",
     "details",
 )  # fmt: skip
-PASSED = (*CARRIED, "iteration", "iter", "0", "timestamp")
+PASSED = ("iteration", "iter", "0", "timestamp")
 JUDGMENTS = Schema(
     "judgments", "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines",
     {
         "query": QUERY, "document": DOCUMENT, "grade": GRADE, "assessor": ASSESSOR,
         **{name: (name,) for name in ("fine", "broad", GROUP, "time", ASPECT, COUNTS, DEFUSED, "cannot")},
     },
-    ("query", "document"), (("query", "0", "document", "grade"), ("query", "document", "grade")), PASSED, open=True,
+    ("query", "document"), (("query", "0", "document", "grade"), ("query", "document", "grade")), PASSED, CARRIED, True,
     numbers=VALUES, keys=("query", "document"), value="grade", any_of=(*VALUES, "cannot"),
     memory="a data frame, a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels",
 )  # fmt: skip
@@ -675,12 +680,14 @@ class Judged(NamedTuple):
     """The judgments of a table.
 
     scale     scale of their grades
-    lines     line of each, in a file of lines; otherwise its row
+    rows      their rows
+    cannot    rows that declare a pair impossible to judge
     """
 
     scale: Scale
     judgments: JudgmentSequence
-    lines: Sequence[int]
+    rows: Table
+    cannot: Table
 
 
 def read_judgments(
@@ -692,14 +699,13 @@ def read_judgments(
     scale   scale of the grades; None: guessed from the columns and grades
     say     called with a sentence on the guess of the scale, and with one on each kind of odd grade
     """
-    found = judged(source, scale, say)
-    return found.scale, found.judgments
+    return judged(source, scale, say)[:2]
 
 
 def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -> Judged:
-    """The judgments of a table, with their lines; see `read_judgments`."""
+    """The judgments of a table, with their rows; see `read_judgments`."""
     if source is None or (isinstance(source, str | Path) and str(source) == "none"):
-        return Judged(scale or FINE, (), ())
+        return Judged(scale or FINE, (), *[Table("judgments", {})] * 2)
     own = list(source) if isinstance(source, list | tuple | CodedJudgments) else []
     if any(isinstance(one, Judgment) for one in own):
         odd = next((place for place, one in enumerate(own) if not isinstance(one, Judgment)), None)
@@ -711,7 +717,8 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
     grouped = isinstance(table.source, Path) and named_groups(table.source)
     if grouped and (table.by_place or table.keys):
         table = table.with_columns({GROUP if name == "grade" else name: cells for name, cells in table.columns.items()})
-    table = _worded(_counting(table))
+    cannot, table = _parted(_counting(table))
+    table = _worded(table)
     values = {name: table.numbers(name) for name in VALUES}
     known = np.asarray(~np.isnan([*values.values()]).all(axis=0))
     if not known.all():
@@ -732,11 +739,11 @@ def judged(source: Any, scale: Scale | None = None, say: Say = lambda _: None) -
     column = "" if scale is None else scale.name
     if scale is None:
         scale, column = _guess_scale(table, values, say)
-    return _made(table, _on_scale(table, values, scale, column), scale)
+    return Judged(scale, *_made(table, _on_scale(table, values, scale, column)), cannot)
 
 
 def _counting(table: Table) -> Table:
-    """The rows that count and do not declare the pair impossible to judge, without protective apostrophes."""
+    """The rows that count, without protective apostrophes."""
     table = _armed(table) if DEFUSED in table.columns else table
     kept = np.ones(len(table), dtype=np.bool_)
     for row, said in enumerate(table.texts(COUNTS) if COUNTS in table.columns else ()):
@@ -744,10 +751,15 @@ def _counting(table: Table) -> Table:
         if counts is None:
             raise table.error(row, f"expected yes or no for {COUNTS}, found {quoted(said)}")
         kept[row] = counts
-    if "cannot" in table.columns:
-        graded = np.any([[bool(cell) for cell in table.texts(name)] for name in VALUES], axis=0)
-        kept &= graded | ~np.array([bool(cell) for cell in table.texts("cannot")], dtype=np.bool_)
     return table.chosen(kept)
+
+
+def _parted(table: Table) -> tuple[Table, Table]:
+    """The rows without a grade that say why the pair cannot be judged, and the others."""
+    refused = np.array([bool(cell) for cell in table.texts("cannot")], dtype=np.bool_)
+    if refused.any():
+        refused &= ~np.any([[bool(cell) for cell in table.texts(name)] for name in VALUES], axis=0)
+    return table.chosen(refused), table.chosen(~refused)
 
 
 def _armed(table: Table) -> Table:
@@ -848,8 +860,8 @@ def _on_scale(table: Table, values: Mapping[str, Array], scale: Scale, column: s
     return grades
 
 
-def _made(table: Table, grades: Array, scale: Scale) -> Judged:
-    """The judgments with a grade; an error if some have an aspect and others none, or if two contradict each other."""
+def _made(table: Table, grades: Array) -> tuple[JudgmentSequence, Table]:
+    """The judgments with a grade, and their rows; an error if only some have an aspect, or if two are contradictory."""
     known = ~np.isnan(grades)
     table, grades = table.chosen(known), grades[known]
     query, document = table.names("query"), table.names("document")
@@ -857,8 +869,7 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
     keys = query.codes.astype(np.int64) * max(len(document.names), 1) + document.codes
     keys.sort()
     if not np.any(keys[1:] == keys[:-1]) and not any(map(any, said)):
-        once = CodedJudgments(query, document, grades)
-        return Judged(scale, once, table.row_numbers)
+        return CodedJudgments(query, document, grades), table
     found = tuple(map(Judgment, query.cells(), document.cells(), grades.tolist(), *said))
     if table.by_place:
         table.distinct("query", "document")
@@ -870,7 +881,7 @@ def _made(table: Table, grades: Array, scale: Scale) -> Judged:
             check_aspect(one.aspect)
         except InputError as error:
             raise table.error(row, str(error)) from None
-    return Judged(scale, found, table.row_numbers)
+    return found, table
 
 
 def nameless(name: str, body: bytes) -> bytes:

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.kinds import PROMPT, prompt_cell, prompt_text, read_documents
+from audiosim.collection.kinds import PROMPT, prompt_cell, read_documents, text_of
 from audiosim.collection.layouts import find_file, is_file
 from audiosim.collection.values import Document, Run, grouped
 from audiosim.collection.written import document_lines, query_lines, run_lines
@@ -92,7 +92,7 @@ def read_prompt_table(path: Path) -> dict[str, str]:
     table, found = read(path, PROMPTS_TABLE), dict[str, str]()
     for row, ((name,), text) in enumerate(zip(table.distinct(PROMPT), table.texts("text"), strict=True)):
         try:
-            found[name] = prompt_cell(prompt_text(text))
+            found[name] = prompt_cell(text_of(text))
         except InputError as error:
             raise table.error(row, str(error)) from None
     return found

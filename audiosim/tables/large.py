@@ -52,7 +52,7 @@ def _columns(
     words = arrow.dictionary(arrow.int32(), arrow.string())
     kinds = dict.fromkeys(schema.numbers, arrow.float64()) | dict.fromkeys(schema.whole, arrow.int64())
     known = {name: kinds.get(own, words) for own, some in schema.columns.items() for name in some}
-    types = {name: known[name] for name in names if name in known}
+    types = {name: known.get(name, words) for name in names if name in known or name in schema.carried}
     try:
         with open_bytes(path) as stream:
             most = most_unpacked(path)

@@ -41,7 +41,8 @@ def memory_table(given: Any, schema: Schema, source: Path | str) -> Table:
     if schema.forms and rows and all(type(row) in (tuple, list) and len(row) == len(schema.forms[0]) for row in rows):
         columns = dict(zip(schema.forms[0], map(list, zip(*rows, strict=True)), strict=True))
         return Table(source, columns, by_place=True)
-    return of_records(source, [_record(row, place, schema, source) for place, row in enumerate(rows)])
+    records = [_record(row, place, schema, source) for place, row in enumerate(rows)]
+    return of_records(source, records, objects=schema.carried)
 
 
 def is_frame(given: object) -> bool:

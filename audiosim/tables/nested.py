@@ -28,20 +28,23 @@ DEEPEST = 100  # open elements
 MOST_EMPTY, SOME_EMPTY = 50, 1_000_000  # empty cells of a table for each value, and beside these
 
 
-def read_json(path: Path, lines: Lines) -> Table | Any:
-    """The rows of JSON Lines, or the value of other JSON."""
+def read_json(path: Path, lines: Lines, objects: Sequence[str] = ()) -> Table | Any:
+    """The rows of JSON Lines, or the value of other JSON; `objects` as for `of_records`."""
     texts = list(lines)
     first = parse_json(path, *texts[0], EXPECTED) if len(texts) == 1 else _alone(texts[0][1])
     if isinstance(first, dict) and not all(isinstance(value, dict | list) for value in first.values()):
-        return of_records(path, [_record(path, *text) for text in texts], [number for number, _ in texts])
+        return of_records(path, [_record(path, *text) for text in texts], [number for number, _ in texts], objects)
     if len(texts) == 1:
         return first
     return parse_json(path, texts[0][0], "\n".join(text for _, text in texts), EXPECTED)
 
 
-def of_records(source: Path | str, records: list[dict[str, Any]], lines: list[int] | None = None) -> Table:
-    """A table of objects with named values; objects in them are left out."""
-    names = dict.fromkeys(name for record in records for name, value in record.items() if not isinstance(value, dict))
+def of_records(
+    source: Path | str, records: list[dict[str, Any]], lines: list[int] | None = None, objects: Sequence[str] = ()
+) -> Table:
+    """A table of objects with named values; objects in them are left out, except under the names `objects`."""
+    found = (one for record in records for one in record.items())
+    names = dict.fromkeys(name for name, value in found if not isinstance(value, dict) or name in objects)
     if len(names) * len(records) > MOST_EMPTY * sum(map(len, records)) + SOME_EMPTY:
         said = f"{len(names):,} names in {len(records):,} objects"
         raise InputError(f"{source}: expected objects with much the same names, found {said}")

@@ -50,7 +50,7 @@ def as_it_is(source: Any, schema: Schema, name: str = "") -> Table:
     if is_xml(text):
         return read_xml(source, schema, chain([(number, text)], lines))
     if is_json(text):
-        found = read_json(source, chain([(number, text)], lines))
+        found = read_json(source, chain([(number, text)], lines), schema.carried)
         return found if isinstance(found, Table) else memory_table(found, schema, source)
     separator, names, head = _header(source, number, text, schema)
     if number == 1 and not schema.kept and source.stat().st_size >= large.LARGE:
@@ -139,7 +139,7 @@ def _name(cell: str) -> str:
 
 def is_header(schema: Schema, cells: Sequence[str]) -> bool:
     """True if the cells of a first line are names of columns, in any case: at least two, or one without forms."""
-    names = schema.known.difference(schema.passed)
+    names = schema.known.difference(schema.passed, schema.carried)
     found = sum(cell.strip().strip('"').lower() in names for cell in cells)
     return found >= min(len(cells), 2) if not schema.forms else found >= 2
 

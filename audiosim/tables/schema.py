@@ -22,6 +22,7 @@ class Schema:
     any_of    columns of which at least one must be there
     forms     columns by their place, of tables without a header; those that are not in `columns` are not read
     passed    further columns that may be there, and are not read
+    carried   further columns that may be there, and are kept as they are
     open      True if other columns may be there; those much like a missing one are an error, as they would go unnoticed
     kept      True if other columns are kept
     numbers   columns of numbers
@@ -37,6 +38,7 @@ class Schema:
     required: tuple[str, ...]
     forms: tuple[tuple[str, ...], ...] = ()
     passed: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
     open: bool = False
     kept: bool = False
     numbers: tuple[str, ...] = ()
@@ -49,7 +51,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         names = {name for some in self.columns.values() for name in some}
-        object.__setattr__(self, "known", frozenset(names | {*self.passed}))
+        object.__setattr__(self, "known", frozenset(names | {*self.passed, *self.carried}))
 
     def settled(self, table: Table) -> Table:
         """The table with our names of columns; an error if a column is missing, misspelt or unknown."""
@@ -75,7 +77,7 @@ class Schema:
         if self.any_of and found.keys().isdisjoint(self.any_of):
             first, *more_words = (word for name in self.any_of for word in self.columns[name])
             raise self._missing(table, self.any_of, f"{first} (or {', '.join(more_words)})")
-        more = {name: table.columns[name] for name in others} if self.kept else {}
+        more = {name: table.columns[name] for name in given if name in self.carried or (self.kept and name in others)}
         columns = {name: table.columns[own] for name, own in found.items()} | more
         if isinstance(table.source, Path) and not len(table):
             where = "holds nothing" if table.head is None else "ends after its header"

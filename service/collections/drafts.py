@@ -27,7 +27,6 @@ from audiosim.collection.kinds import (
     JUDGES,
     kind_of,
     named_groups,
-    prompt_text,
     read_comparisons,
     read_documents,
     read_judge,
@@ -35,6 +34,7 @@ from audiosim.collection.kinds import (
     read_queries,
     read_runs,
     read_systems,
+    text_of,
 )
 from audiosim.collection.layouts import COMPARISONS, DATABASES, JUDGMENTS, find_file, find_runs
 from audiosim.collection.settings import Settings, settings_lines
@@ -258,7 +258,7 @@ _READERS: dict[Kind, Callable[[Path], str]] = {
     "systems": lambda path: counted(len(read_systems(path)), "system"),
     "judgments": _judgments,
     "prompts": lambda path: counted(len(read_prompt_table(path)), "prompt"),
-    "prompt": lambda path: f"{len(prompt_text(read_prompt(path))):,} characters",
+    "prompt": lambda path: f"{len(text_of(read_prompt(path))):,} characters",
     "comparisons": lambda path: counted(len(read_comparisons(path)), "comparison"),
     "judge": _judge,
     "task": _task,

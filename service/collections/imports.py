@@ -9,6 +9,8 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from threading import Condition, Event
 from typing import Any
@@ -17,18 +19,29 @@ import sqlalchemy as sql
 from sqlalchemy import exc
 
 from audiosim.campaign.engine import DatabaseClock
+from audiosim.campaign.event import (
+    UNASKED,
+    check_aspects,
+    comparison_event,
+    judgment_event,
+    name_key,
+    utc_now,
+    write_time,
+)
 from audiosim.campaign.event import Event as JudgmentEvent
-from audiosim.campaign.event import check_aspects, comparison_event, judgment_event, name_key, utc_now, write_time
 from audiosim.campaign.schema import TablesBeside
 from audiosim.campaign.state import what_compares
 from audiosim.campaign.tables import DELIVERIES, IMPORTS
-from audiosim.collection.kinds import judged, kind_of, numbered_comparisons
+from audiosim.collection.kinds import GRADES, judged, kind_of, numbered_comparisons, numbers_in, text_of
 from audiosim.collection.pool import Pool
-from audiosim.collection.values import Judgment, PairedComparison
+from audiosim.collection.task import MEASURED
+from audiosim.collection.values import PairedComparison, Scale
 from audiosim.errors import BusyError, ClosedError, InputError, RewoundError, StoreError, placed
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.process.time_limit import reading_s, sent_file, within
-from audiosim.text import counted, one_line
+from audiosim.tables.table import Table
+from audiosim.tables.text import parse_json
+from audiosim.text import counted, one_line, shortened
 
 # Deliveries: files sent with a key each, and the answers to them.
 #
@@ -69,8 +82,7 @@ def earlier(connection: sql.Connection, sent: Delivery) -> str | None:
         return None
     own = (DELIVERIES.c.collection == sent.collection) & (DELIVERIES.c.sender == sent.sender)
     asked = sql.select(DELIVERIES.c.digest, DELIVERIES.c.answer).where(own, DELIVERIES.c.key == sent.key)
-    row = connection.execute(asked).one_or_none()
-    if row is None:
+    if (row := connection.execute(asked).one_or_none()) is None:
         return None
     if row.digest not in ("", sent.digest):
         raise InputError(
@@ -149,8 +161,7 @@ class ImportStore:
         """Store a file safely before returning; returns the earlier one if its key was already used."""
         try:
             with self._tables.adding() as connection:
-                known = earlier(connection, sent)
-                if known is not None:
+                if (known := earlier(connection, sent)) is not None:
                     return _found(connection, sent.collection, int(known))
                 file = self._insert(connection, sent, body)
                 keep(connection, sent, str(file.number))
@@ -253,8 +264,7 @@ class ImportStore:
 
 def _found(connection: sql.Connection, collection: str, number: int) -> Import:
     which = sql.select(*SAID).where(IMPORTS.c.collection == collection, IMPORTS.c.number == number)
-    row = connection.execute(which).one_or_none()
-    if row is None:
+    if (row := connection.execute(which).one_or_none()) is None:
         raise InputError(f"there is no import {number} of {collection}")
     return Import(**row._mapping)
 
@@ -284,8 +294,7 @@ def import_next(
     pause    waits for a number of seconds; True if the service stops: the next start then continues the import
     limit_s  seconds for reading a file of so many bytes; a file that takes longer has failed
     """
-    taken = imports.take(one.collection.identifier)
-    if taken is None:
+    if (taken := imports.take(one.collection.identifier)) is None:
         return False
     file, body = taken
     try:
@@ -312,9 +321,11 @@ def _write(
 ) -> None:
     """Write the remaining events of a file, until the end or until the service stops."""
     written, wait_s = file.written, 0.0
+    last = {_about(event): event for event in events}  # the one of several that decides
     while written < len(events) and not pause(wait_s):
         try:
-            one.campaign.tell_all(events[written : written + PART])
+            part = events[written : written + PART]
+            one.campaign.tell_all([some for some in part if not one.campaign.holds(last[_about(some)], file.time)])
         except RewoundError:
             return  # the next start continues here
         except (ClosedError, StoreError) as error:
@@ -330,49 +341,82 @@ def _write(
 
 def events_of(file: Import, body: bytes, one: ServedCollection) -> list[JudgmentEvent]:
     """The judgments or comparisons of a file as log events; an error, with its line, if any of them is invalid."""
-    if kind_of(body) == "comparisons":
+    compared, known_as = kind_of(body) == "comparisons", cache(one.campaign.known_as)
+    if compared:
         one.campaign.comparisons.check_taken()
+    events: list[JudgmentEvent] = []
     with sent_file(body, "judgments") as path:
-        lines, said = _comparisons_in(path) if kind_of(body) == "comparisons" else _judgments_in(path, one)
-    _check_pool(lines, said, one.campaign.selection.pool)
-    try:
-        events = _checked(said, file, one)
-    except InputError:
-        for place, answer in enumerate(said):
-            with placed(f"line {lines[place]}"):
-                _checked([answer], file, one)
-        raise
-    return [replace(event, key=f"{file.prefix}/{place}") for place, event in enumerate(events, start=1)]
-
-
-def _check_pool(lines: Sequence[int], said: Sequence[Judgment | PairedComparison], pool: Pool) -> None:
-    """Refuse answers about pairs outside the pool: how many they are, the first, and what takes them."""
-    pairs = [answer.pairs if isinstance(answer, PairedComparison) else (answer.pair,) for answer in said]
-    if outside := [place for place, some in enumerate(pairs) if not pool.positions.keys() >= set(some)]:
-        with placed(f"line {lines[outside[0]]}", more=f"; {len(outside):,} of {counted(len(said), 'line')} {OUTSIDE}"):
-            pool.locate(pairs[outside[0]])
-
-
-def _checked(said: Sequence[Judgment | PairedComparison], file: Import, one: ServedCollection) -> list[JudgmentEvent]:
-    """Answers as events that the campaign accepts."""
-    events = [
-        comparison_event(answer, file.time)
-        if isinstance(answer, PairedComparison)
-        else judgment_event(answer, one.collection.scale, file.time)
-        for answer in said
-    ]
-    check_aspects(events, () if one.collection.aspects is None else one.collection.aspects.names)
-    for assessor in {event.assessor for event in events}:
-        one.campaign.known_as(assessor)  # an error if the name has no visible character
+        said = _comparisons_in(path, file.time) if compared else _judgments_in(path, file.time, one.collection.scale)
+        for line, make in said:
+            with placed(f"line {line}"):
+                events.append(replace(make(), key=f"{file.prefix}/{len(events) + 1}"))
+                known_as(events[-1].assessor)  # an error if the name has no visible character
+                _check_aspects(events[-1], file, one)
+    _check_pool([line for line, _ in said], events, one.campaign.selection.pool)
     return events
 
 
-def _judgments_in(path: Path, one: ServedCollection) -> tuple[Sequence[int], Sequence[Judgment | PairedComparison]]:
-    _, judgments, lines = judged(path, one.collection.scale)
-    return lines, judgments
+def _check_pool(lines: Sequence[int], events: Sequence[JudgmentEvent], pool: Pool) -> None:
+    """Refuse answers about pairs outside the pool: how many they are, the first, and what takes them."""
+    pairs = [event.comparison.pairs if event.kind == "comparison" else (event.pair,) for event in events]
+    if outside := [place for place, some in enumerate(pairs) if not pool.positions.keys() >= set(some)]:
+        with placed(f"line {lines[outside[0]]}", more=f"; {len(outside):,} of {counted(len(lines), 'line')} {OUTSIDE}"):
+            pool.locate(pairs[outside[0]])
 
 
-def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedComparison]]:
+def _check_aspects(event: JudgmentEvent, file: Import, one: ServedCollection) -> None:
+    """Refuse a judgment without a grade of each aspect, or with another grade than their mean, unless it is known."""
+    aspects, grade = one.collection.aspects, event.grade_on(one.collection.scale)
+    if aspects is not None and event.kind == "judgment" and not one.campaign.holds(event, file.time):
+        check_aspects([event], aspects.names)
+        if one.questions.graded({}, event.details) not in ({}, {"grade": grade}):
+            raise InputError(f"grade {grade:g} is not the mean of {', '.join(aspects.names)}")
+
+
+Lines = list[tuple[int, partial[JudgmentEvent]]]  # numbers of lines, each with what makes its event
+
+
+def _judgments_in(path: Path, now: str, scale: Scale) -> Lines:
+    """The judgments in a file, and its pairs that cannot be judged, in the order of their lines."""
+    _, judgments, rows, cannot = judged(path, scale)
+    grades = _filled({name: numbers_in(rows, name) for name in GRADES[1:] if name in rows.columns}, len(rows))
+    said = zip(rows.row_numbers, judgments, grades, _details(rows, note="note"), strict=True)
+    found: Lines = [(line, partial(judgment_event, one, scale, now, *more)) for line, one, *more in said]
+    about = [cannot.texts(name) for name in ("time", "assessor", "query", "document")]
+    refused = zip(cannot.row_numbers, *about, _details(cannot, note="note", reason="cannot"), strict=True)
+    for line, time, who, query, document, details in refused:
+        found.append((line, partial(JudgmentEvent, "cannot", time or now, who, query, document, details=details)))
+    return sorted(found, key=itemgetter(0))
+
+
+def _details(table: Table, **texts: str) -> list[dict[str, Any]]:
+    """The details of the answer in each row of an export.
+
+    texts  column of each detail that is a text
+    """
+    plain = str if table.head is None else text_of
+    found: dict[str, list[Any]] = {name: numbers_in(table, name) for name in MEASURED if name in table.columns}
+    found |= {name: list(map(plain, table.texts(column, trimmed=False))) for name, column in texts.items()}
+    more = [_object(table, row, cell) for row, cell in enumerate(table.cells("details"))] or [{}] * len(table)
+    return [one | filled for one, filled in zip(more, _filled(found, len(table)), strict=True)]
+
+
+def _object(table: Table, row: int, cell: Any) -> dict[str, Any]:
+    """The details in a cell, without the mark of answers that do not count, which are not imported."""
+    found, line = cell or "{}", table.row_numbers[row]
+    found = parse_json(Path(), line, found, "an object in details") if isinstance(found, str) else found
+    if not isinstance(found, dict):
+        raise table.error(row, f"expected an object in details, found {shortened(str(cell))}")
+    return {name: value for name, value in found.items() if name != UNASKED}
+
+
+def _filled(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, Any]]:
+    """The cells of each of so many rows that are not empty."""
+    rows = (zip(columns, cells, strict=True) for cells in zip(*columns.values(), strict=True))
+    return [{name: cell for name, cell in row if cell not in (None, "")} for row in rows] or [{}] * count
+
+
+def _comparisons_in(path: Path, now: str) -> Lines:
     """The comparisons in a file with their lines, repeated ones once; contradictory answers are an error."""
     found: dict[Any, tuple[int, PairedComparison]] = {}
     for line, answer in numbered_comparisons(path):
@@ -385,8 +429,12 @@ def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedCo
             raise InputError(f"line {line}: another answer of {person} on {about} is on line {first}, expected one")
     if not found:
         raise InputError("the file has no comparisons: expected a line below the header")
-    lines, answers = zip(*found.values(), strict=True)
-    return list(lines), answers
+    return [(line, partial(comparison_event, answer, now)) for line, answer in found.values()]
+
+
+def _about(event: JudgmentEvent) -> object:
+    """The person, and what their answer is about."""
+    return what_compares(event.comparison) if event.kind == "comparison" else (event.assessor, event.pair)
 
 
 def _better(one: PairedComparison) -> str:

@@ -203,7 +203,7 @@ class Questions:
         """Names of the aspects graded on one page; none if a pair has one grade."""
         return () if self.task is None else self.task.aspects
 
-    def graded(self, grades: Mapping[str, float], answers: Mapping[str, Value]) -> dict[str, float]:
+    def graded(self, grades: Mapping[str, float], answers: Mapping[str, object]) -> dict[str, float]:
         """The grades of a judgment by scale; with several aspects, the mean of their grades among the answers."""
         if not self.aspects:
             return dict(grades)

@@ -12,7 +12,7 @@ from audiosim.campaign import Campaign, Event, Record
 from audiosim.campaign.event import ANSWERS, ASIDE, QUESTIONNAIRE, Plain
 from audiosim.campaign.event import Event as ThreadEvent
 from audiosim.campaign.reader import judged_aspects, log_lines
-from audiosim.collection.kinds import CARRIED, COUNTS, DEFUSED, GRADES
+from audiosim.collection.kinds import CARRIED, COUNTS, DEFUSED, GRADES, cell_of
 from audiosim.collection.kinds import COLUMNS_OF_JUDGMENTS as COLUMNS
 from audiosim.collection.task import CONSENT, CONSENT_TEXT, MEASURED, MOMENT, PERSONAL
 from audiosim.collection.values import Judgment, Pair, mean_grades
@@ -84,11 +84,9 @@ def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Eve
 
 
 def _judged(judgment: Judgment, record: Record | None, leases: Mapping[int, Event]) -> Row:
-    said: dict[str, Any] = {"query": judgment.query, "document": judgment.document, "grade": judgment.grade}
-    said |= {"assessor": judgment.assessor, "time": judgment.time}
-    if record is None or record.event.kind != "judgment":
-        return _filled(said)
-    return _row(record.event, leases.get(record.number)) | _filled(said)
+    said = {name: getattr(judgment, name) for name in ("query", "document", "grade", "assessor", "time")}
+    row = {} if record is None or record.event.kind != "judgment" else _row(record.event, leases.get(record.number))
+    return row | _filled(said)
 
 
 def _row(event: Event, lease: Event | None) -> dict[str, Any]:
@@ -118,7 +116,7 @@ def json_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Rows as CSV, readable by audiosim: one line each; line ends within a text become a backslash and an n."""
+    """Rows as CSV, readable by audiosim: one line each; line ends, tabs and backslashes in a note as in `cell_of`."""
     yield csv_line(CSV_COLUMNS)
     for row in rows:
         yield csv_line(_cells(row))
@@ -147,7 +145,8 @@ def defuse(cells: list[Any]) -> list[int]:
 
 
 def _cells(row: Row) -> list[str]:
-    return [_one_line(row.get(name)) for name in CSV_COLUMNS]
+    written = {name: cell_of(str(row[name])) for name in ("note", "cannot") if name in row}
+    return [written.get(name, _one_line(row.get(name))) for name in CSV_COLUMNS]
 
 
 def _one_line(value: object) -> str:
@@ -186,12 +185,11 @@ FormatQuery = Annotated[
     Form | None,
     Query(
         alias="format",
-        description="csv and jsonl carry everything and can be imported again, except collections of several aspects, "
-        "whose form is aspects; spreadsheet is csv with an apostrophe before every text that would be taken for a "
-        "formula, counted in the header Audiosim-Defused; qrels has the mean grade of each pair, not the names that "
-        "a ranking by several people needs, as the header Audiosim-Lost says; aspects has a line for each aspect, as a "
-        "file of judgments has; answers has a column for each question; log is the whole log, "
-        "line by line; a given format goes before the Accept header",
+        description="csv and jsonl carry everything and can be imported again; spreadsheet is csv with an apostrophe "
+        "before every text that would be taken for a formula, counted in the header Audiosim-Defused; qrels has the "
+        "mean grade of each pair, not the names that a ranking by several people needs, as the header Audiosim-Lost "
+        "says; aspects has a line for each aspect, as a file of judgments has; answers has a column for each "
+        "question; log is the whole log, line by line; a given format goes before the Accept header",
     ),
 ]
 

@@ -1,5 +1,6 @@
 """Law of exchange: exporting and importing gives the same campaign; for random campaigns and every reader."""
 
+import json
 import tempfile
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from audiosim.collection.values import BROAD, FINE, Document, Judgment, Run, con
 from audiosim.collection.written import qrels_lines
 from audiosim.errors import AudiosimError, InputError
 from audiosim.service.collections.campaigns import Judging
-from audiosim.service.collections.imports import WAITING, Import, events_of
+from audiosim.service.collections.imports import WAITING, Delivery, Import, ImportStore, events_of, import_next
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.operations.exports import csv_lines, json_lines, judgment_rows, spreadsheet_lines
 
@@ -117,6 +118,152 @@ def test_an_export_read_back_is_the_snapshot(collection, steps, unasked, form):
     assert [
         a.time for a, b in zip(other.campaign.judgments(), judgments, strict=True) if b.time and a.time != b.time
     ] == []
+
+
+def imported(one, body):
+    """The end of an import of a file into a campaign."""
+    with closing(ImportStore(None)) as imports:
+        number = imports.add(Delivery.of("any", "me", "", body), body).number
+        assert import_next(one, imports, lambda _: False)
+        return imports.get("any", number)
+
+
+def exported(one, form):
+    return "".join(f"{line}\n" for line in FORMS[form](judgment_rows(one.campaign)[1])).encode()
+
+
+def carried(one):
+    """The rows of an export, without what documentation says is left behind."""
+    left = ("leased", "until", "doubt")
+    return [{name: cell for name, cell in row.items() if name not in left} for row in judgment_rows(one.campaign)[1]]
+
+
+SECONDS = st.floats(0, 1e6) | st.integers(0, 100)
+NOTES = st.text(SIGNS + '\n\t"nt ', max_size=6)
+DETAILS = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("seconds", "played_s", "query_played_s", "document_played_s"), SECONDS),
+        "note": NOTES,
+        "mood": NOTES,
+        "form": GRADES,
+        "beside": st.integers(1, 9),
+        "rushed": st.just(True),
+    },
+)
+ANSWERS = st.lists(
+    st.tuples(st.booleans(), NAMES, st.integers(0, 11), GRADES, st.none() | GRADES, DETAILS, NOTES),
+    min_size=1,
+    max_size=12,
+)
+
+
+def answer(one, answers):
+    """Answers with all that an export carries, a minute apart, some of them revised or of pairs handed out before."""
+    scale, pairs = one.collection.scale, one.campaign.selection.pool.pairs
+    for minute, (grades, name, number, grade, second, details, why) in enumerate(answers):
+        time, pair = write_time(NOW + timedelta(minutes=minute)), pairs[number % len(pairs)]
+        other = {} if second is None else {"broad" if scale is FINE else "fine": second}
+        with suppress(AudiosimError):  # an invalid name, a lease of another person, or no reason
+            if grades:
+                one.campaign.tell(Event("judgment", time, name, *pair, {scale.name: grade, **other}, details))
+            else:
+                one.campaign.tell(Event("cannot", time, name, *pair, details={**details, "reason": why}))
+            one.campaign.ask(1, name)
+
+
+@pytest.mark.slow
+@LAW
+@given(collections(), ANSWERS, st.sampled_from(sorted(FORMS)))
+def test_all_that_an_export_holds_comes_back(collection, answers, form):
+    one, other = served(collection, "count"), served(collection, "count")
+    answer(one, answers)
+    assume(judgment_rows(one.campaign)[1])
+    assert (imported(other, exported(one, form)).problem, carried(other)) == ("", carried(one))
+
+
+@pytest.mark.slow
+@LAW
+@given(collections(), ANSWERS, STEPS, st.sampled_from(["mark", "count"]), st.sampled_from(sorted(FORMS)))
+def test_an_export_imported_into_its_own_campaign_changes_nothing(collection, answers, steps, unasked, form):
+    one = served(collection, unasked)
+    answer(one, answers)
+    play(one.campaign, collection, steps)
+    log, before = one.campaign.log(), exported(one, form)
+    assume(judgment_rows(one.campaign)[1])
+    assert imported(one, before).problem == ""
+    assert (one.campaign.log(), exported(one, form)) == (log, before)
+
+
+PLAIN = Collection("any", "any", FINE, 300, (Run("A", {"q": tuple(f"d{number}" for number in range(300))}),))
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "problem"),
+    [
+        ("seconds", "soon", "expected a finite number for seconds, found 'soon'"),
+        ("played_s", "-1", "expected played_s from 0 to 1000000, got -1"),
+        ("document_played_s", "1000001", "expected document_played_s from 0 to 1000000, got 1e+06"),
+        ("note", "x" * 4001, "note has 4001 characters, expected at most 4000"),
+        ("note", "x\ue000\x07", "note holds the character '\\x07', which is not text"),
+        ("broad", "7", "grade 7 is not on the broad scale"),
+        ("details", "[1]", "expected an object in details, found [1]"),
+        ("details", "{", "not JSON: Expecting property name enclosed in double quotes, expected an object in details"),
+        ("details", '{"a": {}}', "expected text, a finite number, true, false or nothing for a, got {}"),
+        ("details", json.dumps(dict.fromkeys(map(str, range(34)))), "an event has at most 33 details, got 34"),
+    ],
+)
+def test_of_a_file_with_something_wrong_beside_a_grade_nothing_is_written(column, cell, problem):
+    one, quoted = served(PLAIN), cell.replace('"', '""')
+    body = f'query,document,fine,{column}\nq,d1,50,\nq,d2,50,"{quoted}"\n'
+    file = imported(one, body.encode())
+    assert (file.status, one.campaign.log()) == ("failed", [])
+    assert file.problem.startswith(f"line 3: {problem}")
+    assert "\n" not in file.problem
+
+
+def test_what_a_file_does_not_say_stays_as_it_is():
+    one = served(PLAIN)
+    first = b"query,document,fine,assessor,note,seconds\nq,d1,50,ann,slow,12\nq,d2,60,ann,,\n"
+    less = b"query,document,fine,assessor\nq,d1,50,ann\nq,d2,60,ann\n"
+    json_list = b'[{"query": "q", "document": "d1", "fine": 50, "assessor": "ann", "details": {"note": "slow"}}]'
+    for body, lines in ((first, 2), (first, 2), (less, 2), (json_list, 1)):
+        assert imported(one, body).written == lines
+        assert [event.details for _, event, _ in one.campaign.log()] == [{"note": "slow", "seconds": 12}, {}]
+    imported(one, b"query,document,fine,assessor,note\nq,d1,50,ann,fast\nq,d2,61,ann,\n")
+    assert [event.details.get("note") for _, event, _ in one.campaign.log()] == ["slow", None, "fast", None]
+
+
+def test_comparisons_that_are_there_are_not_written_again():
+    one = ServedCollection(PLAIN, "joint-fine", Judging())
+    head, body = b"query\tdocument_a\tdocument_b\tanswer\tassessor", b"\nq\td1\td2\ta\tann\nq\td1\td3\t=\tann"
+    for same in (head + b"\tseconds" + body.replace(b"ann", b"ann\t7"), head + body):
+        assert imported(one, same).problem == ""
+        assert [event.details["seconds"] for _, event, _ in one.campaign.log() if event.kind == "comparison"] == [7, 7]
+    imported(one, head + body.replace(b"=", b"b"))
+    assert [event.details["answer"] for _, event, _ in one.campaign.log() if event.kind == "comparison"][2:] == ["b"]
+
+
+def test_the_last_of_several_lines_on_a_pair_decides_again():
+    one, body = served(PLAIN), b"query,document,fine,assessor\nq,d1,50,ann\nq,d1,60,ann\n"
+    for _ in range(2):
+        imported(one, body)
+        assert [event.grades["fine"] for _, event, _ in one.campaign.log()] == [50, 60]
+    imported(one, b"query,document,fine,assessor\nq,d1,60,ann\nq,d1,50,ann\n")
+    assert [judgment.grade for judgment in one.campaign.judgments()] == [50]
+
+
+def test_notes_of_a_large_export_come_back():
+    one, other = served(PLAIN, "count"), served(PLAIN, "count")
+    pairs = one.campaign.selection.pool.pairs
+    one.campaign.tell_all(
+        Event("judgment", write_time(NOW), "ann", *pair, {"fine": 5.0}, {"note": f"{place}, \n" * 400, "seconds": 2})
+        for place, pair in enumerate(pairs)
+    )
+    body = exported(one, "csv")
+    assert len(body) > 2**19  # read by Arrow from there on
+    imported(other, body)
+    assert carried(other) == carried(one)
 
 
 @pytest.mark.slow

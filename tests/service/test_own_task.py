@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import shutil
 from functools import partial
 
@@ -206,6 +207,21 @@ def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(de
         import_next(app.state.service.served.collection("demo"), app.state.service.imports, lambda _: False)
         problem = "a pair has a grade of each aspect here: expected form, sound of document "
         assert http.get(f"{CLIENT}/imports").json()[0]["problem"].startswith(f"line 2: {problem}")
+        whole = {form: http.get(f"{CLIENT}/judgments?format={form}").text for form in ("csv", "jsonl")}
+    for form, body in whole.items():
+        app = create_app([Collection.load(folder)], judging=Judging(database=f"sqlite:///{tmp_path / form}.db"))
+        with in_process(app) as fresh:
+
+            def sent(content, app=app, http=fresh):
+                http.post(f"{CLIENT}/judgments/import", content=content)
+                import_next(app.state.service.served.collection("demo"), app.state.service.imports, lambda _: False)
+                return http.get(f"{CLIENT}/imports").json()[0]["problem"]
+
+            line = {"csv": 2, "jsonl": 1}[form]
+            assert sent(body.replace("50.5", "51")) == f"line {line}: grade 51 is not the mean of form, sound"
+            assert "not on the fine scale" in sent(re.sub('("+sound"+: )31', r"\g<1>310", body))
+            assert sent(body) == ""
+            assert fresh.get(f"{CLIENT}/judgments?format=aspects").text == exported
     with in_process(create_app([Collection.load(folder)], judging=Judging(database=url))) as other:
         assert other.get(f"{CLIENT}/judgments?format=aspects").text == exported
     found = with_log(url, Collection.load(folder))
