@@ -88,7 +88,7 @@ class Campaign:
         own = collection.judgments
         first = Selection.start(
             self._pool, measure, self.lessons.after(self._pool, estimator, own), own, settings.batch,
-            settings.selection_rule, settings.seed, {}, False, settings.distribution, settings.about,
+            settings.selection_rule, settings.seed, True, False, settings.distribution, settings.about,
         )  # fmt: skip
         self._count = Count(first, estimator, self.lessons, settings.learn_later, count_long)
         self._log.sync(known)

@@ -16,7 +16,7 @@ import scipy
 from scipy import sparse
 
 import audiosim
-from audiosim.campaign.state import Change, ComparisonsInForce, comparisons_after, judgments_after
+from audiosim.campaign.state import Change, comparisons_after, judgments_after
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison, mean_grades
 from audiosim.errors import StoreError
@@ -127,31 +127,25 @@ class Stretch:
         """Selection at the end; this may take seconds."""
         learned = {state: self.lesson(state).learned() for state in self.missing}
         known, place, past = {**self.known, **learned}, self.place, self.past
-        selection = self._start(known) if self.begun is None else self.begun
-        held, taken = ComparisonsInForce(self.first.comparisons), 0
+        selection = self.begun or self._anew(known[self.learnings[past - 1].state if past else 0], place, 0)
         while place < len(self.changes) or past < len(self.learnings):
+            stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
             # A result of learning counts from its place in the log, however late it is computed here, so that replays
             # agree.
-            if past < len(self.learnings) and self.learnings[past].place == place:
-                selection, past = selection.taught(known[self.learnings[past].state]), past + 1
+            if stop == place:
+                selection, past = self._anew(known[self.learnings[past].state], place, selection.changes), past + 1
+                continue
+            # All that is not a new grade in one step: expectation propagation needs the set of comparisons, not their
+            # order, and a grade that is revised or withdrawn begins the selection anew.
+            end = place
+            while end < stop and not (self.changes[end].new and self.changes[end].comparison is None):
+                end += 1
+            if end > place:
+                selection, place = self._anew(selection.estimator, end, selection.changes + end - place), end
             else:
-                change = self.changes[place]
-                # All comparisons up to the next learning in one step: expectation propagation needs their set, not
-                # their order.
-                if change.comparison is not None:
-                    end = self._end(place, past, lambda one: one.comparison is not None)
-                    held.take(self.changes[taken:end])
-                    selection, place, taken = selection.compared(held.ordered(), end - place), end, end
-                    continue
-                if not change.new:
-                    end = self._end(place, past, lambda one: not one.new)
-                    changed = selection.changes + end - place
-                    selection = self._anew(selection.estimator, end)
-                    selection, place = replace(selection, changes=changed), end
-                    continue
+                change, place = self.changes[place], place + 1
                 said = change.assessor, change.own
                 selection = selection.judge(self.first.pool.positions[change.pair], change.grade, said)
-                place += 1
         if self.ready:
             _ = selection.weights
             if self.stated:
@@ -163,21 +157,12 @@ class Stretch:
         """Parts that the result refers to."""
         return self.first.pool, self.first.expected, *_and_its_parts(self.base)
 
-    def _end(self, place: int, past: int, held: Callable[[Change], bool]) -> int:
-        """The end of consecutive changes of a kind from a place, without learning in between: one step counts them."""
-        stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
-        while place < stop and held(self.changes[place]):
-            place += 1
-        return place
-
-    def _start(self, known: Mapping[int, RelevanceEstimator]) -> Selection:
-        return self._anew(known[self.learnings[self.past - 1].state if self.past else 0], self.place)
-
-    def _anew(self, estimator: RelevanceEstimator, place: int) -> Selection:
+    def _anew(self, estimator: RelevanceEstimator, place: int, changes: int) -> Selection:
         """The selection after the changes before a place, from all grades at once, as after a whole batch."""
         judged = judgments_after(_own(self.first), self.changes[:place])
         compared = comparisons_after(self.first.comparisons, self.changes[:place])
-        return self.first.anew(estimator, mean_grades(judged), Panel.of(self.first.pool, judged), compared)
+        found = self.first.anew(estimator, mean_grades(judged), Panel.of(self.first.pool, judged), compared)
+        return replace(found, changes=changes)
 
     def lesson(self, state: int) -> Lesson:
         """Lesson of the state after a line."""
@@ -224,14 +209,15 @@ def takes_long(answers: int, people: int, pairs: int) -> bool:
 
 
 class CampaignState(NamedTuple):
-    """State of a campaign: the selection after a number of lines of its log.
-
-    judgments  number of judgments in force on pairs of the pool; a pair judged by two assessors counts twice
-    """
+    """State of a campaign: the selection after a number of lines of its log."""
 
     number: int
     selection: Selection
-    judgments: int
+
+    @property
+    def judgments(self) -> int:
+        """Number of judgments in force on pairs of the pool; a pair judged by two assessors counts twice."""
+        return len(self.selection.panel.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,18 +252,6 @@ class Reach(Enum):
     ALL = 2
 
 
-class LessonNotes(Protocol):
-    """Store of estimators that have learned, to find earlier ones and keep new ones."""
-
-    def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
-        """The estimator that learned a lesson; None if there is none."""
-        ...
-
-    def keep(self, lesson: Lesson, learned: RelevanceEstimator) -> None:
-        """Keep an estimator that has learned."""
-        ...
-
-
 class Count:
     """Computes the state after the lines of a log; one thread may note lines while another counts them.
 
@@ -289,7 +263,7 @@ class Count:
         self,
         first: Selection,
         estimator: RelevanceEstimator,
-        notes: LessonNotes,
+        notes: "Lessons",
         ready: bool = False,
         count_long: Counter = Stretch.counted,
     ) -> None:
@@ -306,7 +280,6 @@ class Count:
         self._long = False  # True during a long count, and until another thread does what a request left to it
         self._noted = 0  # number of the last noted line
         self._changes: list[Change] = []  # changes of pairs in the pool
-        self._judgments = [len(first.panel.place)]  # judgments in force, before the first change and after each
         self._learnings: list[Learning] = []
         self._moments: list[int] = []  # lines with a lesson
         self._judged, self._compared = first.judged, len(first.comparisons)
@@ -314,7 +287,7 @@ class Count:
         self._counted, self._learned = 0, 0  # numbers of changes and learnings in the selection
         self._noting, self._counting = Lock(), Lock()
         # A copy, so that what is computed about the first state goes when the next is counted.
-        self.current_state = CampaignState(0, replace(first), self._judgments[0])
+        self.current_state = CampaignState(0, replace(first))
         # Selection that chooses pairs: the latest that needs no further learning for that.
         self.chooser = self.current_state.selection
         self._estimators = {0: first.estimator}
@@ -327,11 +300,10 @@ class Count:
     def note(self, number: int, changes: Iterable[Change]) -> None:
         """Note a line and the changes of pairs that follow from it."""
         with self._noting:
-            before, new = len(self._changes), True
+            before = len(self._changes)
             for change in changes:
                 self._note_change(change)
-                new &= change.new
-            if not new:
+            if not all(change.new for change in self._changes[before:]):
                 compared = comparisons_after(self._first.comparisons, self._changes)
                 self._comparers = {one.assessor for one in compared}
                 if self._material(before) != self._material(len(self._changes)):
@@ -358,13 +330,11 @@ class Count:
     def _note_change(self, change: Change) -> None:
         self._changes.append(change)
         if change.comparison is not None:
-            self._judgments.append(self._judgments[-1])
             self._compared += change.more
             another = change.comparison.assessor not in self._comparers
             self._comparers.add(change.comparison.assessor)
             due = is_moment_of_comparing(self._compared, another)
         else:
-            self._judgments.append(self._judgments[-1] + change.more)
             self._judged += (change.assessors > 0) - (change.assessors > change.more)
             due = change.assessors == 1 and is_moment(self._judged)
         if due and change.new:
@@ -450,7 +420,7 @@ class Count:
             self._long = True
             selection = self._counted_to(end, learnings, selection, end, len(learnings))
         self._counted, self._learned = end, len(learnings)
-        self.current_state = CampaignState(noted, selection, self._judgments[end])
+        self.current_state = CampaignState(noted, selection)
         if not self._ready or selection.knows_people:
             self.chooser = selection
         for state in sorted(self._estimators)[1:-KEPT]:

@@ -1,10 +1,10 @@
 """Ledger of a campaign: the state after all lines of its log."""
 
 import math
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from audiosim.campaign.event import (
     ADJUDICATION,
@@ -29,6 +29,8 @@ from audiosim.errors import InputError
 # Comparisons in a campaign's log: those handed out, and the valid answers.
 
 
+What = TypeVar("What", bound=Hashable)
+Said = TypeVar("Said")
 Compares = tuple[str, str, frozenset[str]]  # assessor, query, and the two documents in either order
 
 
@@ -169,53 +171,41 @@ def judgments_after(own: Iterable[Judgment], changes: Iterable[Change]) -> list[
 
     own  the collection's judgments
     """
-    held = {(one.pair, one.assessor): (0, one.grade) for one in own}
-    places = {what: place for place, what in enumerate(held)}
-    for change in changes:
-        if change.comparison is None and math.isnan(change.own):
-            held.pop((change.pair, change.assessor), None)
-        elif change.comparison is None:
-            held[change.pair, change.assessor] = change.answered, change.own
-    ordered = sorted(held.items(), key=lambda one: (one[1][0], places.get(one[0], 0)))
-    return [Judgment(*pair, grade, assessor) for (pair, assessor), (_, grade) in ordered]
-
-
-class ComparisonsInForce:
-    """Valid comparisons, updated change by change.
-
-    own  the collection's comparisons, before all changes
-    """
-
-    def __init__(self, own: Iterable[PairedComparison]) -> None:
-        self._held = {what_compares(one): (0, one) for one in own}
-        self._places = {what: place for place, what in enumerate(self._held)}
-
-    def take(self, changes: Iterable[Change]) -> None:
-        """Add the next changes."""
-        for change in changes:
-            if change.comparison is None:
-                continue
-            what = what_compares(change.comparison)
-            if change.withdrawn:
-                self._held.pop(what, None)
-            else:
-                self._held[what] = change.answered, change.comparison
-
-    def ordered(self) -> tuple[PairedComparison, ...]:
-        """The comparisons in the order of an export: the collection's own, then the others as they were made."""
-        places = self._places
-        held = sorted(self._held.items(), key=lambda one: (one[1][0], places.get(one[0], 0)))
-        return tuple(one for _, (_, one) in held)
+    before = {(one.pair, one.assessor): one.grade for one in own}
+    said = (
+        ((change.pair, change.assessor), change.answered, None if math.isnan(change.own) else change.own)
+        for change in changes
+        if change.comparison is None
+    )
+    return [Judgment(*pair, grade, assessor) for (pair, assessor), grade in _in_force(before, said)]
 
 
 def comparisons_after(own: Iterable[PairedComparison], changes: Iterable[Change]) -> tuple[PairedComparison, ...]:
-    """Valid comparisons after all changes so far, in the order of an export.
+    """Valid comparisons after all changes so far, in the order of an export: the last answers as they were given.
 
     own  the collection's comparisons
     """
-    held = ComparisonsInForce(own)
-    held.take(changes)
-    return held.ordered()
+    said = (
+        (what_compares(one), change.answered, None if change.withdrawn else one)
+        for change in changes
+        if (one := change.comparison) is not None
+    )
+    return tuple(one for _, one in _in_force({what_compares(one): one for one in own}, said))
+
+
+def _in_force(own: Mapping[What, Said], changes: Iterable[tuple[What, int, Said | None]]) -> list[tuple[What, Said]]:
+    """Valid answers with what they are about: those before all changes in their order, then the others by their lines.
+
+    changes  what each is about, the line of the answer, and the answer; None: it is no longer valid
+    """
+    held, places = {what: (0, one) for what, one in own.items()}, {what: place for place, what in enumerate(own)}
+    for what, line, one in changes:
+        if one is None:
+            held.pop(what, None)
+        else:
+            held[what] = line, one
+    ordered = sorted(held.items(), key=lambda one: (one[1][0], places.get(one[0], 0)))
+    return [(what, one) for what, (_, one) in ordered]
 
 
 class Lease(NamedTuple):

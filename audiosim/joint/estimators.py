@@ -265,10 +265,11 @@ def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> Rel
 def learned_from(pool: Pool, judgments: Sequence[Judgment]) -> dict[Pair, float]:
     """The mean grades from which a campaign's estimator has learned: those known at its last moment of learning.
 
-    judgments  in the order in which they were made; those outside the pool are left out
+    judgments  in the order in which they were made; those outside the pool are left out, and a revised one counts where
+               it was first made
     """
     first: dict[Pair, int] = {}
-    inside = [one for one in judgments if one.pair in pool.positions]
+    inside = [*{(one.pair, one.assessor): one for one in judgments if one.pair in pool.positions}.values()]
     for place, one in enumerate(inside):
         first.setdefault(one.pair, place)
     moment = last_moment(len(first))
@@ -299,8 +300,3 @@ def taught_by(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Jud
     """The estimator of a campaign after these judgments, as it predicts mean grades."""
     first = learned_from(pool, judgments)
     return relearned(estimator, pool.spread(first)) if first else estimator
-
-
-def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:
-    """The estimator of a campaign in which one person judged pairs in this order."""
-    return taught_by(pool, estimator, [Judgment(*pair, grade) for pair, grade in grades.items()])

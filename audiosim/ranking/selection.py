@@ -14,7 +14,6 @@ from audiosim.joint.check import ModelCheck
 from audiosim.joint.estimators import (
     Hearing,
     RelevanceEstimator,
-    after_grades,
     comparing,
     hearing,
     learned_from,
@@ -53,7 +52,7 @@ class Selection:
     log        judgments as received, the last per assessor and pair counts; None if the caller keeps it, see `judge`
     asked      state at the last update of estimator and rule; None if that is this state
     changes    number of changes of grades since the start
-    learns     True if the estimator relearns by itself, at the moments of `relearning`; otherwise through `taught`
+    learns     True if the estimator relearns by itself, at the moments of `relearning`; otherwise through `anew`
     distribution  distribution of a difference between systems: see `Ranking`
     checks     True if the model is checked against the judgments
     kept_check  earlier check that remains in force; None to check by the judgments so far
@@ -92,7 +91,7 @@ class Selection:
         batch: int = 1,
         selection_rule: str | SelectionRule | None = None,
         seed: int = 0,
-        learned: Mapping[Pair, float] | None = None,
+        learned: bool = False,
         learns: bool = True,
         distribution: DifferenceDistribution = "t",
         about: About = THESE,
@@ -103,7 +102,7 @@ class Selection:
         measure  measure, or its expected scores, if they differ from those of `expected_scores`
         selection_rule  its name, or a rule for these expected scores; None: see `default_selection_rule`
         seed     seed of the draws that break ties and of the rule's own draws
-        learned  grades for the estimator to learn from; None for those of the judgments, in their order
+        learned  True if the estimator has learned from them already
         learns   True if the estimator relearns by itself in the course of judging
         distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
         about    subject of the ranking
@@ -115,8 +114,7 @@ class Selection:
             selection_rule = make_selection_rule(selection_rule, expected, seed)
         log = tuple(judgment for judgment in judgments if judgment.pair in pool.positions)
         grades = mean_grades(log)
-        untaught = estimator
-        estimator = taught_by(pool, estimator, log) if learned is None else after_grades(pool, estimator, learned)
+        untaught, estimator = estimator, estimator if learned else taught_by(pool, estimator, log)
         panel = Panel.of(pool, log)
         belief = estimator.predict(pool.spread(grades))
         if selection_rule is None:
@@ -322,16 +320,6 @@ class Selection:
         after = self.anew(estimator, mean_grades(log), Panel.of(self.pool, log), self.comparisons)
         return replace(after, changes=self.changes + 1, log=log)
 
-    def taught(self, estimator: RelevanceEstimator) -> "Selection":
-        """The selection with a newly trained estimator; its predictions and the rule's weights are updated now."""
-        return self._asked_now(comparing(estimator, self.comparisons), self.grades, self.order)
-
-    def compared(self, comparisons: tuple[PairedComparison, ...], count: int = 1) -> "Selection":
-        """The selection with these comparisons in force, after a number of answers to them; predictions are updated."""
-        estimator = comparing(self.estimator, comparisons)
-        after = self._asked_now(estimator, self.grades, self.order)
-        return replace(after, comparisons=comparisons, changes=self.changes + count)
-
     def anew(
         self,
         estimator: RelevanceEstimator,
@@ -456,7 +444,7 @@ def confidences(
         if moment not in learned:
             learned[moment] = taught_by(pool, estimator, judgments[:place])
         selection = Selection.start(
-            pool, measure, learned[moment], judgments[:place], learned={}, distribution=distribution, about=about
+            pool, measure, learned[moment], judgments[:place], learned=True, distribution=distribution, about=about
         )
         found.append((place, selection.confidence))
     return found

@@ -206,7 +206,7 @@ def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: P
     estimator  estimator that has learned from them
     """
     measure = as_measure(f"CG@{pool.cutoff}")  # any rule will do: the belief is the same
-    return Selection.start(pool, measure, estimator, collection.judgments, learned={})
+    return Selection.start(pool, measure, estimator, collection.judgments, learned=True)
 
 
 @judgments_second

@@ -19,7 +19,7 @@ from audiosim.collection.collection import Collection
 from audiosim.collection.pool import Pool, build_pool
 from audiosim.collection.values import grouped
 from audiosim.errors import InputError, check_count
-from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_grades, make_estimator
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, make_estimator, taught_by
 from audiosim.joint.people import Listeners, Panel, Who
 from audiosim.measures.measure import Measure
 from audiosim.ranking import Selection, StoppingRule
@@ -361,8 +361,8 @@ def _deeper(
     if cutoff <= measure.cutoff:
         return None
     further = replace(measure, cutoff=cutoff)
-    pool, grades = build_pool(collection, cutoff), collection.grades()
-    belief = after_grades(pool, make(pool), grades).predict(pool.spread(grades))
+    pool = build_pool(collection, cutoff)
+    belief = taught_by(pool, make(pool), collection.judgments).predict(pool.spread(collection.grades()))
     worlds = [scores_of(pool, further, drawn_grades(belief, rng)) for _ in range(count)]
     return cutoff, len(pool.pairs), worlds
 

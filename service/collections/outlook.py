@@ -377,7 +377,7 @@ class Looked(NamedTuple):
     @classmethod
     def of(cls, current: CampaignState) -> "Looked":
         """The figures of a state."""
-        number, now, _ = current
+        number, now = current
         return cls(number, now.estimator.name, len(now.pool.pairs) - now.judged)
 
 

@@ -284,8 +284,8 @@ class Predictor:
         return last
 
     def _led(self) -> State:
-        number, selection, judgments = self._campaign.current_state
-        return State(self.pool, self.name, self.version, judgments, selection.belief, number, selection)
+        now = self._campaign.current_state
+        return State(self.pool, self.name, self.version, now.judgments, now.selection.belief, *now)
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()

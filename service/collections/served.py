@@ -219,7 +219,7 @@ class ServedCollection:
         """The number of the state of the judgments, and the ranking for it with its basis; see `verdicts`."""
         measure = self.measure(text)
         self.campaign.refresh()
-        number, selection, _ = self.campaign.current_state
+        number, selection = self.campaign.current_state
         if aspect not in ("", MEAN):
             with self._ranking:
                 number, aspects = self.judged_by_aspect(aspect)

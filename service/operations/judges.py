@@ -52,7 +52,7 @@ async def show_judges(one: CollectionDep, effects: RankingsDep, machines: bool =
 
     Without `machines`, the list has only people, which is faster; it is then empty until the first judgment.
     """
-    number, selection, _ = one.campaign.current_state
+    number, selection = one.campaign.current_state
     work = partial(_all_judges, one) if machines else partial(_only_people, one, selection)
     found = await effects.do((one, "judges", number, machines), work)
     order = [OrderEffectOut(**effect.to_dict()) for effect in found.order_effects]
@@ -97,7 +97,7 @@ async def show_disagreements(one: CollectionDep, effects: RankingsDep, count: Co
 
     The answer is that of `audiosim disagreements`.
     """
-    number, selection, _ = one.campaign.current_state
+    number, selection = one.campaign.current_state
     found = await effects.do((one, "disputed", number), lambda: _disputed(selection, one))
     return answer({"collection": one.collection.identifier, "state": number, "pairs": found[:count]})
 

@@ -89,7 +89,7 @@ def test_the_check_of_a_model_says_that_comparisons_count_but_are_not_checked(gr
 def test_comparisons_meet_a_goal_whose_floor_asks_for_no_graded_pair():
     made, _ = drawn(np.random.default_rng(5), 150)
     pool = build_pool(collection(made))
-    compared = Selection.start(pool, parse_measure("CG@1"), make_estimator(pool, "joint"), (), learned={})
+    compared = Selection.start(pool, parse_measure("CG@1"), make_estimator(pool, "joint"), (), learned=True)
     assert compared.ranking.judged == 0
     assert parse_stopping_rule("confidence(floor=0)=0.8").reached(compared)
     assert not parse_stopping_rule("confidence=0.8").reached(compared)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import BROAD, Scale
+from audiosim.collection.values import BROAD, Judgment, Scale
 from audiosim.collection.written import qrels_lines
 from audiosim.errors import InputError
-from audiosim.joint.estimators import after_grades, make_estimator
+from audiosim.joint.estimators import make_estimator, taught_by
 from audiosim.joint.posterior import Belief
 from audiosim.joint.predictions import completed_judgments, drawn_completions
 from audiosim.ranking.expected import estimate
@@ -18,7 +18,8 @@ from audiosim.ranking.nearest_completion import nearest_completion
 
 def believed(collection):
     pool, grades = build_pool(collection, 5), collection.grades()
-    return pool, after_grades(pool, make_estimator(pool, "joint"), grades).predict(pool.spread(grades))
+    judged = [Judgment(*pair, grade) for pair, grade in grades.items()]
+    return pool, taught_by(pool, make_estimator(pool, "joint"), judged).predict(pool.spread(grades))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from audiosim import package_files
 from audiosim.collection.collection import Collection
 from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, Pair, PairedComparison
-from audiosim.joint.estimators import after_grades, estimator_of, following, relearned, uniform
+from audiosim.joint.estimators import estimator_of, following, relearned, taught_by, uniform
 from audiosim.joint.moments import comparisons_learned, is_moment, last_moment
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking import Selection
@@ -95,19 +95,28 @@ def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, join
     assert again.estimator.standard_deviations == selection.estimator.standard_deviations
     np.testing.assert_allclose(again.scores.covariance, selection.scores.covariance, rtol=1e-8, atol=1e-14)
     np.testing.assert_allclose(again.scores.mean, selection.scores.mean, rtol=1e-10)
-    given = {judgment.pair: judgment.grade for judgment in order}
-    assert after_grades(pool, estimator, given).standard_deviations == selection.estimator.standard_deviations
+    assert taught_by(pool, estimator, order).standard_deviations == selection.estimator.standard_deviations
 
 
-def test_a_judgment_changed_or_made_again_is_no_new_moment(pool, collection, joined, early):
+def test_a_judgment_changed_or_withdrawn_is_learned_from_as_if_it_had_been_so_from_the_start(
+    pool, collection, joined, early
+):
     grades, estimator = collection.grades(), estimator_of(pool, joined())
-    judgments = [Judgment(*pair, grade=grades[pair]) for pair in pool.pairs[:10]]
-    selection = Selection.start(pool, parse_measure("CG@5"), estimator, judgments, selection_rule="random")
+    judgments = [Judgment(*pair, grade=grades[pair]) for pair in pool.pairs[:11]]
+
+    def start(judged):
+        return Selection.start(pool, parse_measure("CG@5"), estimator, judged, selection_rule="random")
+
+    selection, other = start(judgments), replace(judgments[0], grade=100.0)
     learned = selection.estimator
     assert learned is not estimator
-    changed = selection.tell(replace(judgments[0], grade=100.0))
-    assert changed.estimator is learned
-    assert changed.withdraw(judgments[0].pair, "").estimator is learned
+    assert selection.tell(replace(judgments[10], grade=100.0)).estimator is learned  # after the last moment
+    changed, begun = selection.tell(other), start([other, *judgments[1:]])
+    assert changed.estimator.standard_deviations == begun.estimator.standard_deviations != learned.standard_deviations
+    np.testing.assert_allclose(changed.scores.mean, begun.scores.mean, rtol=1e-12)
+    left = changed.withdraw(judgments[0].pair, "")
+    assert left.estimator.standard_deviations == start(judgments[1:]).estimator.standard_deviations
+    assert left.withdraw(judgments[1].pair, "").estimator is estimator  # too few are left
 
 
 @pytest.mark.slow

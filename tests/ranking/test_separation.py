@@ -6,7 +6,8 @@ from scipy import sparse
 from scipy.stats import t as student
 
 from audiosim.collection.pool import build_pool
-from audiosim.joint.estimators import after_grades, make_estimator
+from audiosim.collection.values import Judgment
+from audiosim.joint.estimators import make_estimator, taught_by
 from audiosim.measures.measure import parse_measure
 from audiosim.ranking.about import THESE
 from audiosim.ranking.expected import expected_scores, rank, rank_belief
@@ -24,7 +25,8 @@ def judged(demo):
     rng = np.random.default_rng(0)
     chosen = sorted(rng.permutation(len(pool.pairs))[: len(pool.pairs) // 3].tolist())
     known = {pool.pairs[place]: float(rng.choice([10.0, 40.0, 70.0])) for place in chosen}
-    estimator = after_grades(pool, make_estimator(pool, "joint"), known)
+    judged = [Judgment(*pair, grade) for pair, grade in known.items()]
+    estimator = taught_by(pool, make_estimator(pool, "joint"), judged)
     grades = pool.spread(known)
     return expected_scores(parse_measure("CG@5"), pool), estimator, grades, estimator.predict(grades)
 
