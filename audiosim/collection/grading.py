@@ -85,10 +85,12 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
     return artificial_graded(int(number), source)
 
 
-@of_argument("scale")
 def read_on(name: str | None) -> Scale | None:
     """The scale to read judgments on if this one is asked for; None: their own, from which graded-4 is made."""
-    return None if name is None or name.startswith(("graded-", "binary-")) else parse_scale(name, MADE)
+    if name is None or name.startswith(("graded-", "binary-")):
+        return None
+    with of_argument("scale"):
+        return parse_scale(name, MADE)
 
 
 def on_scale(collection: object, name: str | None, judgments: object = None) -> Collection:

@@ -76,15 +76,16 @@ MEASURE_POINT = ExtensionPoint(
 )
 
 
-@of_argument("measure")
 def as_measure(measure: str | Measure, cutoff: int | None = None) -> Measure:
     """A measure, parsed if given as text; a text without a cutoff gets this one."""
-    if not isinstance(measure, str | Measure):
-        raise InputError(f"expected one measure such as 'CG@5', got {measure!r}")
-    return parse_measure(with_cutoff(measure, cutoff)) if isinstance(measure, str) else measure
+    if isinstance(measure, Measure):
+        return measure
+    with of_argument("measure"):
+        if not isinstance(measure, str):
+            raise InputError(f"expected one measure such as 'CG@5', got {measure!r}")
+        return parse_measure(with_cutoff(measure, cutoff))
 
 
-@of_argument("measure")
 def with_cutoff(text: str, cutoff: int | None) -> str:
     """The text of a measure, with this cutoff if it has none: CG is CG@10 in a collection with cutoff 10.
 

@@ -34,7 +34,7 @@ import numpy as np
 
 from audiosim import package_files
 from audiosim.collection.pool import Pool
-from audiosim.errors import InputError, of_argument
+from audiosim.errors import ArgumentError, InputError, of_argument
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure
 from audiosim.measures.satisfaction import published_mapping
@@ -565,7 +565,7 @@ def parse_stopping_rule(text: str) -> StoppingRule:
         level = float(text)
     except ValueError:
         return _written_rule(text)
-    return as_stopping_rule(level)
+    return Assurance(ORDER, level)
 
 
 def _written_rule(text: str) -> StoppingRule:
@@ -584,13 +584,10 @@ def first_of(rules: Sequence[StoppingRule]) -> StoppingRule:
     return AnyOf(tuple(rules)) if len(rules) > 1 else rules[0]
 
 
-@of_argument("stopping_rule")
 def as_stopping_rule(given: object) -> StoppingRule:
     """The stopping rule given by a rule, its text or a mean confidence."""
     if isinstance(given, StoppingRule):
         return given
-    if isinstance(given, str):
-        return parse_stopping_rule(given)
-    if isinstance(given, Real):
-        return Assurance(ORDER, float(given))
-    raise InputError(f"expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got {given!r}")
+    if isinstance(given, str | Real):
+        return parse_stopping_rule(str(given))
+    raise ArgumentError("stopping_rule", f"expected a confidence such as 0.95, or a rule, every=0.95, got {given!r}")

@@ -170,7 +170,7 @@ def test_a_goal_may_be_written(tiny):
         ("Eror(floor=9)=0.1", "; did you mean error=0.05\\?$"),
         ("confidence", "; did you mean confidence=0.95\\?$"),
         ("every(flor=9)=0.9", "no parameter 'flor', expected every=0.95; it has floor, about; did you mean floor\\?$"),
-        (None, "^expected a confidence such as 0.95, or a stopping rule such as 'every=0.95', got None$"),
+        (None, "^expected a confidence such as 0.95, or a rule, every=0.95, got None$"),
         (math.nan, "^the target of confidence must be above 0, got nan$"),
     ],
 )
