@@ -159,7 +159,7 @@ class Stretch:
 
     def _anew(self, estimator: RelevanceEstimator, place: int, changes: int) -> Selection:
         """The selection after the changes before a place, from all grades at once, as after a whole batch."""
-        judged = judgments_after(_own(self.first), self.changes[:place])
+        judged = judgments_after(self.first.log or (), self.changes[:place])
         compared = comparisons_after(self.first.comparisons, self.changes[:place])
         found = self.first.anew(estimator, mean_grades(judged), Panel.of(self.first.pool, judged), compared)
         return replace(found, changes=changes)
@@ -181,16 +181,10 @@ def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes
     """
     until = [change for change in changes if change.number <= state]
     known, compared = (
-        learned_from(first.pool, judgments_after(_own(first), until)),
+        learned_from(first.pool, judgments_after(first.log or (), until)),
         comparisons_after(first.comparisons, until),
     )
     return Lesson(state, base, first.pool.spread(known), compared)
-
-
-def _own(first: Selection) -> Sequence[Judgment]:
-    """The judgments before the log."""
-    assert first.log is not None
-    return first.log
 
 
 Counter = Callable[[Stretch], Counted]
@@ -314,7 +308,7 @@ class Count:
         """Grades and comparisons that models learn from after a number of changes."""
         changes = self._changes[:place]
         compared = comparisons_after(self._first.comparisons, changes)
-        known = learned_from(self._first.pool, judgments_after(_own(self._first), changes))
+        known = learned_from(self._first.pool, judgments_after(self._first.log or (), changes))
         return known, compared[: comparisons_learned(compared)]
 
     def note_learning(self, number: int, state: int) -> None:

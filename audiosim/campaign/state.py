@@ -469,8 +469,11 @@ class Ledger:
         return assessor in self.times or assessor in self._before
 
     def handed(self, event: Event) -> bool:
-        """True if the pair or comparison of an answer was ever handed to its assessor."""
-        return self._first_handed(event) is not None
+        """True if the pair or comparison of an answer was handed to its assessor, or is one that they answered."""
+        answered = (event.pair, event.assessor) in self._began
+        if event.kind == "comparison":
+            answered = self.comparisons.holding(what_compares(event.comparison)) is not None
+        return answered or self._first_handed(event) is not None
 
     def check_heard(self, event: Event, now: datetime) -> None:
         """Raise an error if an answer claims more listening than the elapsed time allows."""

@@ -3,6 +3,7 @@
 import { t } from "./language.js";
 
 const PATIENCE_MS = 20_000;
+const LONGEST_PAUSE_S = 10;
 const WORTH_REPEATING = new Set([408, 425, 429, 502, 503, 504]);
 
 /** A refusal by the service: `status` of the answer, `message` in its words, `retryAfterS` if it gave a time. */
@@ -68,8 +69,10 @@ export async function ask(path, options = {}) {
     try {
       return await once(path, { ...options, method, body, key });
     } catch (error) {
-      if (!error.passing || !safe || tried >= tries || options.signal?.aborted) throw error;
-      await wait((error.retryAfterS ?? 0.4 * 2 ** tried) * 1000);
+      const pauseS = error.retryAfterS ?? 0.4 * 2 ** tried;
+      // Nobody should wait a minute before a silent page: whoever asked says why, and offers to try again.
+      if (!error.passing || !safe || tried >= tries || pauseS > LONGEST_PAUSE_S || options.signal?.aborted) throw error;
+      await wait(pauseS * 1000);
     }
   }
 }

@@ -47,6 +47,18 @@ def test_a_pair_that_was_handed_out_may_be_judged_after_its_lease_and_revised(ti
         campaign.tell(said(*pair, assessor="bob"))
 
 
+def test_a_revision_of_an_answer_that_counts_counts_though_the_pair_was_never_handed_out(tiny, said):
+    """Such as an imported one, or one of the collection's files; one that does not count stays without effect."""
+    campaign = opened(replace(tiny, judgments=(Judgment("q1", "a", 30.0, "bob"),)), unasked="mark")
+    campaign.tell_all([Judgment("q1", "a", 10.0, "ann")])
+    for name, grade in (("ann", 20.0), ("bob", 40.0)):
+        assert campaign.tell(said("q1", "a", assessor=name, grade=grade)).event.details == {}
+    assert {one.assessor: one.grade for one in campaign.judgments()} == {"ann": 20, "bob": 40}
+    for grade in (50.0, 60.0):
+        assert campaign.tell(said("q1", "a", assessor="cem", grade=grade)).event.details == {"unasked": True}
+    assert len(campaign.judgments()) == 2
+
+
 def test_judgments_that_somebody_vouches_for_count(tiny, tiny_truth):
     campaign = opened(tiny, unasked="mark")
     campaign.tell_all(tiny_truth[:3])

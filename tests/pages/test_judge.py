@@ -870,6 +870,17 @@ def test_at_twice_the_text_size_nothing_is_cut_off(browse, collection):
     assert page.locator("#save").is_visible()
 
 
+def test_who_gets_no_pairs_because_others_at_the_address_hold_them_is_told_at_once(browse, collection, http, watch):
+    watch.expected.append("status of 429")
+    for number in range(12):
+        http.post(f"/v1/collections/{collection}/next", json={"assessor": f"n{number}", "count": 100})
+    page = browse(f"/judge/{collection}?{SHORT}")
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    expect(page.locator("body")).to_contain_text("assessors at this address hold half of the pairs")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
 def test_a_closed_campaign_says_so_before_it_asks_for_a_name_and_before_the_first_pair(browse, collection, http):
     http.post(f"/v1/collections/{collection}/close", json={"reason": "enough"})
     page = browse(f"/judge/{collection}")

@@ -592,6 +592,24 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     assert page.eval_on_selector("#plan-listeners", "field => field.validity.rangeUnderflow")
 
 
+def test_a_publication_is_withdrawn_only_after_a_question_and_its_address_fits_a_phone(browse, campaign, http):
+    campaign.judge("ann", 12, 60)
+    page = shown(browse(campaign.page, viewport={"width": 390, "height": 844}))
+    open_tab(page, "Results and files")
+    page.get_by_text("Publish", exact=True).first.click()
+    page.locator("#publish-make").click()
+    expect(page.locator("#publish-said")).to_contain_text("Published: http")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    address = page.locator("#publish-said a").get_attribute("href")
+    for answer, left in (("dismiss", 200), ("accept", 404)):
+        page.once("dialog", lambda dialog, answer=answer: getattr(dialog, answer)())
+        page.get_by_role("button", name="Withdraw number").click()
+        if answer == "accept":
+            expect(page.locator("#published")).to_contain_text("withdrawn")
+            expect(page.locator("#publish-said")).to_be_empty()
+        assert http.get(address).status_code == left
+
+
 def test_the_report_to_publish_is_a_page_that_opens_without_the_service(browse, campaign, chromium, tmp_path):
     campaign.judge("ann", 12, 60)
     page = shown(browse(campaign.page))

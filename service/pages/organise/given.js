@@ -38,6 +38,6 @@ function given({ scale, cutoff }, asked, campaign) {
 
 /** A question for a grade, with its control and the words on it. */
 function graded({ text, kind, levels, words, ends }) {
-  const labels = words.length ? words : ends;
+  const labels = (words.length ? words : ends).filter(Boolean);
   return `${text} (${kind === "slider" ? "slider" : count(levels.length, "button")}${labels.length ? `: ${labels.join(", ")}` : ""})`;
 }

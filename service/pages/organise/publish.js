@@ -23,8 +23,10 @@ export function publishing(path, closed) {
   const look = latest();
   const list = (request) => look(request, ({ publications }) => show(publications, withdraw));
   const withdraw = (number) =>
+    confirm(`Withdraw publication ${number}? Its page and its files are deleted for good.`) &&
     attempt(async () => {
       await list(post(`${place}/withdraw`, { number }));
+      byId("publish-said").replaceChildren(); // its address may stand there
       announce(`Publication ${number} withdrawn`);
       byId("publish-authors").focus();
     });
