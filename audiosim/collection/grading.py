@@ -87,10 +87,8 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
 
 def read_on(name: str | None) -> Scale | None:
     """The scale to read judgments on if this one is asked for; None: their own, from which graded-4 is made."""
-    if name is None or name.startswith(("graded-", "binary-")):
-        return None
-    with of_argument("scale"):
-        return parse_scale(name, MADE)
+    made = name is None or name.startswith(("graded-", "binary-"))
+    return None if made else of_argument("scale")(parse_scale)(str(name), MADE)
 
 
 def on_scale(collection: object, name: str | None, judgments: object = None) -> Collection:

@@ -77,7 +77,8 @@ class Schema:
         if self.any_of and found.keys().isdisjoint(self.any_of):
             first, *more_words = (word for name in self.any_of for word in self.columns[name])
             raise self._missing(table, self.any_of, f"{first} (or {', '.join(more_words)})")
-        more = {name: table.columns[name] for name in given if name in self.carried or (self.kept and name in others)}
+        kept = {*self.carried, *(others if self.kept else ())}
+        more = {name: table.columns[name] for name in given if name in kept}
         columns = {name: table.columns[own] for name, own in found.items()} | more
         if isinstance(table.source, Path) and not len(table):
             where = "holds nothing" if table.head is None else "ends after its header"

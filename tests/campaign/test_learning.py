@@ -57,6 +57,8 @@ def test_what_changes_after_the_model_has_learned_leaves_what_estimate_makes_of_
         assert same == (name in ("nothing", "second", "late", "back")), name
     for number in range(26):
         live.undo("ann")
+        if number % 5 and number < 22:
+            continue
         stated = estimate(replace(WITHOUT, judgments=tuple(live.judgments())), measure="CG")
         assert live.confidence == pytest.approx(stated.confidence, rel=1e-9), number
 

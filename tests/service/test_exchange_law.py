@@ -133,9 +133,13 @@ def exported(one, form):
 
 
 def carried(one):
-    """The rows of an export, without what documentation says is left behind."""
+    """The rows of an export, without what documentation says is left behind, by the time of the answer.
+
+    A revised judgment of the collection's own stands where the collection has it.
+    """
     left = ("leased", "until", "doubt")
-    return [{name: cell for name, cell in row.items() if name not in left} for row in judgment_rows(one.campaign)[1]]
+    rows = [{name: cell for name, cell in row.items() if name not in left} for row in judgment_rows(one.campaign)[1]]
+    return sorted(rows, key=lambda row: (str(row.get("time")), json.dumps(row, default=str)))
 
 
 SECONDS = st.floats(0, 1e6) | st.integers(0, 100)
