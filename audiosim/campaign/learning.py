@@ -18,7 +18,7 @@ from scipy import sparse
 import audiosim
 from audiosim.campaign.state import Change, comparisons_after, judgments_after
 from audiosim.collection.pool import Pool
-from audiosim.collection.values import Judgment, Pair, PairedComparison, mean_grades
+from audiosim.collection.values import Judgment, PairedComparison, mean_grades
 from audiosim.errors import StoreError
 from audiosim.joint.estimators import (
     Relearning,
@@ -28,7 +28,7 @@ from audiosim.joint.estimators import (
     learned_from,
     relearned,
 )
-from audiosim.joint.moments import FIRST_LEARNING, comparisons_learned, is_moment, is_moment_of_comparing
+from audiosim.joint.moments import FIRST_LEARNING, comparisons_learned, is_moment, is_moment_of_comparing, last_moment
 from audiosim.joint.people import Panel
 from audiosim.ranking import Selection
 from audiosim.stats.arrays import Array
@@ -180,11 +180,8 @@ def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes
     first, base, changes  as of `Stretch`
     """
     until = [change for change in changes if change.number <= state]
-    known, compared = (
-        learned_from(first.pool, judgments_after(first.log or (), until)),
-        comparisons_after(first.comparisons, until),
-    )
-    return Lesson(state, base, first.pool.spread(known), compared)
+    known = learned_from(first.pool, judgments_after(first.log or (), until))
+    return Lesson(state, base, first.pool.spread(known), comparisons_after(first.comparisons, until))
 
 
 Counter = Callable[[Stretch], Counted]
@@ -277,6 +274,7 @@ class Count:
         self._learnings: list[Learning] = []
         self._moments: list[int] = []  # lines with a lesson
         self._judged, self._compared = first.judged, len(first.comparisons)
+        self._bound = 0  # last line of the grades that models learn from
         self._comparers = {one.assessor for one in first.comparisons}
         self._counted, self._learned = 0, 0  # numbers of changes and learnings in the selection
         self._noting, self._counting = Lock(), Lock()
@@ -294,22 +292,23 @@ class Count:
     def note(self, number: int, changes: Iterable[Change]) -> None:
         """Note a line and the changes of pairs that follow from it."""
         with self._noting:
-            before = len(self._changes)
+            begun, graded = len(self._changes), last_moment(self._judged)
             for change in changes:
                 self._note_change(change)
-            if not all(change.new for change in self._changes[before:]):
-                compared = comparisons_after(self._first.comparisons, self._changes)
-                self._comparers = {one.assessor for one in compared}
-                if self._material(before) != self._material(len(self._changes)):
-                    self._moments.append(number)
+            # Whatever is not new may change what was learned from: the grades up to `bound`, or the comparisons.
+            old = [change for change in self._changes[begun:] if not change.new]
+            within = [one for one in old if one.comparison is None and one.answered <= self._bound]
+            due = bool(old and ((graded and within) or graded != last_moment(self._judged)))
+            if due and any(one.more for one in old):
+                self._bound = number  # or earlier: then models learn the same once more
+            if any(one.comparison for one in old):
+                held = [comparisons_after(self._first.comparisons, self._changes[:end]) for end in (begun, None)]
+                self._comparers = {one.assessor for one in held[1]}
+                before, after = (some[: comparisons_learned(some)] for some in held)
+                due |= before != after
+            if due:
+                self._moments.append(number)
             self._noted = number
-
-    def _material(self, place: int) -> tuple[Mapping[Pair, float], Sequence[PairedComparison]]:
-        """Grades and comparisons that models learn from after a number of changes."""
-        changes = self._changes[:place]
-        compared = comparisons_after(self._first.comparisons, changes)
-        known = learned_from(self._first.pool, judgments_after(self._first.log or (), changes))
-        return known, compared[: comparisons_learned(compared)]
 
     def note_learning(self, number: int, state: int) -> None:
         """Note a line that names the state from which the model has learned.
@@ -333,6 +332,7 @@ class Count:
             due = change.assessors == 1 and is_moment(self._judged)
         if due and change.new:
             self._moments.append(change.number)
+            self._bound = change.number if change.comparison is None else self._bound
 
     def lesson(self) -> Lesson | None:
         """Next lesson: first those named in the log, then new ones; None if there is none."""

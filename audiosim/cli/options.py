@@ -20,7 +20,7 @@ from audiosim.collection.grading import on_scale, read_on
 from audiosim.collection.kinds import SystemFrom
 from audiosim.collection.values import SameArtist
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure, as_measure, with_cutoff
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About
 from audiosim.text import NOTES, as_option, field_list, sentence, spell_advice
 
@@ -215,7 +215,7 @@ class CollectionOptions:
             as_measure(text, 1)  # before the work
         collection = self.read(folder, aspect)
         say_read(collection)
-        say_measures(collection, [as_measure(with_cutoff(text, collection.cutoff)) for text in measures])
+        say_measures(collection, [as_measure(text, collection.cutoff) for text in measures])
         return collection
 
 

@@ -8,9 +8,14 @@ import pytest
 from audiosim import estimate
 from audiosim.campaign import Campaign, CampaignSettings, Event, MemoryStore
 from audiosim.campaign.event import turn_event, utc_now
-from audiosim.campaign.state import what_compares
+from audiosim.campaign.learning import Count, Lessons
+from audiosim.campaign.state import Ledger, judgments_after, what_compares
+from audiosim.collection.pool import build_pool
 from audiosim.collection.values import Judgment, PairedComparison
+from audiosim.joint.estimators import learned_from, uniform
 from audiosim.joint.model import JointEstimator
+from audiosim.measures.measure import parse_measure
+from audiosim.ranking import Selection
 from benchmarks.synthetic import Design, synthetic_collection
 
 WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
@@ -170,3 +175,39 @@ def test_nobody_who_asks_waits_while_a_campaign_that_learns_later_learns_about_p
     assert learned == [50]
     assert campaign.ask(1, "cem")
     assert learned == [50]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_change_in_what_is_learned_from_goes_unnoticed(seed, monkeypatch):
+    """Three people judge, revise, cannot judge, withdraw, are set aside, taken back; models learn at 4, 8, 16, ..."""
+    monkeypatch.setattr("audiosim.joint.moments.FIRST_LEARNING", 4)
+    collection = synthetic_collection(np.random.default_rng(3), Design(3, 2, 3, 3, 8))
+    pool, rng, people = build_pool(collection), np.random.default_rng(seed), ("ann", "bob", "cem")
+    own = tuple(Judgment(*pair, 50.0, "ann") for pair in pool.pairs[: seed % 7])
+    ledger, estimator = Ledger(collection.scale, own), uniform(pool)
+    first = Selection.start(pool, parse_measure("CG@3"), estimator, own, learned=True, learns=False)
+    count, log, answered, aside = Count(first, estimator, Lessons(MemoryStore())), [], [], set()
+    for number in range(1, 60):
+        name, pair = people[rng.integers(3)], pool.pairs[rng.integers(len(pool.pairs))]
+        kind = rng.choice(["judgment", "cannot", "undo", "turn"], p=[0.75, 0.05, 0.12, 0.08])
+        if kind == "turn":
+            aside ^= {name}
+            event = turn_event("set_aside" if name in aside else "take_back", utc_now(), "", judge=name)
+        elif kind == "undo" and answered:
+            line, name = answered.pop(rng.integers(len(answered)))
+            event = Event("undo", NOON, name, refers=line)
+        elif kind == "cannot":
+            event = Event("cannot", NOON, name, *pair, details={"reason": "noise"})
+        else:
+            event = Event("judgment", NOON, name, *pair, {"fine": float(rng.choice([0, 50, 100]))})
+        if event.kind in ("judgment", "cannot"):
+            answered.append((number, name))
+        before = learned_from(pool, judgments_after(own, log))
+        changes = ledger.apply(number, event)
+        log += changes
+        count.note(number, changes)
+        held = judgments_after(own, log)
+        assert [(one.pair, one.assessor, one.grade) for one in held] == [
+            (one.pair, one.assessor, one.grade) for one in ledger.judgments()
+        ]
+        assert learned_from(pool, held) == before or count.unsaid == number
