@@ -26,6 +26,8 @@ def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live
     http.post("/v1/collections/demo/pause", json={})
     page.reload()
     expect(page.locator("#status-demo")).to_have_text("Paused")
+    expect(page.locator("#state-demo")).to_contain_text("Nobody can judge until you resume it.")
+    expect(page.locator("#judge-demo")).to_be_hidden()
     page.click("#collections a >> text=Organise")
     expect(page).to_have_url(f"{live.url}/organise/demo")
 
@@ -45,8 +47,18 @@ def asked(twins):
 
 def test_collections_of_one_name_are_told_apart_and_a_closed_one_is_said_to_be_closed(browse, asked):
     with asked.client() as http:
-        http.post("/v1/collections/twin/close", json={})
-    page = browse("/")
+        (pair,) = http.post("/v1/collections/twin/next", json={"assessor": "ann"}).json()["pairs"]
+        said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": 50, "broad": 1}
+        for name in ("demo", "twin"):
+            http.post(f"/v1/collections/{name}/close", json={}).raise_for_status()
+        page = browse("/")
+        expect(page.locator("#state-twin")).to_contain_text("Closed before the goal was met")
+        expect(page.locator("#collections a:visible")).to_have_text(["Organise", "Organise"])  # there are no results
+        for name in ("demo", "twin"):
+            http.post(f"/v1/collections/{name}/resume", json={}).raise_for_status()
+        http.post("/v1/collections/twin/judgments", json=said).raise_for_status()
+        http.post("/v1/collections/twin/close", json={}).raise_for_status()
+    page.reload()
     expect(page.locator("#collections h3 bdi")).to_have_count(4)  # each name, and what tells them apart
     names = page.locator("#collections h3 bdi").all_inner_texts()
     assert sorted(names) == [names[0], names[0], "demo", "twin"]
@@ -98,7 +110,14 @@ def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(bro
     text = page.inner_text("main").lower()
     assert [secret for secret in ("confidence", "system", "metrics") if secret in text] == []
     with running.client() as http:
-        http.post("/v1/collections/demo/close", json={}, headers={"Authorization": f"Bearer {organising}"})
+        as_organiser = {"Authorization": f"Bearer {organising}"}
+        for reason, words in (("lunch", "Judging is paused"), ("not opened yet", "Judging has not begun")):
+            http.post("/v1/collections/demo/pause", json={"reason": reason}, headers=as_organiser)
+            page.reload()
+            expect(page.locator("#state-demo")).to_contain_text(words)
+            expect(page.locator("#collections a:visible")).to_have_count(0)
+            http.post("/v1/collections/demo/resume", json={}, headers=as_organiser)
+        http.post("/v1/collections/demo/close", json={}, headers=as_organiser)
     page.reload()
     expect(page.locator("#state-demo")).to_have_text("Judging has ended.")
     expect(page.locator("#collections a:visible")).to_have_count(0)

@@ -4,7 +4,7 @@ import { get, session, takeInvitation } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, element, switchThemes } from "../page.js";
-import { apart, begun, comparesOnly, count, exhausted, named, percent, statusOf, target, unordered, whole } from "../text.js";
+import { apart, begun, comparesOnly, count, exhausted, named, percent, statusOf, target, unopened, unordered, whole } from "../text.js";
 
 const WHO = {
   organiser: { about: "You are an organiser: follow campaigns, or judge some pairs.", organises: true, judges: true },
@@ -71,7 +71,7 @@ function item(one, { judges, organises }, alike) {
   );
 }
 
-/** Show a campaign's state: to assessors whether it is open, to organisers its progress; a closed one is not offered to judge. */
+/** Show a campaign's state: to assessors whether it is open, to organisers its progress; only an open one is offered to judge. */
 async function fill(one, { judges, organises }) {
   if (!judges) return;
   const path = `/v1/collections/${encodeURIComponent(one.identifier)}`;
@@ -79,14 +79,22 @@ async function fill(one, { judges, organises }) {
   const [said, kind] = statusOf(now);
   const badge = byId(idOf("status", one));
   Object.assign(badge, { textContent: said, className: `badge ${kind}`, hidden: false });
-  const closed = now.status === "closed";
-  byId(idOf("judge", one)).hidden = closed;
-  if (organises && closed) {
+  byId(idOf("judge", one)).hidden = now.status !== "open";
+  if (organises && now.status === "closed" && begun(now)) {
     const link = byId(idOf("organise", one));
     link.textContent = "Results";
     link.ariaLabel = link.ariaLabel.replace("Organise", "Results");
   }
-  byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : closed ? [element("p", {}, "Judging has ended.")] : []));
+  const held = heldWords(now, organises);
+  byId(idOf("state", one)).replaceChildren(...(organises ? summary(now) : []), ...(held ? [element("p", {}, held)] : []));
+}
+
+/** Reason why there is nothing to judge now; empty if there is. */
+function heldWords(now, organises) {
+  if (now.status === "open") return "";
+  if (now.status === "closed") return organises ? "" : "Judging has ended.";
+  if (organises) return unopened(now) ? "Nobody can judge until you open it." : "Nobody can judge until you resume it.";
+  return unopened(now) ? "Judging has not begun: look again once the organiser has opened it." : "Judging is paused: look again later.";
 }
 
 function summary(campaign) {
