@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audiosim.service.collections.questions import BROADLY, ENDS, ENDS_OF_ANY, FINELY, REASONS, STANDARD, YOUR_GRADE
+from audiosim.service.collections.questions import (
+    BETWEEN,
+    BROADLY,
+    ENDS,
+    ENDS_OF_ANY,
+    FINELY,
+    REASONS,
+    STANDARD,
+    YOUR_GRADE,
+)
 from audiosim.service.http.languages import CATALOGUES, MARKED
 
 if TYPE_CHECKING:
@@ -49,7 +58,7 @@ def _of_modules() -> Iterator[Message]:
 def _of_questions() -> Iterator[str]:
     for question in (BROADLY, FINELY, *STANDARD):
         yield from (question.text, *question.words, *question.ends)
-    yield from (*REASONS, *ENDS, *ENDS_OF_ANY, YOUR_GRADE, "Similar")
+    yield from (*REASONS, *ENDS, *ENDS_OF_ANY, BETWEEN, YOUR_GRADE, "Similar")
 
 
 def _unquoted(text: str) -> str:

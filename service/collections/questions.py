@@ -99,6 +99,7 @@ def _round_of(event: Event) -> int:
 MOST_BUTTONS = 8
 ENDS = ("Least similar", "Most similar")
 ENDS_OF_ANY = ("Lowest", "Highest")  # ends for an organiser's own question, which may not be about similarity
+BETWEEN = "In between"
 YOUR_GRADE = "Your grade"
 ASKS = ("fine", "broad", "both")
 
@@ -174,29 +175,26 @@ class Questions:
         return (*self._grades(ask), *self.own, *STANDARD)
 
     def _grades(self, ask: str | None) -> tuple[Question, ...]:
-        both = (BROADLY, FINELY)
+        both, own = (BROADLY, FINELY), bool(self.heading)
         if self.aspects and ask is not None:
             raise InputError(f"ask={ask!r:.80}: assessors grade {', '.join(self.aspects)} here; leave it out")
         if self.task is not None and ask is None:
-            own = task_grades(self.task, self.scale, bool(self.heading))
-            if own:
-                return own
+            if found := task_grades(self.task, self.scale, own):
+                return found
             ask = self.task.table.grades or None
         if ask is None:
             ask = self.scale.name
             if ask not in GRADES_ALONE:
-                return (
-                    _graded("grade", YOUR_GRADE, self.scale.levels, "", _ends(self.scale.levels, bool(self.heading))),
-                )
+                return (_graded("grade", YOUR_GRADE, self.scale.levels, "", _ends(self.scale.levels, own)),)
         if ask not in ASKS:
             raise InputError(f"unknown setting ask={ask!r:.80}, expected {', '.join(ASKS)}")
         chosen = both if ask == "both" else (GRADES_ALONE[ask],)
         if self.scale.name not in {one.name for one in chosen}:
             raise InputError(f"ask={ask} leaves out the grade that counts, on the {self.scale.name} scale")
-        if not self.heading:
-            return chosen
         levels = {"fine": FINE.levels, "broad": BROAD.levels}
-        return tuple(_graded(one.name, one.text, levels[one.name], "", ENDS_OF_ANY) for one in chosen)
+        return (
+            tuple(_graded(one.name, one.text, levels[one.name], "", ENDS_OF_ANY) for one in chosen) if own else chosen
+        )
 
     @property
     def aspects(self) -> tuple[str, ...]:
@@ -300,10 +298,13 @@ def _graded(name: str, text: str, levels: Sequence[float], control: str, labels:
     """The question for a grade on these levels, with labels for every button or for both ends.
 
     control  buttons or slider; empty: chosen by the number of levels
+
+    Of three buttons with the usual words at both ends, the middle one has a word, too.
     """
     if control == "slider" or (not control and len(levels) > MOST_BUTTONS):
         return Question(name, "slider", text, tuple(levels), ends=(labels[0], labels[-1]), required=True, grade=True)
-    words = tuple(labels) if len(labels) == len(levels) else (labels[0], *([""] * (len(levels) - 2)), labels[-1])
+    middle = (BETWEEN if len(levels) == 3 and labels in (ENDS, ENDS_OF_ANY) else "",) * (len(levels) - 2)
+    words = tuple(labels) if len(labels) == len(levels) else (labels[0], *middle, labels[-1])
     return Question(name, "choice", text, tuple(levels), words, required=True, grade=True)
 
 

@@ -145,6 +145,13 @@ def test_whoever_judges_is_told_who_paused_and_why(client):
     assert client.get(f"{CLIENT}/status").json()["status"] == "open"
 
 
+def read_words(tiny, text, path):
+    """The words of the grade's three buttons under a task."""
+    path.write_text(text, encoding="utf-8")
+    found = replace(tiny, judgments=(), scale=BROAD, assessor_task=read_task(path))
+    return next(one.words for one in Questions.of(found).asked() if one.grade)
+
+
 def test_a_question_of_one_s_own_has_ends_that_fit_any_question(tiny, tmp_path):
     path = tmp_path / "task.toml"
 
@@ -162,6 +169,9 @@ def test_a_question_of_one_s_own_has_ends_that_fit_any_question(tiny, tmp_path):
     assert ends('question = "How creative is it?"\ncontrol = "buttons"\n') == [("Lowest", "Highest")]
     assert ends('instructions = "Use headphones."\ncontrol = "buttons"\n') == [("Least similar", "Most similar")]
     assert ends('question = "How loud?"\ncontrol = "buttons"\nlabels = ["soft", "loud"]\n') == [("soft", "loud")]
+    three = read_words(tiny, 'question = "How loud?"\n', path)
+    assert three == ("Lowest", "In between", "Highest")  # no button is called by its number between words
+    assert read_words(tiny, 'labels = ["soft", "loud"]\n', path) == ("soft", "", "loud")
     # Without a control too, and where the question is that of collection.toml, as the page that makes a test writes it.
     for said in ({"text": 'question = "How creative is it?"\n'}, {"task": "How creative is it?"}):
         assert asked_of(FINE, **said) == asked_of(BROAD, **said) == [("Lowest", "Highest")]

@@ -4,7 +4,7 @@ import { listed, m, t } from "../language.js";
 
 const STANDARD = ["broad", "fine", "grade", "note"]; // names reserved for the service's own questions
 // Words of the service's own grades, which are translated; an organiser's words are shown unchanged.
-const USUAL = [m("Least similar"), m("Most similar"), m("Lowest"), m("Highest"), m("No"), m("Yes"), m("Not similar"), m("Somewhat similar"), m("Very similar"), m("Similar"), m("nothing alike"), m("sounds the same")];
+const USUAL = [m("Least similar"), m("Most similar"), m("Lowest"), m("In between"), m("Highest"), m("No"), m("Yes"), m("Not similar"), m("Somewhat similar"), m("Very similar"), m("Similar"), m("nothing alike"), m("sounds the same")];
 const GROSS = 50; // points of 100 between a broad grade's own range and the fine grade
 
 /** Start of a slider that nobody has moved: the middle, or for a fine grade the middle of the broad grade's range. */
