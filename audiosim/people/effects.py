@@ -20,7 +20,7 @@ from audiosim.joint.people import REACH, JudgeReport, Panel, within_scale
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
 from audiosim.ranking.expected import ExpectedScores, estimate_after, known_ends
 from audiosim.ranking.ranking import Ranking, RankingChange
-from audiosim.results.value import Result, Value
+from audiosim.results.value import Result, Value, parts
 from audiosim.stats.arrays import Array, Integers
 from audiosim.text import choices
 
@@ -33,12 +33,14 @@ class JudgeEffect(Result):
 
     judge      name
     judgments  number of their judgments of pairs in the pool
+    comparisons  number of their comparisons
     having     ranking with all their answers
     lacking    ranking without their answers, including comparisons, learned again from the others'
     """
 
     judge: str
     judgments: int
+    comparisons: int
     having: Ranking
     lacking: Ranking
 
@@ -62,7 +64,7 @@ class JudgeEffect(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The effect as plain values, ready for JSON."""
-        return {"judge": self.judge, "judgments": self.judgments} | self.change.to_dict()
+        return parts(self, "judge", "judgments", "comparisons") | self.change.to_dict()
 
 
 def judge_effect(
@@ -121,7 +123,7 @@ def judge_effects(
     found = []
     for number, name in enumerate(judges):
         progress(number, len(judges))
-        found.append(JudgeEffect(name, counts[name], having, lacking(name)))
+        found.append(JudgeEffect(name, counts[name], without[name][1], having, lacking(name)))
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from audiosim.errors import InputError, check_between, check_count
 from audiosim.ranking.ranking import Ranking, score_rows
 from audiosim.ranking.two_systems import more_judgments
-from audiosim.results.value import Result, Row, Value, cached_property, listed
+from audiosim.results.value import Result, Row, Value, cached_property, listed, rows_of
 from audiosim.stats.arrays import Array, Booleans, Integers
 from audiosim.stats.normal.roots import symmetric_root
 from audiosim.stats.tests import FEW_NUMBERS, largest_difference_quantile
@@ -226,6 +226,8 @@ class Verdicts(Result):
         names = self.ranking.systems
         if len(names) == 1:
             return f"{names[0]} is the only system."
+        if self.ranking.scores.tied.all():
+            return f"{listed(names)} are equal on {self.ranking.about.words}."
         at = f"on {self.ranking.about.words}, at {100 * self.level:g} % for all pairs together"
         pairs, separated = len(self.ranking.scores.pairs[0]), self.better.sum()
         end = f"{self._equals}." if self.nearest is None else f"{self._equals}. {self.nearest}"
@@ -233,9 +235,11 @@ class Verdicts(Result):
             none = f"No two of the {len(names)} systems can" if len(names) > 2 else f"{listed(names)} cannot"
             return f"{none} be told apart {at}{end}"
         leaders = self._tied[0]
-        tied = max((group for group in self._tied if not set(group) & set(leaders)), key=len, default=())
-        said = self._leading([names[system] for system in leaders])
-        if len(tied) > 1:
+        others = (group for group in self._tied if not set(group) & set(leaders) and not self._known_equal(group))
+        first, alike = listed([names[system] for system in leaders]), not self._known_equal(leaders)
+        said = f"{first} lead{' and cannot be told apart' if alike else ''}"
+        said = f"{first} is the best system" if len(leaders) == 1 else said
+        if tied := max(others, key=len, default=()):
             said += f"; {listed([names[system] for system in tied])} cannot be told apart"
         return f"{said}; {separated} of {pairs} pairs of systems can be told apart {at}{end}"
 
@@ -249,29 +253,19 @@ class Verdicts(Result):
         more = f", as are {len(tied) - 1} more pairs" if len(tied) > 1 else ""
         return f"; {first} and {second} are equal{more}"
 
-    @staticmethod
-    def _leading(leaders: list[str]) -> str:
-        if len(leaders) == 1:
-            return f"{leaders[0]} is the best system"
-        return f"{listed(leaders)} lead and cannot be told apart"
+    def _known_equal(self, group: tuple[int, ...]) -> bool:
+        """True for a single system, or for systems known to be equal, which are called so."""
+        return len(set(self.ranking.scores.firsts[list(group)].tolist())) == 1
 
     def rows(self) -> list[Row]:
         """One row per system, best first: that of the ranking, with group (letters), rank_low, rank_high, and the
         probabilities of being the best, `best`, and among the best k, `top`.
         """
-        low, high = self.ranks
+        (low, high), order = self.ranks, self.ranking.scores.order
         top = self.top(min(self.k, len(self.ranking.systems)))
-        return [
-            row
-            | {
-                "group": self.letters[i],
-                "rank_low": int(low[i]),
-                "rank_high": int(high[i]),
-                "best": float(self.best[i]),
-                "top": float(top[i]),
-            }
-            for i, row in zip(self.ranking.scores.order.tolist(), score_rows(self.ranking), strict=True)
-        ]
+        columns = {"group": np.array(self.letters), "rank_low": low, "rank_high": high, "best": self.best, "top": top}
+        beside = rows_of({name: column[order] for name, column in columns.items()})
+        return [row | more for row, more in zip(score_rows(self.ranking), beside, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """The ranking as plain values, ready for JSON, with groups and ranks.

@@ -9,7 +9,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Body, Query, Request
 from starlette.requests import ClientDisconnect
 
-from audiosim.campaign.event import parse_time, utc_now, write_time
+from audiosim.campaign.event import ASIDE, MODEL, STATES, WORDS, parse_time, utc_now, write_time
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from audiosim.service.access.links import NAME
@@ -46,6 +46,7 @@ router = chapter("organising")
 
 # One at a time of what takes seconds; most waiting requests find their result cached.
 HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
+ACTS = (*STATES, *ASIDE, MODEL, WORDS)  # kinds of lines that organisers write
 
 
 @router.get("/collections/{collection}/course")
@@ -59,14 +60,15 @@ async def show_course(request: Request, one: CollectionDep, outlooks: OutlooksDe
 async def show_changes(
     request: Request, one: CollectionDep, outlooks: OutlooksDep, since: SinceQuery = None
 ) -> ChangesOut:
-    """Show changes since a moment: answers and people, systems with a new rank, and newly settled pairs of systems.
+    """Show changes since a moment: answers and people, moved ranks, newly settled pairs, and what organisers did.
 
     The default moment is 24 hours ago. The model is trained again as of that moment, which takes a while in a large
     campaign.
     """
     moment = utc_now() - timedelta(days=1) if since is None else parse_time(since)
     found = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).since(moment))
-    return ChangesOut.of(found, collection=one.collection.identifier, since=write_time(moment))
+    acts = [RecordOut.from_domain(each) for each in one.campaign.log(found.before) if each.event.kind in ACTS]
+    return ChangesOut.of(found, collection=one.collection.identifier, since=write_time(moment), acts=acts)
 
 
 @router.get("/collections/{collection}/remaining")

@@ -50,10 +50,15 @@ export const givenOf = ({ judgments, comparisons }) => `${count(judgments, "judg
 /** True if anybody has judged a pair or compared two candidates. */
 export const begun = ({ judged, comparisons }) => judged + comparisons > 0;
 
+/** The service's sentence on a changed ranking, with both confidences as percentages, like elsewhere on the page. */
+export const changeInWords = (said, before, after) => said.replace(/ from \S+ to \S+\.$/, ` from ${percent(before)} to ${percent(after)}.`);
+
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 
-/** True for a new campaign that was never opened: the service pauses it for this reason. */
-export const unopened = ({ status, reason }) => status === "paused" && reason === "not opened yet";
+export const NOT_OPENED = "not opened yet"; // the service's reason to pause a new campaign
+
+/** True for a new campaign that was never opened. */
+export const unopened = ({ status, reason }) => status === "paused" && reason === NOT_OPENED;
 
 /** A campaign's status in words, and the kind of its badge. */
 export const statusOf = (now) => (unopened(now) ? ["Not open yet", "warn"] : STATUS[now.status]);
@@ -73,12 +78,17 @@ export const equalInWords = (equal, all) => (equal < all ? count(equal, "pair of
 /** True if a goal is met only because no two systems differ, or there is only one. */
 export const unordered = ({ confidence }, goal) => confidence === null && /^(confidence|every)\b/.test(goal);
 
-/** A goal in words where they are short: confidence=0.95, every=0.95, judgments=30. */
-export const goalInWords = (goal) =>
-  goal
-    .replace(/^confidence(?:\(floor=0\))?=([\d.]+)$/, (_, share) => `mean confidence of ${percent(Number(share), 0)}`)
-    .replace(/^every(?:\(floor=0\))?=([\d.]+)$/, (_, share) => `confidence of ${percent(Number(share), 0)} in every pair of systems`)
-    .replace(/^judgments=(\d+)$/, (_, number) => count(Number(number), "judgment"));
+// A goal of a confidence, with the number of graded pairs that it waits for, if it names one.
+const ON_CONFIDENCE = /^(confidence|every)\s*(?:\(\s*floor\s*=\s*([\d.]+)\s*\)\s*)?=\s*([\d.]+)$/;
+
+/** A goal in words where they are short: confidence=0.95, every(floor=0)=0.95, judgments=30. */
+export function goalInWords(goal) {
+  const [, name, floor, share] = ON_CONFIDENCE.exec(goal.trim()) ?? [];
+  if (!name) return goal.replace(/^judgments\s*=\s*(\d+)$/, (_, number) => count(Number(number), "judgment"));
+  const sure = percent(Number(share), 0), least = Number(floor);
+  const waits = floor === undefined ? "" : least ? `, once ${count(least, "pair is", "pairs are")} graded` : ", without waiting for graded pairs";
+  return `${name === "every" ? `confidence of ${sure} in every pair of systems` : `mean confidence of ${sure}`}${waits}`;
+}
 
 /** True if a goal waits for graded pairs, whatever its confidence: unless its floor is 0. */
 export const wantsGrades = (goal) => Number(/[(,]\s*floor\s*=\s*([\d.]+)/.exec(goal)?.[1] ?? 1) > 0;
@@ -113,8 +123,8 @@ export const onlyHere = () => (["localhost", "127.0.0.1", "[::1]"].includes(loca
 
 /** The confidence required by a goal such as confidence=0.95; null for goals of another kind. */
 export function target(goal) {
-  const found = /^confidence(?:\(floor=0\))?=([\d.]+)$/.exec(goal);
-  return found ? Number(found[1]) : null;
+  const [, name, , share] = ON_CONFIDENCE.exec(goal) ?? [];
+  return name === "confidence" ? Number(share) : null;
 }
 
 /** True if everything is judged and the goal is still not met. */

@@ -594,10 +594,13 @@ class ChangesOut(RecentChanges, OnWire, frozen=True):
     moved              systems whose rank by expected score changed
     settled            pairs of systems that can be told apart now but not then, at the family-wise level
     unsettled          pairs that could be told apart then but not now
+    acts               lines of the log since then that are the organisers': pauses and their ends, closing, people set
+                       aside or taken back, other models and texts
     """
 
     collection: str
     since: str
+    acts: list[RecordOut]
 
 
 class RemainingOut(OfState):
@@ -708,7 +711,10 @@ class PlanOut(EffortOut):
         looked, found = planned or (Looked.of(state), none)
         if not found.reliable:
             found = replace(found, counts=(), cut=found.interval[0])
-        said = replace(found, listeners=listeners).to_dict() | {"model": looked.model, "state": looked.number}
+        said = replace(found, listeners=listeners, seconds=pace).to_dict() | {
+            "model": looked.model,
+            "state": looked.number,
+        }
         said |= {"collection": one.collection.identifier, "preliminary": planned is None}
         return msgspec.convert(said, cls)
 

@@ -144,6 +144,7 @@ class JudgeEffectOut(ChangedRankingOut):
     judge               name of the judge
     aside               true if they are set aside now
     judgments           number of their judgments
+    comparisons         number of their comparisons
     best_without        best system without them
     moved_by            score of that system without them, less its score with them
     confidence_without  confidence without them; null if there is nothing to order
@@ -152,6 +153,7 @@ class JudgeEffectOut(ChangedRankingOut):
     judge: str
     aside: bool
     judgments: int
+    comparisons: int
     best_without: str
     confidence_without: float | None
     systems: list[MovedOut]

@@ -246,7 +246,10 @@ def test_equal_systems_are_called_equal_and_leave_nothing_to_compare(browse, liv
     expect(page.locator("#wrong")).to_contain_text("All systems return the same documents")
     expect(page.locator("#next")).not_to_contain_text("closest")
     expect(page.locator("#pairs-about")).to_have_text("All 3 pairs of systems are equal (=).")
+    expect(page.locator("#verdict-about")).to_contain_text("are equal on these queries.")
+    expect(page.locator("#verdict-about")).not_to_contain_text("told apart")
     assert page.locator("#ranking tbody td:last-child").all_inner_texts() == ["equal", "equal", ""]
+    assert [rank.strip() for rank in page.locator("#ranking tbody td:first-child").all_text_contents()] == ["1"] * 3
     assert [text[0] for text in page.locator("#pairs td[class]").all_inner_texts()] == ["="] * 3
     assert not page.locator("#closest").is_visible()
     page = browse("/organise/same#a=Alpha&b=Beta")

@@ -141,7 +141,8 @@ def test_two_ticked_rows_are_compared(browse, http, audit):
     at(page, f"{a} compared with {b}")
     assert "Percentages are rounded down." in page.inner_text("#detail-shown")
     said = get(http, "two-systems", a=a, b=b)
-    expect(page.locator("#detail-about")).to_have_text(said["sentence"])
+    sure = f"confidence {int(said['confidence'] * 1000 + 1e-6) / 10:.1f}\u202f%"  # as elsewhere on the page
+    expect(page.locator("#detail-about")).to_have_text(re.sub(r"confidence \S+", sure, said["sentence"]))
     figures = page.locator("#detail .figure").all_text_contents()
     assert figures[0] == f"{int(said['above'] * 1000 + 1e-6) / 10:.1f}\u202f%"
     assert figures[1].replace("\u2212", "-") == f"{said['expectation']:+.3f}"

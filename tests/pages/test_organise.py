@@ -491,6 +491,10 @@ def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(br
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("3 judgments. Without <bob>:")
     effect = campaign.get("judge-effect?judge=%3Cbob%3E")
+    before, after = (
+        f"{int(effect[name] * 1000 + 1e-6) / 10:.1f}\u202f%" for name in ("confidence", "confidence_without")
+    )
+    expect(dialog).to_contain_text(f" from {before} to {after}.")  # as the page behind it writes them
     rows = [[str(r["rank"]), r["system"], f"{r['score']:.3f}", str(r["rank_without"])] for r in effect["systems"]]
     assert [row[:4] for row in cells(page, "#aside-systems")] == rows
     page.keyboard.press("Escape")
@@ -504,6 +508,8 @@ def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(br
     assert campaign.get("assessors")["aside"] == ["<bob>"]
     open_tab(page, "Results and files")
     expect(page.locator("#log")).to_contain_text("set aside <bob>: “did not listen”")
+    open_tab(page, "Progress")
+    expect(page.locator("#since-list")).to_contain_text("An organiser set aside <bob>: “did not listen”.")
     open_tab(page, "People")
     back.click()
     dialog.get_by_role("button", name="Take back").click()
@@ -790,7 +796,8 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     shown_rows, heads = page.locator("#ranking tbody tr:visible"), page.locator("#ranking th[data-by]")
     page.fill("#ranking-filter", "submission07")
     expect(shown_rows).to_have_count(1)
-    rank = {row["system"]: place for place, row in enumerate(campaign.get("ranking")["systems"], 1)}
+    scores = {row["system"]: row["expectation"] for row in campaign.get("ranking")["systems"]}
+    rank = {name: 1 + sum(one > score + 1e-9 for one in scores.values()) for name, score in scores.items()}
     (found,) = cells(page, "#ranking")
     assert (found[1], int(found[0])) == (crowd().runs[7].system, rank[crowd().runs[7].system])
     page.fill("#ranking-filter", "")

@@ -110,7 +110,7 @@ def test_a_person_who_only_compared_is_known_in_any_case_and_may_be_set_aside(pa
     compared = tuple(PairedComparison(f"q{n}", f"Aq{n}0", f"Bq{n}0", "b", "lea") for n in range(8))
     both = replace(partial, judgments=partial.judgments[::2], comparisons=compared)
     found = audiosim.judge_effect(both, "LEA", measure=CG)
-    assert (found.judge, found.judgments) == ("lea", 0)
+    assert (found.judge, found.judgments, found.comparisons) == ("lea", 0, 8)
     with pytest.raises(InputError, match=r"expected ann, bob, cid, lea; did you mean lea\?$"):
         audiosim.judge_effect(both, "leah", measure=CG)
     url = f"sqlite:///{tmp_path / 'log.db'}"

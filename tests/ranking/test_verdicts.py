@@ -129,7 +129,13 @@ def test_known_ties_share_a_group_and_the_probability_to_be_best():
     verdicts = Verdicts(ranking([0.5, 0.5, 0.2], np.zeros((3, 3))))
     assert verdicts.groups == ((0, 1), (2,))
     assert verdicts.best.tolist() == [0.5, 0.5, 0]
-    assert verdicts.sentence.startswith("A and B lead and cannot be told apart; 2 of 3")
+    # Equal systems are called equal, and not also systems that cannot be told apart.
+    assert verdicts.sentence.startswith("A and B lead; 2 of 3 pairs of systems can be told apart ")
+    assert verdicts.sentence.endswith("; A and B are equal.")
+    below = Verdicts(ranking([0.2, 0.5, 0.2], np.zeros((3, 3)))).sentence
+    assert below.startswith("B is the best system; 2 of 3 pairs of systems can be told apart ")
+    assert below.endswith("; A and C are equal.")
+    assert Verdicts(ranking([0.5] * 3, np.zeros((3, 3)))).sentence == "A, B and C are equal on these queries."
 
 
 def test_the_probability_to_be_best_is_the_integral_of_being_above_all_others():

@@ -24,7 +24,7 @@ from audiosim.service.collections.campaigns import Judging
 from audiosim.service.collections.outlook import Ahead, History, Leisure, Looked, Outlook, Outlooks
 from audiosim.service.collections.served import ServedCollection
 from audiosim.service.types.campaign import PlanOut, RemainingOut
-from audiosim.simulation.plan import plan
+from audiosim.simulation.plan import plan, usual_seconds
 
 COARSE = "/v1/collections/coarse"
 
@@ -232,7 +232,12 @@ def test_the_last_forecast_is_at_hand_while_the_next_is_worked_out_beside_the_re
     thread.join()
     current, found = estimate.at_hand()
     assert (current.number, found.counts) == (3, (17,) * 10)
-    assert outlook.plan()[1].counts == found.counts
+    looked, effort = outlook.plan()
+    assert effort.counts == found.counts
+    told = PlanOut.from_domain(
+        one, (looked, replace(effort, seconds=99.0)), 1
+    )  # from before answers that change the pace
+    assert told.seconds_per_judgment == usual_seconds(one.campaign.pace()) != 99
 
 
 def test_an_old_forecast_is_not_told_to_those_who_come_back_later(coarse, monkeypatch):

@@ -93,7 +93,15 @@ def test_changes_are_asked_for_since_a_moment_or_since_yesterday(coarse, in_proc
             0,
             1,
         )
+        assert found["acts"] == []
+        for what, said in (("pause", {}), ("resume", {}), ("set-aside", {"judge": "ann", "reason": "why"})):
+            http.post(f"{path}/{what}", json=said).raise_for_status()
+        acts = http.get(f"{path}/changes").json()["acts"]
+        assert [one["kind"] for one in acts] == ["pause", "resume", "set_aside"]
+        assert acts[-1]["details"] == {"judge": "ann", "reason": "why"}
+        http.post(f"{path}/take-back", json={"judge": "ann"}).raise_for_status()
         later = http.get(f"{path}/changes", params={"since": "2999-01-01T00:00:00Z"}).json()
+        assert later["acts"] == []
         assert (later["answers"], later["moved"], later["since"]) == ({}, [], "2999-01-01T00:00:00.000Z")
         assert later["confidence_before"] == later["confidence"]
         refused = http.get(f"{path}/changes", params={"since": "yesterday"})

@@ -2,7 +2,7 @@
 
 import { get, latest, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { apart, count, longName, named, score } from "../text.js";
+import { apart, changeInWords, givenOf, longName, named, score } from "../text.js";
 import { attempting } from "./attempt.js";
 import { number, rowOf } from "./tables.js";
 
@@ -32,8 +32,8 @@ export function asideDialog(path, done) {
     byId("aside-title").replaceChildren(aside ? "Take back " : "Set aside ", named(name), "?");
     byId("aside-yes").textContent = aside ? "Take back" : "Set aside";
     byId("aside-about").textContent = aside
-      ? "Their judgments count again, and they get pairs again."
-      : "Their judgments no longer count, and they get no pairs. Everything is kept, and you can take them back.";
+      ? "Their judgments and comparisons count again, and they get pairs again."
+      : "Their judgments and comparisons no longer count, and they get no pairs. Everything is kept, and you can take them back.";
     byId("aside-effect").textContent = "Computing the effect…";
     byId("aside-frame").hidden = true;
     dialog.showModal();
@@ -44,8 +44,8 @@ export function asideDialog(path, done) {
   };
 }
 
-function showEffect({ sentence, judgments, systems }) {
-  byId("aside-effect").textContent = `${count(judgments, "judgment")}. ${sentence}`;
+function showEffect({ sentence, judgments, comparisons, confidence, confidence_without, systems }) {
+  byId("aside-effect").textContent = `${givenOf({ judgments, comparisons })}. ${changeInWords(sentence, confidence, confidence_without)}`;
   byId("aside-systems", HTMLTableElement).tBodies[0].replaceChildren(
     ...systems.map((one) =>
       rowOf(

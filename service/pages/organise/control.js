@@ -2,6 +2,7 @@
 
 import { post } from "../api.js";
 import { byId, element } from "../page.js";
+import { OPENED } from "./log.js";
 
 const FILES = { qrels: "Qrels", csv: "CSV", spreadsheet: "Spreadsheet", jsonl: "JSON Lines", log: "Whole log" };
 const ABOUT = {
@@ -9,6 +10,8 @@ const ABOUT = {
   paused: "Judging is paused until you resume it.",
   closed: "Judging is closed.",
 };
+
+let begun = true; // false before the campaign first opens
 
 /** Wire the buttons; `done` is called after each action. */
 export function controls(path, done) {
@@ -23,7 +26,7 @@ export function controls(path, done) {
     done();
   };
   byId("pause").addEventListener("click", () => turn("pause"));
-  byId("resume").addEventListener("click", () => turn("resume"));
+  byId("resume").addEventListener("click", () => turn("resume", begun ? "" : OPENED));
   byId("close").addEventListener("click", () => byId("closing", HTMLDialogElement).showModal());
   byId("closing-no").addEventListener("click", () => byId("closing", HTMLDialogElement).close());
   byId("closing-form").addEventListener("submit", () => {
@@ -41,6 +44,7 @@ export function controls(path, done) {
 /** Show the possible actions in a status (open, paused or closed); `opened` is false before the campaign first opens. */
 export function showStatus(status, opened) {
   const had = document.activeElement;
+  begun = opened;
   byId("control-about").textContent = opened ? ABOUT[status] : "Nobody can judge until you open it.";
   byId("resume").textContent = opened ? "Resume" : "Open";
   byId("publish-close-field").hidden = status === "closed";

@@ -2,7 +2,7 @@
 
 import { get, latest, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { apart, named } from "../text.js";
+import { apart, count, named } from "../text.js";
 import { attempting } from "./attempt.js";
 import { recording } from "./pictures.js";
 import { number, rowOf } from "./tables.js";
@@ -10,7 +10,7 @@ import { number, rowOf } from "./tables.js";
 const STATUS = { waiting: "waiting", cannot: "cannot judge it", "set aside": "set aside" };
 let chosen = { query: "", document: "" };
 
-/** Wire the dialog; `people` returns the judges and the people set aside, `done` is called after each request. */
+/** Wire the dialog; `people` returns the judges, the people set aside and the number of pairs that several judged, `done` is called after each request. */
 export function adjudicating(path, people, done) {
   const dialog = byId("adjudicate", HTMLDialogElement);
   byId("adjudicate-no").addEventListener("click", () => dialog.close());
@@ -37,7 +37,7 @@ export function adjudicating(path, people, done) {
     attempt(() => offering(get(`${path}/invitations`), show, chosen));
   };
   const look = latest();
-  return () => look(Promise.all([get(`${path}/disagreements`, { patienceMs: 60_000 }), get(`${path}/adjudications`)]), ([{ pairs }, { adjudications }]) => showDisputed(pairs, adjudications, ask));
+  return () => look(Promise.all([get(`${path}/disagreements`, { patienceMs: 60_000 }), get(`${path}/adjudications`)]), ([{ pairs }, { adjudications }]) => showDisputed(pairs, adjudications, ask, people().shared));
 }
 
 /** Offer these names for a choice, except those to leave out. */
@@ -48,11 +48,13 @@ function offer(names, without) {
   if (!left.length) throw new Error("Everybody who judges here or is invited has judged this pair or been asked");
 }
 
-function showDisputed(pairs, adjudications, ask) {
+function showDisputed(pairs, adjudications, ask, shared) {
   byId("disputed-frame").hidden = !pairs.length;
   byId("disputed-about").textContent = pairs.length
     ? "Pairs judged by several people, greatest disagreement first, considering how each of them judges other pairs. Spread is 1 for the usual disagreement here; chance is the probability of at least as much. Discuss the first pairs, or ask one more person."
-    : "No pair has been judged by two people yet.";
+    : shared
+      ? `${count(shared, "pair was", "pairs were")} judged by several people, but the model does not tell where they differ most.`
+      : "No pair has been judged by two people yet.";
   byId("disputed", HTMLTableElement).tBodies[0].replaceChildren(...pairs.map((one) => disputedRow(one, adjudications.filter((asked) => asked.query === one.query && asked.document === one.document), ask)));
 }
 

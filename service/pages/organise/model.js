@@ -2,7 +2,7 @@
 
 import { ask, get, latest, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
-import { apart, explained, longName, named, score, when, whole } from "../text.js";
+import { apart, changeInWords, explained, longName, named, score, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 import { keptModels } from "./kept.js";
 import { number, rowOf } from "./tables.js";
@@ -101,7 +101,7 @@ function showChoice({ model, version, usual, chosen, lost, published, kept }, sh
 
 function showEffect(effect, model) {
   tried = { model, key: newKey() };
-  byId("model-said").textContent = effect.sentence;
+  byId("model-said").textContent = changeInWords(effect.sentence, effect.confidence, effect.confidence_by_other);
   byId("model-fits").replaceChildren(...[["Now", effect.fit_sentence], ["Then", effect.fit_sentence_by_other]].map(([at, said]) => element("li", {}, `${at}: ${said}`)));
   const between = (low, high) => `${score(low)}–${score(high)}`;
   byId("model-systems", HTMLTableElement).tBodies[0].replaceChildren(

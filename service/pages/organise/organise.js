@@ -59,7 +59,7 @@ const showModel = choosingModel(PATH, () => {
 const showTrainings = trainingModels(PATH, () => showModel());
 const showTexts = changingTexts(PATH);
 const turnAside = asideDialog(PATH, () => refresh());
-const showDisputed = adjudicating(PATH, () => ({ names: Object.keys(known.campaign.assessors), aside: known.leanings.aside }), () => refresh());
+const showDisputed = adjudicating(PATH, () => ({ names: Object.keys(known.campaign.assessors), aside: known.leanings.aside, shared: known.campaign.agreement.pairs }), () => refresh());
 
 function badge(id, [said, kind]) {
   byId(id).textContent = said;

@@ -31,12 +31,17 @@ export function planning(path) {
       make.disabled = false;
     }
   });
-  let renewing = false;
+  let renewing = false, again = false;
   return async () => {
-    if (renewing || make.disabled || byId("plan-found").hidden) return;
+    if (make.disabled || byId("plan-found").hidden) return;
+    again = true; // also if it is being renewed, for an earlier state
+    if (renewing) return;
     renewing = true;
     try {
-      await showLatest(path, wanted);
+      while (again) {
+        again = false;
+        await showLatest(path, wanted);
+      }
     } finally {
       renewing = false;
     }

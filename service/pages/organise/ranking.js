@@ -42,7 +42,8 @@ export function showSystems(ranking) {
   const given = [ranking.judged && count(ranking.judged, "judged pair"), ranking.comparisons && count(ranking.comparisons, "comparison")].filter(Boolean);
   const basis = given.length ? `from ${given.join(", ")} and the model's predictions of the rest` : "predicted, nothing judged";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
-  const rows = systems.map((system, place) => systemRow(system, place, range, byName.get(nameOfPair(system.system, systems[place + 1]?.system)), ranking.top_k));
+  const places = sharedRanks(systems.map((one) => one.expectation));
+  const rows = systems.map((system, place) => systemRow(system, places[place], range, byName.get(nameOfPair(system.system, systems[place + 1]?.system)), ranking.top_k));
   const redraw = () => showSystems(ranking);
   const [found, groups] = [narrowed(systems, rows, redraw), grouped(systems, rows, redraw)];
   const chosen = found ?? groups;
@@ -54,6 +55,16 @@ export function showSystems(ranking) {
   showSettled(systems);
   drawAxis(range);
   if (focused) /** @type {HTMLElement | null} */ (byId("ranking").querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus({ preventScroll: true });
+}
+
+const SAME = 1e-12; // share of the largest score: scores closer than this differ by rounding alone
+
+/** Ranks by falling scores; equal ones share the best of their ranks, as they do in what the service says. */
+export function sharedRanks(scores) {
+  const near = SAME * Math.max(...scores.map(Math.abs));
+  const ranks = [];
+  scores.forEach((score, place) => ranks.push(place && scores[place - 1] - score <= near ? ranks[place - 1] : place + 1));
+  return ranks;
 }
 
 const nameOfPair = (a, b) => `${a}\n${b}`;
@@ -69,10 +80,10 @@ export function widened(systems) {
 
 const place = (value, [low, high]) => `${((value - low) / (high - low)) * 100}%`;
 
-function systemRow(system, index, range, above, most) {
+function systemRow(system, rank, range, above, most) {
   return rowOf(
-    { rank: index + 1, ...system, width: system.high - system.low, above_next: above && !above.equal ? above.confidence : null },
-    element("td", { class: "number" }, leading?.before(system.system) ?? "", String(index + 1)),
+    { rank, ...system, width: system.high - system.low, above_next: above && !above.equal ? above.confidence : null },
+    element("td", { class: "number" }, leading?.before(system.system) ?? "", String(rank)),
     element("th", { scope: "row", tabindex: -1, title: rankedAs(system, most) }, leading ? leading.name(system.system, longName(system.system)) : longName(system.system)),
     element("td", { class: "number" }, score(system.expectation)),
     element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(system, range), ends(system))),
@@ -174,7 +185,7 @@ function showPairs(names, pairs) {
     ? "There is only one system."
     : many
       ? `${reach} A table of all pairs is shown for up to ${MOST_IN_TABLE} systems; tick two in the ranking to compare them.`
-      : `${open.length ? "Confidence, in percent and rounded down, that the row's system is better than the column's. " : ""}${reach}`;
+      : `${open.length ? "Confidence, in percent and rounded down, that the row's system is better than the column's. " : ""}${open.length && equal ? "Numbers are places in this list: equal systems share a rank. " : ""}${reach}`;
   byId("pairs-frame").hidden = byId("legend").hidden = !pairs.length || many;
   byId("legend").hidden ||= !open.length;
   if (!many) byId("pairs").replaceChildren(...matrix(names, pairsByName(pairs)));

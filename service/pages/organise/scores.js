@@ -3,6 +3,7 @@
 import { byId } from "../page.js";
 import { apart, named, score, short, ticks } from "../text.js";
 import { answered, answersOf, axes, frameOf, leading, path, roomFor, rulerOf, unitOf } from "./chart.js";
+import { sharedRanks } from "./ranking.js";
 import { dot, text } from "./svg.js";
 
 const NAMED = 6;
@@ -23,10 +24,14 @@ export function scoresChart() {
   };
 }
 
-const ranked = ({ moments, systems }) => systems.map((name, place) => ({ name, place, now: moments.at(-1).scores[place] })).sort((one, other) => other.now - one.now);
+function ranked({ moments, systems }) {
+  const order = systems.map((name, place) => ({ name, place, now: moments.at(-1).scores[place] })).sort((one, other) => other.now - one.now);
+  const ranks = sharedRanks(order.map(({ now }) => now));
+  return order.map((one, place) => ({ ...one, rank: ranks[place] }));
+}
 
 function describe(shown) {
-  const order = ranked(shown), leaders = order.filter(({ now }) => now === order[0].now);
+  const order = ranked(shown), leaders = order.filter(({ rank }) => rank === 1);
   const first = leaders.length > 1 ? ` and ${leaders.length - 1} more lead with equal scores of ` : " leads with ";
   const others = shown.systems.length > NAMED ? ` The best ${NAMED} are in colour, the other ${shown.systems.length - NAMED} in grey.` : "";
   byId("scores-about").replaceChildren("Expected score of each system as answers came in. ", named(order[0].name, 38), `${first}${score(order[0].now)} at ${answered(shown.moments.at(-1))}.${others}`);
@@ -39,7 +44,7 @@ function drawing(shown, chart) {
   const room = (Math.max(...all) - Math.min(...all) || 0.1) * 0.05;
   const [low, high] = [Math.min(...all) - room, Math.max(...all) + room];
   const order = ranked(shown);
-  const best = order.slice(0, NAMED).map((one, rank) => ({ ...one, said: fitting(one.name, rank, chart.clientWidth * NAMES_SHARE, measure) }));
+  const best = order.slice(0, NAMED).map((one, place) => ({ ...one, said: fitting(one, kindOfName(place), chart.clientWidth * NAMES_SHARE, measure) }));
   const right = Math.max(...best.map(({ said }, rank) => measure(said, kindOfName(rank)).width)) + NAME_PX;
   const edges = { ...roomFor(measure, ticks(low, high, 4).map(String)), right: Math.ceil(right) };
   const frame = frameOf(chart.clientWidth, chart.clientHeight, [answersOf(moments[0]), Math.max(answersOf(moments.at(-1)), answersOf(moments[0]) + 1)], [low, high], edges);
@@ -51,10 +56,10 @@ const kind = (rank) => (rank < NAMED ? `system-${rank}` : "rest");
 const kindOfName = (rank) => `name ${kind(rank)}`;
 
 /** A system's rank and as much of its name as fits into a width. */
-function fitting(name, rank, width, measure) {
-  const written = (signs) => `${rank + 1} ${apart(short(name, signs))}`;
+function fitting({ name, rank }, kind, width, measure) {
+  const written = (signs) => `${rank} ${apart(short(name, signs))}`;
   let signs = name.length;
-  while (signs > 3 && measure(written(signs), kindOfName(rank)).width > width) signs -= 1;
+  while (signs > 3 && measure(written(signs), kind).width > width) signs -= 1;
   return written(signs);
 }
 

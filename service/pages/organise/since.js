@@ -3,6 +3,7 @@
 import { get, latest } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, percent, when, whole } from "../text.js";
+import { inWords } from "./log.js";
 
 const DAY_MS = 86_400_000;
 const PATIENCE_MS = 60_000; // the model is trained again as of that moment
@@ -40,7 +41,7 @@ export function showChanges() {
 
 function lines(found) {
   const people = Object.entries(found.answers);
-  if (!people.length && !found.moved.length && found.judged === found.judged_before) return [["Nothing changed."]];
+  if (!people.length && !found.moved.length && !found.acts.length && found.judged === found.judged_before) return [["Nothing changed."]];
   const answers = people.reduce((sum, [, many]) => sum + many, 0);
   const who = some(people, ([name, many]) => [named(name || "unnamed", 24), ` ${whole(many)}`]);
   const joined = found.joined.length ? [" New: ", ...some(found.joined, (name) => [named(name || "unnamed", 24)]), "."] : [];
@@ -50,6 +51,8 @@ function lines(found) {
     found.moved.length ? ["Ranks that moved: ", ...some(found.moved, (one) => [named(one.system, 24), ` ${one.rank_before} → ${one.rank}`]), "."] : ["No rank moved."],
     ...verdicts("Now told apart: ", found.settled),
     ...verdicts("No longer told apart: ", found.unsettled),
+    ...found.acts.slice(-NAMED).map((event) => [named(event.assessor || "An organiser", 24), " ", ...inWords(event), "."]),
+    ...(found.acts.length > NAMED ? [[`Before that, organisers did ${count(found.acts.length - NAMED, "more thing")}: see the log.`]] : []),
   ];
 }
 

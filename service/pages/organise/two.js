@@ -36,7 +36,8 @@ export function twoSystems(found) {
     ...(found.least_sure.length ? [queries("least-certain", "Least certain queries", "The largest variances of the difference: judgments there are most informative.", found.least_sure)] : []),
     telling(found),
   ];
-  return { about: withNames(found.sentence, names, 38), shown };
+  const sentence = found.sentence.replace(/confidence \S+ in their order/, `confidence ${percent(found.confidence)} in their order`);
+  return { about: withNames(sentence, names, 38), shown };
 }
 
 const VERDICTS = { better: "better", worse: "worse", equal: "equal", "not told apart": "cannot be told apart" };
