@@ -45,12 +45,15 @@ ROOM = """(select) => {
 GOALS = """async () => {
   const root = document.querySelector("script[type=module]").src.replace("organise/organise.js", "");
   const modules = ["text.js", "create/outcome.js"].map((one) => import(root + one));
-  const [{ wantsGrades }, { differing }] = await Promise.all(modules);
+  const [{ goalInWords, wantsGrades }, { differing }] = await Promise.all(modules);
   const wanting = ["confidence=0.95", "confidence(floor=50)=0.95", "every(floor=0.5)=0.9"];
   const without = ["confidence(floor=0)=0.95", "every( floor = 0 )=0.9", "confidence(people=2, floor=0.0)=0.9"];
   return [
     [...wanting, ...without].map(wantsGrades),
     differing(["confidence=0.9", "confidence(floor=0)=0.9", "every=0.95", "confidence = .9"]),
+    ["confidence=0.95", "confidence(floor=0) = .9", "every(floor=30)=0.9", "judgments=200", "error=0.05"].map(
+      goalInWords,
+    ),
   ];
 }"""
 LONG_MS = 180_000  # limit for computations of the service on a busy machine
@@ -119,6 +122,10 @@ def test_a_new_campaign_with_judged_pairs_in_its_files_is_not_open_yet(browse, a
         expect(page.locator("#next")).to_contain_text("Open the campaign: nobody can judge before.")
         page.get_by_role("button", name="Open", exact=True).click()
         expect(page.locator("#status")).to_have_text("Open")
+        page.get_by_role("tab", name="Results and files").click()
+        expect(page.locator("#log tbody tr").nth(0)).to_contain_text("opened the campaign")
+        expect(page.locator("#log tbody tr").nth(1)).to_contain_text("created the campaign, which is not open yet")
+        page.get_by_role("tab", name="Ranking").click()
         (pair,) = http.post("/v1/collections/begun/next", json={"assessor": "ann"}).json()["pairs"]
         said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "broad": 1}
         http.post("/v1/collections/begun/judgments", json=said).raise_for_status()
@@ -127,9 +134,58 @@ def test_a_new_campaign_with_judged_pairs_in_its_files_is_not_open_yet(browse, a
         expect(page.locator("#resume")).to_have_text("Resume")
         page.get_by_role("tab", name="Settings").click()
         expect(page.locator("#train-folds")).to_have_value("3")  # one for each query, instead of ten
-        wants, differ = page.evaluate(GOALS)
+        wants, differ, words = page.evaluate(GOALS)
         assert wants == [True, True, True, False, False, False]
         assert differ == ["confidence = .9", "confidence(floor=0)=0.9", "every=0.95"]
+        assert [one.replace("\u202f", " ") for one in words] == [
+            "mean confidence of 95 %",
+            "mean confidence of 90 %, without waiting for graded pairs",
+            "confidence of 90 % in every pair of systems, once 30 pairs are graded",
+            "200 judgments",
+            "error=0.05",
+        ]
+
+
+def test_what_was_said_of_other_settings_does_not_stay(browse, asked, watch):
+    watch.expected.append("422 (Unprocessable")
+    with asked.client() as http:
+        http.post("/v1/drafts", json={"name": "changing"}).raise_for_status()
+        places = product(("one", "two"), ("q1", "q2", "q3"), (1, 2, 3))
+        runs = "".join(f"{query} Q0 {name[0]}{rank} {rank} {-rank} {name}\n" for name, query, rank in places)
+        about = {"name": "runs.trec", "size": len(runs), "offset": 0}
+        http.post("/v1/drafts/changing/files", params=about, content=runs.encode()).raise_for_status()
+        page = browse("/create")
+        page.fill("#name", "changing")
+        page.keyboard.press("Enter")
+        expect(page.locator("#trouble")).to_be_visible()
+        page.fill("#name", "changing-2")
+        expect(page.locator("#trouble")).to_be_hidden()
+    page.goto("/create?draft=changing")
+    expect(page.locator("#create")).to_be_enabled()
+    page.fill("#set-goal", "confidence(floor=0)=0.9")
+    expect(page.locator("#create-why")).to_have_text("")
+    page.click("#plan button")
+    expect(page.locator("#goals-table tbody tr")).to_have_count(4, timeout=LONG_MS)
+    goals = page.locator("#goals-table tbody th").evaluate_all("heads => heads.map((head) => head.firstChild.data)")
+    assert len(set(goals)) == 4
+    page.locator("#goals-table tbody button").first.click()
+    expect(page.locator("#set-goal")).to_have_value("confidence=0.9")
+    expect(page.locator("#goals-frame")).to_be_visible()  # an estimate is of its own goal
+    page.select_option("#set-comparisons", "only")
+    expect(page.locator("#goals-frame")).to_be_hidden()
+    expect(page.locator("#plan-said")).to_have_text("Files or settings have changed: estimate again.")
+    page.fill("#set-goal", "confidence=95")
+    expect(page.locator("#settings-trouble")).to_be_visible()
+    expect(page.locator("#check-said")).to_have_text("A setting in step 2 is refused: correct it first.")
+    expect(page.locator("#check-said")).to_have_class("note")
+    expect(page.locator("#create")).to_be_disabled()
+    expect(page.locator("#create-why")).to_have_text("A setting in step 2 is refused.")
+    page.fill("#set-goal", "every=0.9")
+    expect(page.locator("#check-said")).to_contain_text("2 systems, 3 queries")
+    expect(page.locator("#create")).to_be_enabled()
+    expect(page.locator("#settings-trouble")).to_be_hidden()
+    page.get_by_role("button", name="Remove runs.trec").click()
+    expect(page.locator("#create-why")).to_have_text("Step 3 says what is missing.")
 
 
 @pytest.mark.longest

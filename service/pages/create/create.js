@@ -4,9 +4,10 @@ import { ask, get, latest, post, session } from "../api.js";
 import { announce, byId, element, saysScrolling, switchThemes } from "../page.js";
 import { explained, named } from "../text.js";
 import { Files } from "./files.js";
-import { checked, planning, showCheck } from "./outcome.js";
+import { allow, checked, dropEstimates, planning, showCheck, showRefused } from "./outcome.js";
 
 const SETTLE_MS = 600;
+const ESTIMATED = new Set(["scale", "grades", "aspects", "twice", "comparisons", "prompts", "cutoff", "measure", "model", "stopping_rule"]); // settings that estimates depend on
 const NUMBERS = new Set(["cutoff", "twice", "candidates", "listen", "break_after", "steps"]);
 
 const checking = latest();
@@ -33,7 +34,10 @@ function begin(drafts) {
     byId("name-trouble").hidden = false;
     field.focus();
   });
-  field.addEventListener("input", () => (byId("name-trouble").hidden ||= field.validity.valid));
+  field.addEventListener("input", () => {
+    byId("name-trouble").hidden ||= field.validity.valid;
+    byId("trouble").hidden = true; // said of another name
+  });
   byId("begin-form").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {
@@ -53,22 +57,26 @@ async function openDraft(name) {
   document.title = `New collection · ${name} · audiosim`;
   const form = byId("settings", HTMLFormElement);
   const recheck = () => check(path, files);
-  const files = new Files(path, recheck);
-  const keep = () => saveSettings(path, form).then(recheck);
+  const files = new Files(path, () => {
+    dropEstimates();
+    return recheck();
+  });
+  const keep = () => attempt(() => saveSettings(path, form), "settings-trouble").then((kept) => (kept ? recheck() : checking(Promise.resolve(), showRefused, {})));
   files.show(draft.files);
   offerFolders(files);
   for (const field of fields(form)) field.value = draft.settings[field.name] ?? "";
   if (!draft.settings.title) byId("set-title", HTMLInputElement).value = name;
   let waiting;
-  form.addEventListener("input", () => {
+  form.addEventListener("input", ({ target }) => {
+    if (target instanceof Element && ESTIMATED.has(target.getAttribute("name"))) dropEstimates();
     clearTimeout(waiting);
-    waiting = setTimeout(() => attempt(keep, "settings-trouble"), SETTLE_MS);
+    waiting = setTimeout(keep, SETTLE_MS);
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   planning(path, (goal) => {
     byId("set-goal", HTMLInputElement).value = goal;
     announce(`Goal: ${goal}`);
-    attempt(keep, "settings-trouble");
+    keep();
   });
   connectEnd(path, async () => {
     clearTimeout(waiting);
@@ -80,13 +88,17 @@ async function openDraft(name) {
 }
 
 async function check(path, files) {
-  const create = byId("create", HTMLButtonElement);
   offerFolders(files);
+  byId("finish-trouble").hidden = true; // said of other files or settings
   byId("check-said").textContent = "Checking…";
+  const show = (found) => {
+    if (!byId("settings-trouble").hidden) showRefused(); // the check is of the settings before
+    else allow(!showCheck(path, found) ? "Step 3 says what is missing." : files.sending ? "Files are being sent." : "");
+  };
   // Each check is of other files or settings than the one before.
-  await checking(checked(path), (found) => (create.disabled = !showCheck(path, found) || files.sending), {}).catch((error) => {
+  await checking(checked(path), show, {}).catch((error) => {
     byId("check-said").textContent = `The check failed: ${error.message}.`;
-    create.disabled = true;
+    allow("The check of step 3 failed.");
   });
 }
 
@@ -113,16 +125,15 @@ async function saveSettings(path, form) {
 }
 
 function connectEnd(path, keep) {
-  const button = byId("create", HTMLButtonElement);
-  button.addEventListener("click", () =>
+  byId("create").addEventListener("click", () =>
     attempt(async () => {
-      button.disabled = true;
+      allow("Creating it…");
       try {
         await keep();
         const { collection } = await post(`${path}/create`, {}, { patienceMs: 300_000, tries: 1 });
         location.assign(`/organise/${encodeURIComponent(collection)}`);
       } finally {
-        button.disabled = false;
+        allow();
       }
     }, "finish-trouble"),
   );
@@ -144,13 +155,16 @@ function fillChoices({ measures, stopping_rules, selection_rules, models }) {
   byId("set-model").replaceChildren(option("", "the service's default"), ...models.map((name) => option(name, explained(name))));
 }
 
+/** Do some work; its error is shown in an element. True if there was none. */
 async function attempt(work, place = "trouble") {
   byId(place).hidden = true;
   try {
     await work();
+    return true;
   } catch (error) {
     byId(place).textContent = `${error.message}.`;
     byId(place).hidden = false;
+    return false;
   }
 }
 

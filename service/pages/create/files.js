@@ -3,6 +3,7 @@
 import { ask, get } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, named } from "../text.js";
+import { allow } from "./outcome.js";
 import { chosen, dropped, holdsSettings, send } from "./upload.js";
 
 const KINDS = {
@@ -75,7 +76,8 @@ export class Files {
   }
 
   async #sendAll(files) {
-    this.sending = byId("create", HTMLButtonElement).disabled = true;
+    this.sending = true;
+    allow("Files are being sent.");
     byId("sending").hidden = false;
     byId("refused").replaceChildren();
     let sent = 0;

@@ -11,6 +11,20 @@ const COMPARES = "Which candidate sounds closer to the query?";
 const FITS = "Which of the two fits better?";
 const COMPARED = { name: "compared", kind: "choice", text: "Your answer", levels: ["a", "=", "b"], required: true };
 
+/** Allow the creation, or say why it must wait. */
+export function allow(why = "") {
+  byId("create", HTMLButtonElement).disabled = Boolean(why);
+  byId("create-why").textContent = why;
+}
+
+/** Show that settings were refused, so that what was checked before is not what the page says. */
+export function showRefused() {
+  byId("check-said").textContent = "A setting in step 2 is refused: correct it first.";
+  byId("check-said").className = "note";
+  for (const id of ["problems", "notes-frame", "plan-frame", "preview"]) byId(id).hidden = true;
+  allow("A setting in step 2 is refused.");
+}
+
 /** Request the check of everything. */
 export const checked = (path) => get(`${path}/check`, { patienceMs: PATIENCE_MS });
 
@@ -87,26 +101,41 @@ function showAround(path, { instructions, consent, before, after, training }) {
   byId("preview-training").hidden = !training.length;
 }
 
+let estimates = 0; // their number so far; of an older one nothing more is shown
+
+/** Drop the estimates, because they were of other files or settings. */
+export function dropEstimates() {
+  estimates++;
+  if (!byId("plan-said").textContent) return;
+  byId("goals-frame").hidden = true;
+  byId("plan-said").textContent = "Files or settings have changed: estimate again.";
+}
+
 /** Wire the form that estimates the effort for each goal; `choose` is called with the organiser's choice. */
 export function planning(path, choose) {
+  byId("listeners").addEventListener("input", dropEstimates);
   byId("plan").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const button = byId("plan").querySelector("button");
+    const button = byId("plan").querySelector("button"), mine = ++estimates;
     button.disabled = true;
     byId("goals-frame").hidden = false;
     const body = byId("goals-table", HTMLTableElement).tBodies[0];
     body.replaceChildren();
+    const said = new Set();
     try {
       const own = byId("set-goal", HTMLInputElement).value.trim(), compares = byId("set-comparisons", HTMLSelectElement).value === "only";
       const usual = compares ? USUAL.map((goal) => goal.replace("=", "(floor=0)=")) : USUAL;
       for (const goal of differing([...usual, ...(own ? [own] : [])])) {
         byId("plan-said").textContent = `Simulating campaigns for a ${goalInWords(goal)}…`;
-        body.append(row(await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
+        const found = await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 });
+        if (mine !== estimates) return;
+        if (!said.has(found.goal)) body.append(row(found, choose)); // the organiser's goal may be a usual one in other words
+        said.add(found.goal);
       }
-      byId("plan-said").textContent = `Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment${compares ? "; how many comparisons take their place is not forecast" : ""}${byId("set-twice", HTMLSelectElement).value ? "; second opinions come on top" : ""}.`;
+      byId("plan-said").textContent = `Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment${byId("set-twice", HTMLSelectElement).value ? "; second opinions come on top" : ""}${compares ? "; how many comparisons take their place is not forecast. As comparisons are no grades, these goals do not wait for graded pairs (floor=0)" : ""}.`;
       announce("The plan is ready");
     } catch (error) {
-      byId("plan-said").textContent = `Planning failed: ${error.message}.`;
+      if (mine === estimates) byId("plan-said").textContent = `Planning failed: ${error.message}.`;
     } finally {
       button.disabled = false;
     }
@@ -118,7 +147,7 @@ export const differing = (goals) => [...new Map(goals.map((goal) => [goal.replac
 
 function row({ goal, judged, judgments, low, high, hours, pool, unmet, campaigns, unsettled }, choose) {
   const button = element("button", { type: "button", class: "plain", on: { click: () => choose(goal) } }, "Choose", element("span", { class: "hidden-visually" }, ` ${goalInWords(goal)}`));
-  const often = unmet ? `not met in ${unmet} of ${campaigns}, with all ${whole(pool)} judged` : "";
-  const cells = [high === null ? `more than ${whole(low)}` : whole(judgments), high === null ? "" : `${whole(low)}–${whole(Math.min(high, pool - judged))}`, hours === null ? "" : duration(hours * 3600), `${whole(unsettled.length)}${often && `; ${often}`}`];
-  return element("tr", {}, element("th", { scope: "row" }, goalInWords(goal)), ...cells.map((cell) => element("td", { class: "number" }, cell)), element("td", {}, button));
+  const often = unmet ? [element("div", { class: "small muted" }, `In ${unmet} of ${count(campaigns, "simulated campaign")} it was not met even with all ${whole(pool)} pairs judged.`)] : [];
+  const cells = [high === null ? `more than ${whole(low)}` : whole(judgments), high === null ? "" : `${whole(low)}–${whole(Math.min(high, pool - judged))}`, hours === null ? "" : duration(hours * 3600), whole(unsettled.length)];
+  return element("tr", {}, element("th", { scope: "row" }, goalInWords(goal), ...often), ...cells.map((cell) => element("td", { class: "number" }, cell)), element("td", {}, button));
 }
