@@ -52,7 +52,7 @@ class Imported(Result):
 
     collection  its name
     kind        judgments or comparisons
-    lines       number of rows written; a header is none
+    lines       number of its rows; those that were there already are not written again
     state       state of the campaign, a number that grows
     """
 
@@ -62,7 +62,7 @@ class Imported(Result):
     state: int
 
     def __repr__(self) -> str:
-        return f"{counted(self.lines, self.kind.removesuffix('s'))} imported into {self.collection}"
+        return f"{self.collection} has the file's {counted(self.lines, self.kind.removesuffix('s'))}"
 
     def to_dict(self) -> dict[str, Any]:
         """The number under the name of the kind, and the state."""

@@ -629,7 +629,6 @@ def test_train_reads_the_grades_of_the_scale_asked_for(run, tmp_path, scale, nam
         (["--judgments", TRUTH, "--folds", "25"], "audiosim: 24 queries with judgments are too few for 25 folds"),
         ([*QUICK, "-o", "nowhere/m.json"], "audiosim: nowhere/m.json: cannot be written: "),
         ([*QUICK, "--report", "nowhere/m.html"], "audiosim: nowhere/m.html: cannot be written: "),
-        (["-o", "m.model"], "audiosim: m.model: the name of a model file must end in .json"),
     ],
 )
 def test_what_cannot_be_trained_is_one_line_and_leaves_no_file(run, tmp_path, monkeypatch, arguments, message):

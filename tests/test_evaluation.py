@@ -47,7 +47,7 @@ def test_no_interval_of_a_bounded_measure_leaves_its_bounds_even_with_two_querie
         found = evaluate(replace(demo, runs=runs), measure, test=test, resamples=20)
         for row in found.rows():
             assert 0 <= row["low"] <= row["mean"] <= row["high"] <= 1
-            assert 0 <= row["new_query_low"] <= row["new_query_high"] <= 1
+            assert 0 <= row["new_query_low"] <= row["low"] <= row["high"] <= row["new_query_high"] <= 1
             if "satisfied" in row:
                 assert 0 <= row["satisfied_low"] <= row["satisfied"] <= row["satisfied_high"] <= 1
         for row in found.pair_rows():

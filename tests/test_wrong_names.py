@@ -86,6 +86,27 @@ def test_a_wrong_word_is_exit_code_2_and_the_option_is_named(run, rest, words, n
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", DEMO, "-o", "m.model"], "--output: m.model: the name of a model file must end in .json"),
+        (["report", DEMO, *TRUTH, "-o", "r.pdf"], "--output: r.pdf: expected a name that ends in .html for a page"),
+        (["history", "gone.json", "--plot", "x.bmp"], "--plot: x.bmp: expected a name that ends in .png, .svg or .pdf"),
+        (["judge-effect", DEMO, "nobody", *TRUTH], "JUDGE: 'nobody' has judged no pair of"),
+        (["calibration", DEMO, "--jobs", 2, "--scheduler", "tcp://127.0.0.1:1"], "--scheduler: --scheduler and --jobs"),
+    ],
+    ids=lambda one: one[0] if isinstance(one, list) else "",
+)
+def test_so_are_a_file_s_wrong_ending_a_person_who_never_judged_and_what_excludes_each_other(
+    run, tmp_path, monkeypatch, words, said
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert f"Invalid value for {said}" in " ".join(err.replace("│", " ").split())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
     ("file", "content", "options"),
     [
         ("collection.toml", 'scale = "nonsense"\n', []),

@@ -19,7 +19,7 @@ from audiosim.campaign.state import Ledger
 from audiosim.campaign.store import used
 from audiosim.collection.pool import Pool
 from audiosim.collection.values import Pair, PairedComparison
-from audiosim.errors import ClosedError, InputError, LeaseError
+from audiosim.errors import ArgumentError, ClosedError, InputError, LeaseError
 
 
 def check_open(ledger: Ledger) -> None:
@@ -148,7 +148,7 @@ def check_aside(event: Event, ledger: Ledger) -> None:
     """Raise an error if no person of this name has judged, or if they are set aside already, or not set aside."""
     name, aside = event.judge, event.judge in ledger.aside
     if not aside and not ledger.judged_anything(name):
-        raise InputError(f"{name} has judged nothing here: expected the name of a person who has")
+        raise ArgumentError("judge", f"{name} has judged nothing here: expected the name of a person who has")
     if aside == (event.kind == "set_aside"):
         raise ClosedError(f"{name} is set aside already" if aside else f"{name} is not set aside")
 

@@ -19,7 +19,7 @@ from audiosim.cli import options
 from audiosim.cli.verbs import Verb
 from audiosim.collection.collection import Collection
 from audiosim.collection.layouts import FolderFiles
-from audiosim.errors import ArgumentError, InputError, of_argument
+from audiosim.errors import ArgumentError, of_argument
 from audiosim.results.progress import progress
 from audiosim.results.value import known_columns, need
 from audiosim.tables.text import check_output_file, write_text, write_texts
@@ -110,7 +110,7 @@ class _Command:
             need("plots", "--report")
             check_output_file(page)
         if None not in (typed.get("scheduler"), typed.get("jobs")):
-            raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
+            raise ArgumentError("scheduler", "--scheduler and --jobs cannot be combined: a cluster has its workers")
         given = {name: one.value(typed[name]) for name, one in self.own.items() if name != self.read}
         with options.notes_shown(), ExitStack() as stack:
             if self.read:
@@ -185,7 +185,7 @@ def check_plot(path: Path) -> None:
     """Refuse a file in which no plot can be drawn, before the work."""
     need("plots", "--plot")
     if path.suffix not in PLOTTED:
-        raise InputError(f"{path}: expected a name that ends in .png, .svg or .pdf")
+        raise ArgumentError("plot", f"{path}: expected a name that ends in .png, .svg or .pdf")
     check_output_file(path)
 
 

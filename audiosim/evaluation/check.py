@@ -94,7 +94,7 @@ class CollectionCheck(Result):
     runs        facts about each run
     judged      number of retrieved pairs that are judged
     pool        number of retrieved pairs
-    comparisons  number of answers about two documents of a query
+    comparisons  number of comparisons of two documents of a query
     documents   facts about them
     evidence    facts about each piece of the user's own evidence
     judges      facts about each judging machine

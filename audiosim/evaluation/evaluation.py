@@ -53,7 +53,8 @@ class Evaluation(Result):
 
     scores      scores of the s systems, best first
     intervals   (s) the mean score of each and its 95 % interval, see `mean_interval`
-    new         (s) 95 % prediction interval for the score on one new query, for normal scores; rows cut it to [0, 1]
+    new         (s) 95 % prediction interval for the score on one new query, for normal scores; rows cut it to [0, 1],
+                and widen it to hold that of the mean, which takes no distribution for granted
     satisfied   (s) the share of users that the system satisfies, and its 95 % interval over queries;
                 None if no mapping to users is published for this measure and scale
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
@@ -84,7 +85,8 @@ class Evaluation(Result):
         for place, (system, mean, new) in enumerate(zip(self.scores.systems, self.intervals, self.new, strict=True)):
             row = {"system": system, "mean": means[place], "low": mean.lower, "high": mean.upper}
             highest = 1.0 if self.scores.measure.bounded else math.inf
-            row |= {"new_query_low": max(0.0, new.lower), "new_query_high": min(highest, new.upper)}
+            row |= {"new_query_low": max(0.0, min(new.lower, mean.lower))}
+            row |= {"new_query_high": min(highest, max(new.upper, mean.upper))}
             if self.satisfied is not None and self.success is not None:
                 people = self.satisfied[place]
                 row |= {"satisfied": people.estimate, "satisfied_low": people.lower, "satisfied_high": people.upper}

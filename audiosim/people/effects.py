@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, stdtrit
 
 from audiosim.collection.values import Judgment, PairedComparison
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError
 from audiosim.joint.estimators import RelevanceEstimator, without_comparisons_of
 from audiosim.joint.model import JointEstimator
 from audiosim.joint.people import REACH, JudgeReport, Panel, within_scale
@@ -104,7 +104,7 @@ def judge_effects(
     if missing is not None:
         known = sorted({one.assessor for one in inside} | {one.assessor for one in pool.comparisons} - {""})
         who = choices(missing, known) if known else "judgments that name who made them"
-        raise InputError(f"{missing!r} has judged no pair of {pool.collection}, expected {who}")
+        raise ArgumentError("judge", f"{missing!r} has judged no pair of {pool.collection}, expected {who}")
 
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         found = estimate_after(expected, by, some, distribution, about)

@@ -20,7 +20,7 @@ from audiosim import package_files
 from audiosim.collection.collection import Collection, prompts_of
 from audiosim.collection.grading import on_scale
 from audiosim.collection.layouts import DATABASES
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError, InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.ranking.about import OF_THIS_KIND, About, DifferenceDistribution, as_about
 from audiosim.report.imprint import NOBODY, Imprint, citation_file
@@ -112,7 +112,9 @@ def check_bundle_place(path: Path) -> None:
     if path.suffix == ".zip":
         check_output_file(path)
     elif path.suffix.lower() in OTHER_FORMS:
-        raise InputError(f"{path}: expected a name that ends in .html for a page or in .zip for a bundle, or a folder")
+        raise ArgumentError(
+            "output", f"{path}: expected a name that ends in .html for a page or in .zip for a bundle, or a folder"
+        )
     elif path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path}: expected a name that ends in .zip, or a folder that is new or empty")
     else:

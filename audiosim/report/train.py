@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.collection.collection import Collection
-from audiosim.errors import InputError
+from audiosim.errors import ArgumentError
 from audiosim.ordinal.features import FEATURES
 from audiosim.ordinal.model import save_model
 from audiosim.report.rendering import Origin, inline_svg, render, written_on
@@ -287,7 +287,7 @@ def train_to(
     if report is not None:
         need("plots", "--report")
     if output.suffix != ".json":
-        raise InputError(f"{output}: the name of a model file must end in .json")
+        raise ArgumentError("output", f"{output}: the name of a model file must end in .json")
     for path in (output, *([] if report is None else [report])):
         check_output_file(path)
     plan = Plan(

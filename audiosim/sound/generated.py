@@ -80,7 +80,7 @@ def read_prompts(folder: Path) -> dict[str, str]:
     """The prompts of a folder by name, as written in documents.tsv, from its text files and its prompts.tsv."""
     table = find_file(folder, TABLE)
     found = {} if table is None else read_prompt_table(table)
-    for path in _texts(folder):
+    for path in sorted(path for path in folder.glob("*/*") if is_prompt(path) and path.is_file()):
         if path.stem in found:
             raise InputError(f"{path}: there is already a prompt {path.stem}, expected only one")
         found[path.stem] = read_prompt(path)
@@ -96,10 +96,6 @@ def read_prompt_table(path: Path) -> dict[str, str]:
         except InputError as error:
             raise table.error(row, str(error)) from None
     return found
-
-
-def _texts(folder: Path) -> Iterable[Path]:
-    return sorted(path for path in folder.glob("*/*") if is_prompt(path) and path.is_file())
 
 
 @dataclass(frozen=True, slots=True)

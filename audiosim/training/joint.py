@@ -274,7 +274,7 @@ def _between(judged: Sequence[tuple[Pool, Array]]) -> Between:
     """Variation between collections, and between editions, by the shipped joint model and by these."""
     estimates = [estimates_of(pool, grades) for pool, grades in judged]
     pairs = edition_pairs(judged, estimates)
-    between = learn_between(of_one_source(estimates, pairs), _shipped())
+    between = learn_between(of_one_source(estimates, pairs), load_model("joint-fine").between or WEAK)
     return replace(between, carried=learn_carried(pairs, between))
 
 
@@ -297,11 +297,6 @@ def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components
     covariance = block_diag(np.array([[doubt / count**2]]), (spread + spread.T) / 2)
     coefficients = dict(zip(TREND, [left / count, *slopes.tolist()], strict=True))
     return Trend(coefficients, tuple(map(tuple, covariance.tolist())))
-
-
-def _shipped() -> Between:
-    """Variation between collections by the shipped joint model."""
-    return load_model("joint-fine").between or WEAK
 
 
 def _finite(error: float) -> float | None:

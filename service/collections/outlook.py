@@ -43,7 +43,7 @@ class Moment:
     number       number of its last event; 0 before the first
     time         time of that event; None before the first
     judged       number of judged pairs of the pool
-    comparisons  number of answers about two documents that count
+    comparisons  number of comparisons of two documents that count
     confidence   confidence in the ranking; None if there is nothing to order
     reached      True if judging might stop
     scores       expected score of each system, in the order of the pool, rounded to DIGITS
@@ -418,8 +418,8 @@ class Lookahead:
     """Forecast of a campaign, made in the background while judging goes on.
 
     A request gets the last forecast at once: that of the current state, or, within a minute of the last request, of an
-    earlier one. It never waits; until there is such a forecast, it gets none. The draws depend on the campaign's seed
-    alone, so that a forecast moves only with the judgments.
+    earlier one, unless people were set aside or taken back since. It never waits; until there is such a forecast, it
+    gets none. The draws depend on the campaign's seed alone, so that a forecast moves only with the judgments.
 
     working  held during the work
     """
@@ -427,13 +427,14 @@ class Lookahead:
     def __init__(self, one: ServedCollection, working: Lock) -> None:
         self._one = one
         self._last: tuple[Looked, Forecast] | None = None
+        self._aside = one.campaign.aside()  # when the last one was begun
         self._looked_at = -math.inf
         self._answers = self._followed = 0  # requests, and how many of them a new forecast has followed
         self._working = working  # not needed to return the last forecast
 
     def at_hand(self) -> tuple[Looked, Forecast] | None:
         """The last forecast and its state; None without a recent one. `go_on` makes the next."""
-        recent = time.monotonic() < self._looked_at + LOOKED_AT_S
+        recent = time.monotonic() < self._looked_at + LOOKED_AT_S and self._aside == self._one.campaign.aside()
         self._looked_at = time.monotonic()
         self._answers += 1
         return self._last if recent or self._is_current(self._one.campaign.current_state) else None
@@ -446,7 +447,7 @@ class Lookahead:
         with self._working:
             self._one.campaign.refresh()
             if self._last is None or not self._is_current(self._one.campaign.current_state):
-                ahead = self._ahead(seconds)
+                self._aside, ahead = self._one.campaign.aside(), self._ahead(seconds)
                 looked, quick = ahead.looked, ahead.quickly()
                 del ahead  # with its state
                 self._last = (

@@ -226,7 +226,7 @@ class Dropped:
     def answers(self, place: PurePosixPath) -> str:
         """Judgments or comparisons of people."""
         file = self.sent.answers(nameless(place.name, self.sent.body))
-        return f"{counted(file.lines or 0, 'answer')} imported" if file.ended else "being imported: see below"
+        return f"in the log: {counted(file.lines or 0, 'answer')}" if file.ended else "being imported: see below"
 
 
 WAYS: dict[Kind, Callable[[Dropped, PurePosixPath], str]] = {

@@ -103,7 +103,7 @@ class EstimateOut(Wire, omit_defaults=True):
     """The systems ranked from few judgments or none, as printed by `audiosim estimate`.
 
     pairs         all pairs of systems
-    comparisons   number of answers about two documents that count, too
+    comparisons   number of comparisons of two documents that count, too
     groups        groups of systems that cannot be told apart
     family_wise   level at which all groups and ranks hold together
     nearest       the two systems that the fewest further judgments would tell apart; null if unknown
@@ -205,7 +205,7 @@ class CampaignOut(StandingOut):
 
     meaning       sentence on the range and the meaning of a score; empty for a measure without one
     reason        why it was paused, opened again or closed; null if unknown
-    comparisons   number of answers about two documents that count
+    comparisons   number of comparisons of two documents that count
     leased        number of pairs handed out and not yet answered
     twice         number of pairs that wait for a second person
     confidence    that of `estimate` and of the ranking; null if there is nothing to order
@@ -309,7 +309,7 @@ class CampaignOut(StandingOut):
 class ChangeOut(Wire):
     """Notice of a change in a campaign, with its new state.
 
-    comparisons  number of answers about two documents that count
+    comparisons  number of comparisons of two documents that count
     """
 
     state: int
@@ -876,7 +876,7 @@ class ResultsOut(StandingOut):
 
     name           title of the collection
     queries        number of queries
-    comparisons    number of answers about two documents that count, too
+    comparisons    number of comparisons of two documents that count, too
     words          subject of the confidence, in words
     stopping_rule  stopping rule of the campaign
     pairs          all pairs of systems

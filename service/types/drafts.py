@@ -253,7 +253,7 @@ class CheckOut(Wire):
     runs         facts about each system's results
     judged       number of retrieved pairs that are judged
     pool         number of retrieved pairs
-    comparisons  number of answers about two documents of a query
+    comparisons  number of comparisons of two documents of a query
     documents    facts about the documents
     evidence     facts about each piece of evidence of the organiser's own
     judges       facts about each judging machine

@@ -437,7 +437,7 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(
     open_tab(page, "Results and files")
     page.set_input_files("#add-files", tmp_path / "right.qrels")
     expect(page.locator("#added li")).to_have_text(re.compile(r"^right\.qrels: (40 answers imported|being imported)"))
-    expect(page.locator("#imports li").first).to_contain_text("40 answers imported")
+    expect(page.locator("#imports li").first).to_contain_text("in the log: 40 answers")
     watch.expected.append("422")
     (tmp_path / "wrong.trec").write_text("q Q0 d 1 1 one\nq Q0 e 2 high one\n", encoding="utf-8")
     (tmp_path / "collection.toml").write_text("cutoff = 5\n", encoding="utf-8")

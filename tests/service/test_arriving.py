@@ -541,7 +541,7 @@ def test_a_dropped_file_is_taken_for_what_it_is_and_told_by_line(commanded, plac
         )  # all or none
         assert drop("documents.tsv", b"document\n\n\td\n").startswith("documents.tsv:")
         later = "being imported: see below"  # if reading takes more than half a second
-        assert drop("cat.csv", people) in ("1 answer imported", later)
+        assert drop("cat.csv", people) in ("in the log: 1 answer", later)
         assert last_import()["written"] == 1
         assert drop("cat.csv", b"query,document,grade\nd0,d2\n").startswith(("cat.csv:2: ", later))
         assert last_import()["problem"].startswith("line 2: ")

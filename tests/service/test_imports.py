@@ -171,7 +171,7 @@ def test_the_command_sends_a_file_and_says_how_it_ended(commanded, folders, coar
     with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
         assert run("import", server.url + COARSE, tmp_path / "right.qrels") == (
             0,
-            "3 judgments imported into coarse\n",
+            "coarse has the file's 3 judgments\n",
             "",
         )
         assert [row["document"] for row in log_of(http, COARSE)] == [pair.document for pair in pairs]

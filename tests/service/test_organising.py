@@ -150,6 +150,19 @@ def test_a_forecast_that_is_sooner_made_than_a_process_is_the_same_and_starts_no
     assert np.array_equal(found.worlds, ahead.forecast().worlds)
 
 
+def test_a_forecast_from_other_people_s_judgments_is_no_answer_for_a_campaign_without_them(coarse):
+    remaining = Outlook(one := open_campaign(coarse, "judgments=20")).remaining
+    judge(one, 3, np.random.default_rng(5))
+    remaining.worked_out()
+    assert remaining.at_hand()[0].unjudged == 77 - 3
+    judge(one, 1, np.random.default_rng(6))
+    assert remaining.at_hand()[0].unjudged == 77 - 3  # of an earlier state of the same people
+    for turn in (one.campaign.set_aside, one.campaign.take_back):
+        turn("ann")
+        assert remaining.at_hand() is None
+        assert remaining.worked_out()[0].unjudged == remaining.at_hand()[0].unjudged
+
+
 @pytest.mark.slow
 def test_the_state_of_a_forecast_is_not_kept_in_memory_while_another_process_makes_it(coarse, wait_until):
     one, begun = open_campaign(coarse, "judgments=20"), []

@@ -112,7 +112,7 @@ def test_the_service_is_started_asked_and_judged_for_as_the_page_shows(shown):
     assert '"measure":"nDCG@5"' in said
     assert "SystemOut(system=" in said
     assert re.search(r"\nquery,document,grade,assessor,time,fine,.*\nq\d\d,d\d\d\d,70,ann,\d{4}-[^,]*,70,", said)
-    assert "1 judgment imported into demo\n" in said
+    assert "demo has the file's 1 judgment\n" in said
     logs = re.findall(r"^demo +(\d+ +[0-9a-f]{64})$", said, re.MULTILINE)
     assert len(logs) == 4  # backed up, verified, restored, verified
     assert len(set(logs)) == 1

@@ -35,7 +35,7 @@ function item({ time, by, status, lines, written, problem }) {
 
 function far(status, lines, written, problem) {
   if (status === "failed") return `nothing was imported: ${problem}`;
-  if (status === "done") return `${count(lines ?? 0, "answer")} imported`;
+  if (status === "done") return `in the log: ${count(lines ?? 0, "answer")}`;
   const so = lines === null ? "waiting to be read" : `${whole(written)} of ${count(lines, "answer")} written`;
   return problem ? `${so}; waiting: ${problem}` : so;
 }
