@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once, for two cores. Tests in general wait for servers and pages half of the time, fast tests rarely.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help answers audit demo test test-fast test-lowest check container docs format bench calibration mutants reproduce validation links nightly soak law drawing release workflows clean
+.PHONY: help answers audit demo test test-fast test-lowest tools check container docs format bench calibration mutants reproduce validation links nightly soak law drawing release workflows clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -36,7 +36,7 @@ help:
 demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
 
-test: $(VENV)/installed-for-tests $(VENV)/openapi/installed $(VENV)/clients/installed $(VENV)/compose/installed
+test: $(VENV)/installed-for-tests tools
 	$(PYTEST) -n $(call at_once,4) --dist worksteal
 
 test-fast: $(VENV)/installed-for-tests
@@ -173,6 +173,8 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/installed-for-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	touch $@
+
+tools: $(VENV)/openapi/installed $(VENV)/clients/installed $(VENV)/compose/installed
 
 # A generator of clients with its own dependencies; without a package registry its test is skipped with a reason.
 $(VENV)/openapi/installed: | $(VENV)/bin/python
