@@ -114,9 +114,9 @@ class Stretch:
 
     @property
     def needed(self) -> set[int]:
-        """Lines of the estimators needed for the count: 0 is before any lesson of the log."""
-        at_start = {self.learnings[self.past - 1].state if self.past else 0} if self.begun is None else set()
-        return at_start | {one.state for one in self.learnings[self.past :]}
+        """Lines of the estimators needed for the count, at most one: 0 is before any lesson of the log."""
+        anew = self.begun is None or self.past < len(self.learnings)
+        return {self.learnings[-1].state if self.learnings else 0} if anew else set()
 
     @property
     def missing(self) -> list[int]:
@@ -126,26 +126,10 @@ class Stretch:
     def counted(self) -> Counted:
         """Selection at the end; this may take seconds."""
         learned = {state: self.lesson(state).learned() for state in self.missing}
-        known, place, past = {**self.known, **learned}, self.place, self.past
-        selection = self.begun or self._anew(known[self.learnings[past - 1].state if past else 0], place, 0)
-        while place < len(self.changes) or past < len(self.learnings):
-            stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
-            # A result of learning counts from its place in the log, however late it is computed here, so that replays
-            # agree.
-            if stop == place:
-                selection, past = self._anew(known[self.learnings[past].state], place, selection.changes), past + 1
-                continue
-            # All that is not a new grade in one step: expectation propagation needs the set of comparisons, not their
-            # order, and a grade that is revised or withdrawn begins the selection anew.
-            end = place
-            while end < stop and not (self.changes[end].new and self.changes[end].comparison is None):
-                end += 1
-            if end > place:
-                selection, place = self._anew(selection.estimator, end, selection.changes + end - place), end
-            else:
-                change, place = self.changes[place], place + 1
-                said = change.assessor, change.own
-                selection = selection.judge(self.first.pool.positions[change.pair], change.grade, said)
+        selection, place = self._last_anew({**self.known, **learned})
+        for change in self.changes[place:]:
+            said = change.assessor, change.own
+            selection = selection.judge(self.first.pool.positions[change.pair], change.grade, said)
         if self.ready:
             _ = selection.weights
             if self.stated:
@@ -156,6 +140,21 @@ class Stretch:
     def shared(self) -> tuple[object, ...]:
         """Parts that the result refers to."""
         return self.first.pool, self.first.expected, *_and_its_parts(self.base)
+
+    def _last_anew(self, known: Mapping[int, RelevanceEstimator]) -> tuple[Selection, int]:
+        """The selection where it last begins anew, or at the beginning, and that place: earlier ones leave no trace."""
+        # A result of learning counts from its place in the log, however late it is computed here, so that replays
+        # agree. So does all that is not a new grade: expectation propagation needs the set of comparisons, not their
+        # order, and a grade that is revised or withdrawn begins the selection anew.
+        added = enumerate(self.changes[self.place :], self.place + 1)
+        anew = [place for place, one in added if not one.new or one.comparison is not None]
+        anew += [one.place for one in self.learnings[self.past :]]
+        if self.begun is not None and not anew:
+            return self.begun, self.place
+        place, begun = max(anew, default=self.place), self.begun
+        before = (begun.changes if begun else 0) - self.place
+        estimators = [known[state] for state in self.needed] or ([begun.estimator] if begun else [])
+        return self._anew(estimators[0], place, before + place), place
 
     def _anew(self, estimator: RelevanceEstimator, place: int, changes: int) -> Selection:
         """The selection after the changes before a place, from all grades at once, as after a whole batch."""
