@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from glob import escape, glob
 from typing import Annotated, Any
 
@@ -55,19 +56,7 @@ class OnDemand(TyperGroup):
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | TyperGroup | None:  # type: ignore[override]
         """The command with a given name."""
-        if cmd_name not in COMMANDS:
-            return None
-        verb = COMMANDS[cmd_name]
-        from audiosim.cli.command import command_of
-
-        if isinstance(verb, Group):
-            group = typer.Typer(**SETTINGS, help=f"{verb.words}\n\nExample: {verb.example}", no_args_is_help=True)
-            for name, one in verb.verbs.items():
-                group.command(name, cls=Once, epilog=KEYS if one.view else None)(command_of(one))
-            return _built(group)
-        alone = typer.Typer(**SETTINGS)
-        alone.command(cmd_name, cls=Once, epilog=KEYS if verb.view else None)(command_of(verb))
-        return _built(alone)
+        return _built(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command named by the first argument; an unknown name is an error that suggests the nearest one."""
@@ -123,7 +112,18 @@ class OnDemand(TyperGroup):
                 formatter.write_dl([(name, verb.summary()) for name, verb in verbs.items()])
 
 
-def _built(commands: typer.Typer) -> TyperCommand | TyperGroup:
+@cache  # what is typed wrong is explained by the same command
+def _built(name: str) -> TyperCommand | TyperGroup:
+    from audiosim.cli.command import command_of
+
+    verb = COMMANDS[name]
+    if isinstance(verb, Group):
+        commands = typer.Typer(**SETTINGS, help=f"{verb.words}\n\nExample: {verb.example}", no_args_is_help=True)
+        verbs = verb.verbs
+    else:
+        commands, verbs = typer.Typer(**SETTINGS), {name: verb}
+    for own, one in verbs.items():
+        commands.command(own, cls=Once, epilog=KEYS if one.view else None)(command_of(one))
     built = typer.main.get_command(commands)
     assert isinstance(built, TyperCommand | TyperGroup)
     return built
