@@ -25,7 +25,7 @@ from audiosim.ranking.ranking import Ranking, checked, of_these, of_this_kind
 from audiosim.ranking.ratio import RatioScores
 from audiosim.ranking.reach import mean_reach, reach_by_query
 from audiosim.ranking.sampled import DRAWS, SampledScores
-from audiosim.ranking.scores import SystemScores
+from audiosim.ranking.scores import Reach, SystemScores
 from audiosim.ranking.verdicts import rows_with_verdicts
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
@@ -109,17 +109,19 @@ def rank(
     judged: int,
     distribution: DifferenceDistribution = "t",
     correlated: bool = False,
+    reach: Reach | None = None,
 ) -> Ranking:
     """Ranking from moments of the systems' scores.
 
     model       name of the estimator
     judged      number of judged pairs
     correlated  True if the gains were modelled as correlated
+    reach       as of `SystemScores`
     """
     pool = expected.pool
     measure, pairs = expected.measure, len(pool.pairs)
     shape = len(pool.queries), pairs, measure.bounded, distribution, correlated, expected.draws
-    found = SystemScores(scores.mean, scores.covariance, *shape)
+    found = SystemScores(scores.mean, scores.covariance, *shape, reach=reach)
     return Ranking(measure, model, pool.systems, found, judged, pairs, _statements=rows_with_verdicts)
 
 
@@ -214,11 +216,11 @@ def unchecked_ranking(
 
     scores  scores expected by the belief
     """
-    found = rank(expected, model, scores, int(belief.judged.sum()), distribution, belief.prior.correlated)
-    what = expected.measure, expected.pool, belief
-    reaching = replace(found.scores, reach=partial(mean_reach, *what))
+    what, judged = (expected.measure, expected.pool, belief), int(belief.judged.sum())
+    reach = partial(mean_reach, *what)
+    found = rank(expected, model, scores, judged, distribution, belief.prior.correlated, reach)
     fallen = 0 if belief.prior.correlated else np.count_nonzero(belief.model[~belief.judged])
-    found = replace(found, scores=reaching, notes=notes_of(*what), fallen=int(fallen))
+    found = replace(found, notes=notes_of(*what), fallen=int(fallen))
     return found if belief.answers is None else replace(found, comparisons=len(belief.answers.model.compared))
 
 

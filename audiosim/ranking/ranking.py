@@ -82,7 +82,7 @@ class Ranking(Result):
         """The systems with the highest expected score: several if they are equal."""
         return tuple(np.array(self.systems, dtype=object)[self.scores.ranks == 1].tolist())
 
-    @property
+    @cached_property
     def confidence(self) -> float | None:
         """The confidence in the ranking: the mean over pairs not known to be equal; None where there is none."""
         return self.scores.mean_of_open(self.scores.confidences)
