@@ -19,12 +19,13 @@ from audiosim.ranking import Selection
 from benchmarks.synthetic import Design, synthetic_collection
 
 WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
+TRUTH = WITHOUT.grades()
 
 NOON = "2013-05-01T12:00:00Z"
 
 
 def judge_again(campaign, pair, name):
-    campaign.tell(Judgment(*pair, 100.0 if WITHOUT.grades()[pair] < 50 else 0.0, name))
+    campaign.tell(Judgment(*pair, 100.0 if TRUTH[pair] < 50 else 0.0, name))
 
 
 @pytest.mark.slow
@@ -147,7 +148,7 @@ def test_nobody_who_asks_waits_while_a_campaign_that_learns_later_learns_about_p
     for _ in range(15):
         for name in ("ann", "bob"):
             (pair,) = campaign.ask(1, name)
-            campaign.tell(Judgment(*pair, WITHOUT.grades()[pair], name))
+            campaign.tell(Judgment(*pair, TRUTH[pair], name))
     assert campaign.ask(1, "ann")
     assert learned == [0]  # the second person was asked before two people had judged
     campaign.sync()

@@ -16,9 +16,9 @@ from audiosim.simulation.worth import EvidenceWorth, PieceWorth, worth
 def informed(demo):
     """The demo with blurred versions of its listeners' answers and with random numbers; no other metadata."""
     rng = np.random.default_rng(0)
-    pairs = build_pool(demo).pairs
+    pairs, grades = build_pool(demo).pairs, demo.grades()
     known = replace(demo, documents={}).with_evidence(
-        "judge", {pair: demo.grades()[pair] + 5 * rng.normal() for pair in pairs}
+        "judge", {pair: grades[pair] + 5 * rng.normal() for pair in pairs}
     )
     return known.with_evidence("lot", {pair: rng.normal() for pair in pairs})
 
@@ -27,14 +27,14 @@ def informed(demo):
 def test_the_loss_without_a_piece_is_that_of_a_plain_loop_over_the_pairs(demo):
     found = {piece.evidence: piece for piece in worth(demo, judged=[0], replays=False).pieces}
     assert list(found) == ["artist", "genre"]
-    errors, logs = [], []
+    errors, logs, truth = [], [], demo.grades()
     for documents in (
         demo.documents,
         {name: replace(document, genre=None) for name, document in demo.documents.items()},
     ):
         pool = build_pool(replace(demo, documents=documents))
         belief = estimator_of(pool, "joint").predict(np.full(len(pool.pairs), np.nan))
-        grades = [demo.grades()[pair] for pair in pool.pairs]
+        grades = [truth[pair] for pair in pool.pairs]
         square = [((belief.expectation[i] - grade) / 100) ** 2 for i, grade in enumerate(grades)]
         errors.append(sum(square) / len(square))
         nearest = [

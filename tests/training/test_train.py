@@ -301,8 +301,8 @@ def of_what_is_seen(collection, seen, names=LEARNED):
 
 @pytest.mark.slow
 def test_a_held_out_grade_moves_no_feature_of_any_row_of_the_fit(drawn):
-    before = first_fold(judged_of(drawn))
-    wild = regraded(drawn, lambda i, pair: 2 - drawn.grades()[pair] if before.held[i] else drawn.grades()[pair])
+    before, grades = first_fold(judged_of(drawn)), drawn.grades()
+    wild = regraded(drawn, lambda i, pair: 2 - grades[pair] if before.held[i] else grades[pair])
     after = first_fold(judged_of(wild))
     moved = judged_of(drawn).examples.table["oSYS"] != judged_of(wild).examples.table["oSYS"]
     assert moved[~before.held].any()  # they would change if the grades were seen
