@@ -1,5 +1,6 @@
 """The model on the organiser's page, by keyboard in a real Chromium: trying, training, choosing."""
 
+import re
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -66,7 +67,9 @@ def test_another_model_is_tried_and_chosen_and_one_is_trained_by_the_keyboard_al
     expect(page.locator("#model-said")).to_contain_text("By mout-fine: ")
     expect(page.locator("#model-effect-title")).to_be_focused()
     effect = http.get(f"{DEMO}/model-effect?model=mout").json()
-    assert page.inner_text("#model-said") == effect["sentence"]
+    shares = (f"{int(effect[name] * 1000 + 1e-6) / 10:.1f}\u202f%" for name in ("confidence", "confidence_by_other"))
+    sentence = re.sub(r"from \S+ to \S+\.$", f"from {' to '.join(shares)}.", effect["sentence"])
+    assert page.inner_text("#model-said") == sentence  # with percentages, as elsewhere on the page
     script = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))"
     assert [row[:5] for row in page.eval_on_selector("#model-systems", script)] == [
         [
