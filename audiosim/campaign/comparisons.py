@@ -90,6 +90,11 @@ class ComparisonQueue:
             records = [self._ledger.record(number) for number in self._ledger.counting(assessor)]
         return [record for record in records if record.event.kind == "comparison"]
 
+    def answered(self, assessor: str, query: str, documents: Iterable[str]) -> bool:
+        """True if this assessor has an answer about these two documents that was not withdrawn, in either order."""
+        with self._log.state:
+            return self._ledger.comparisons.number((assessor, query, frozenset(documents))) > 0
+
     def leases(self, assessor: str | None = None) -> list[ComparisonLease]:
         """Comparisons on lease now, in the order in which they were handed out."""
         with self._log.state:

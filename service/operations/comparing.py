@@ -62,8 +62,9 @@ def add_comparison(writing: WritingDep, said: Annotated[ComparisonIn, Body()]) -
     one.campaign.comparisons.check_taken()
     assessor = writing.assessor(said.assessor)
     said = writing.with_names(said, "query", "document_a", "document_b")
-    seconds = (said.query_played_s, said.a_played_s, said.b_played_s)
-    rushed = not one.sounds.heard(said.query, (said.document_a, said.document_b), seconds, one.listen_s)
+    seconds, documents = (said.query_played_s, said.a_played_s, said.b_played_s), (said.document_a, said.document_b)
+    heard = one.sounds.heard(said.query, documents, seconds, one.listen_s)
+    rushed = not heard and not one.campaign.comparisons.answered(assessor, said.query, documents)
     event = said.to_domain(assessor, writing.key, one.judging.clock_of(one.store), rushed)
     with writing.unnamed(said.query, said.document_a, said.document_b):
         return writing.written(one.campaign.tell(event))

@@ -261,17 +261,20 @@ def show_answers(
     number = one.campaign.refresh()
     found = one.campaign.answers(name, count + 1, before)
     called = one.called(caller.role)
-    rows = [
-        msgspec.structs.replace(RecordOut.from_domain(record, called), **addresses_of(one, record.event.pair, called))
-        for record in found[-count:]
-    ]
     about = {moment: one.campaign.record(n).event for moment, n in _questionnaires(one, name).items()}
     about.pop(HEADPHONES, None)
     filled = [moment for moment, event in about.items() if one.questions.filled(moment, event.details)]
     screened = screening(one.campaign, name) if one.questions.screens else None
     given = [] if before else one.campaign.comparisons.answers(name)[-count:]
-    compared = [RecordOut.from_domain(record, called) for record in given]
+    rows, compared = ([_past(one, record, called) for record in records] for records in (found[-count:], given))
     return AnswersOut(name, number, len(found) > count, rows, filled, screened, compared)
+
+
+def _past(one: ServedCollection, record: Record, called: Called) -> RecordOut:
+    """An answer, with the addresses of the clips of its pair, or of the first pair of a comparison."""
+    return msgspec.structs.replace(
+        RecordOut.from_domain(record, called), **addresses_of(one, record.event.pair, called)
+    )
 
 
 @router.post("/collections/{collection}/questionnaire", dependencies=[ASSESSOR], **WRITES)

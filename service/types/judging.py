@@ -213,7 +213,7 @@ class SessionOut(Wire):
 class RecordOut(Wire, omit_defaults=True):
     """A line of a campaign's log.
 
-    An assessor's past answer has the addresses of its pair's clips.
+    An assessor's past answer has the addresses of its pair's clips; a comparison, those of its first document's.
 
     kind      kind of the line, such as judgment, cannot, comparison or pause
     assessor  name of the person whom it is about

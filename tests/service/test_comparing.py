@@ -96,6 +96,20 @@ def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse, in_p
     assert "half of the pairs" in answers[-1].json()["detail"]
 
 
+def test_a_revised_comparison_is_not_marked_as_rushed_because_its_clips_were_heard_before(coarse, in_process):
+    settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, comparisons="only")
+    with in_process(create_app([coarse], judging=Judging(settings=settings, listen_s=2))) as client:
+        one, other = post(client, "comparisons/next", assessor="ann", count=2)["comparisons"]
+
+        def rushed(one, assessor="ann", turned=False):
+            a, b = ("document_b", "document_a") if turned else ("document_a", "document_b")
+            said = {"query": one["query"], "document_a": one[a], "document_b": one[b], "answer": "a"}
+            return post(client, "comparisons", 201, **said, assessor=assessor)["details"].get("rushed", False)
+
+        assert [rushed(one), rushed(one), rushed(one, turned=True)] == [True, False, False]
+        assert [rushed(other), rushed(one, assessor="bea")] == [True, True]
+
+
 def test_a_campaign_says_when_only_another_person_can_go_on(coarse, in_process):
     with in_process(create_app([coarse], "uniform")) as client:
 
