@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from audiosim.collection.collection import Collection
-from audiosim.collection.values import Run
+from audiosim.collection.values import Judgment, Run
 from audiosim.service.client import Client
 
 from .conftest import copy_demo
@@ -25,7 +25,8 @@ def live(commanded, demo, tmp_path):
     """A server that asks assessors only for comparisons; in `few` there are three, of the documents of one query,
     with a question of its own.
 
-    In `same` there are none, as all systems return the same three documents.
+    In `same` there are none, as all systems return the same three documents. In `both` comparisons and grades are asked
+    for; in `graded` too, but somebody has graded a pair, so that a comparison tells more.
     """
     options = ("--comparisons", "only", "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
     whole, folder = Collection.load(demo), tmp_path / "few"
@@ -34,13 +35,21 @@ def live(commanded, demo, tmp_path):
         Run(whole.runs[0].system, {query: (first, second)}),
         Run(whole.runs[1].system, {query: (third,)}),
     )
-    replace(whole, identifier="few", name="few", runs=runs, judgments=(), comparisons=()).save(folder)
-    (folder / "sounds").symlink_to(demo / "sounds")
+    few = replace(whole, runs=runs, judgments=(), comparisons=())
+    graded = (Judgment(query, first, 20.0, "Bob"),)
+    for name, judgments in (("few", ()), ("both", ()), ("graded", graded)):
+        replace(few, identifier=name, name=name, judgments=judgments).save(tmp_path / name)
+        (tmp_path / name / "sounds").symlink_to(demo / "sounds")
+        if name != "few":
+            (tmp_path / name / "campaign.toml").write_text('comparisons = "some"\n', encoding="utf-8")
     (folder / "task.toml").write_text(f'question = "{OWN}"\n', encoding="utf-8")
     orders = {"Alpha": (first, second, third), "Beta": (third, first, second), "Gamma": (second, third, first)}
     runs = tuple(Run(name, {query: order}) for name, order in orders.items())
     Collection("same", "The same three", whole.scale, 3, runs, whole.documents).save(tmp_path / "same")
-    folders = [copy_demo(demo, tmp_path / "demo", queries=6), folder, tmp_path / "same"]
+    folders = [
+        copy_demo(demo, tmp_path / "demo", queries=6),
+        *(tmp_path / one for one in ("few", "both", "graded", "same")),
+    ]
     with commanded(folders, tmp_path / "log", *options, AUDIOSIM_LISTEN="0", AUDIOSIM_SOUNDS=str(demo)) as running:
         yield running
 
@@ -225,7 +234,7 @@ def test_two_devices_open_at_once_compare_nothing_twice(browse, live, wait_until
     other.keyboard.press("3")
     until_heard(other)
     other.keyboard.press("Enter")
-    expect(other.locator("#notice")).to_have_text(re.compile("^Your last answer replaces the one that you gave"))
+    expect(other.locator("#notice")).to_have_text(re.compile("^An answer given here replaces the one that you gave"))
     until_shown(other, 3)
     assert [line[3] for line in exported(live.url, wait_until, 2)] == ["a", "b"]
 
@@ -256,7 +265,59 @@ def test_equal_systems_are_called_equal_and_leave_nothing_to_compare(browse, liv
     expect(page.locator("#detail dd").first).to_have_text("equal")
 
 
-def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_batch(browse, live):
+def revise_elsewhere(browse, live, wait_until):
+    """Revise the first of three comparisons on another device, leave it as it was, and take the revision back."""
+
+    def said():
+        with Client(live.url) as client:
+            return [line.split("\t")[3] for line in client.comparisons("few")][1:]
+
+    def revise():
+        page.get_by_role("button", name="My answers").click()
+        page.get_by_role("button", name="Revise comparison 1").click()
+        expect(page.locator("#compare-where")).to_have_text("Revising an earlier answer")
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()  # its clips are there
+        expect(page.locator("#compare-sound-trouble")).to_be_hidden()
+
+    page = browse("/judge/few?listen=5")
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    expect(page.locator("#batch-title")).to_have_text("Nothing to judge now")
+    revise()
+    expect(page.locator("#compare-answer-1")).to_be_checked()
+    expect(page.locator("#compare-cannot")).to_be_hidden()
+    page.get_by_role("button", name="Leave it as it was").click()
+    expect(page.locator("#batch-title")).to_be_visible()
+    assert said() == ["a", "a", "a"]
+    revise()
+    page.keyboard.press("3")
+    page.get_by_role("button", name="Save the revision").click()  # without hearing the clips again
+    expect(page.locator("#announcer")).to_have_text("Revision saved.")
+    expect(page.locator("#batch-text")).to_contain_text("You have made 3 comparisons in total.")
+    wait_until(lambda: sorted(said()) == ["a", "a", "b"])
+    page.get_by_role("button", name="My answers").click()
+    assert page.locator("#answers-rows tr").last.inner_text().startswith("1\ta comparison: B fits better")
+    page.keyboard.press("Escape")
+    page.click("#undo-last")
+    expect(page.locator("#batch-title")).to_be_visible()  # the earlier answer counts again, so nothing is asked
+    wait_until(lambda: said() == ["a", "a", "a"])
+
+
+def test_a_campaign_of_both_kinds_says_so_at_the_start_and_counts_questions(browse, live):
+    for collection, first, other, place in (
+        ("both", "pairs of clips and judge them", "two candidates: which of the two sounds closer", "#where"),
+        ("graded", "which of the two sounds closer", "one candidate alone", "#compare-where"),
+    ):
+        page = browse(f"/judge/{collection}?listen=0.1")
+        page.fill("#name", "Ann")
+        page.keyboard.press("Enter")
+        expect(page.locator("#start-text")).to_contain_text(f"Other questions are about {other}")
+        expect(page.locator("#start-text")).to_contain_text(first)
+        page.locator("#skip-training, #start").locator("visible=true").last.click()
+        expect(page.locator(place)).to_have_text(re.compile(r"^Question 1 of \d+$"))
+
+
+def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_batch(browse, live, wait_until):
     organiser = browse("/organise/few")
     expect(organiser.locator("#next")).to_contain_text("nobody has judged yet. No comparison counts")
     page = browse("/judge/few?listen=0.1")
@@ -286,7 +347,10 @@ def test_the_place_counts_the_comparisons_that_exist_if_they_are_fewer_than_a_ba
     )
     expect(organiser.locator("#next")).not_to_contain_text("Keep comparing")
     page.reload()
-    expect(page.locator("#batch-text")).to_have_text(re.compile("^You have answered every comparison"))
+    expect(page.locator("#batch-text")).to_have_text(
+        re.compile("^You have made 3 comparisons in total. You have answered every comparison")
+    )
+    revise_elsewhere(browse, live, wait_until)
     for action, shown, said in (
         ("close", "#held-title", "Judging has ended"),
         ("resume", "#batch-title", "Nothing to judge now"),

@@ -213,10 +213,17 @@ def test_ten_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, colle
     begun = time.monotonic()
     enter(page, "Ann")
     said = [(place % 3, (7 * place) % 11 - 5) for place in range(10)]
-    for broad, steps in said:
+    looks = []
+    page.on("request", lambda request: "/answers?" in request.url and looks.append(request.url))
+    for broad, steps in said[:-1]:
         judge(page, broad, steps)
+    expect(page.locator("#announcer")).to_have_text("Saved. 1 left in this batch.")
+    page.evaluate("document.querySelector('#announcer').textContent = ''")
+    judge(page, *said[-1])
     page.locator("#screen-batch:not([hidden])").wait_for()
     saved(page)
+    expect(page.locator("#announcer")).to_be_empty()  # the screen's heading is read, and nothing beside it
+    assert len(looks) <= (time.monotonic() - begun) / 30 + 1  # not after each answer, as there is no other device
     found = answers(http, collection, "Ann")
     assert [(one["broad"], one["fine"]) for one in found] == [(broad, starts(broad) + steps) for broad, steps in said]
     assert len({(one["query"], one["document"]) for one in found}) == 10
@@ -320,7 +327,7 @@ def test_two_devices_open_at_once_ask_nothing_twice_and_say_what_was_answered_on
     saved(one)
     judge(other, 2)
     expect(other.locator("#notice")).to_have_text(
-        re.compile("^Your last answer replaces the one that you gave on another device")
+        re.compile("^An answer given here replaces the one that you gave on another device")
     )
     expect(other.locator("#where")).to_have_text("Pair 3 of 4")
     judge(other, 1)
@@ -689,6 +696,13 @@ def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, collection, ht
     judge(page, 0)
     saved(page)
     assert http.post(f"/v1/collections/{collection}/pause", json={"reason": "lunch"}).status_code == 201
+    look = "dispatchEvent(new Event('focus'))"  # as every half a minute
+    page.evaluate(look)
+    expect(page.locator("#hold")).to_contain_text(": “lunch”. Your answers are safe")  # before the next answer
+    for action, shown in (("resume", expect(page.locator("#hold")).to_be_hidden), ("pause", lambda: None)):
+        assert http.post(f"/v1/collections/{collection}/{action}", json={"reason": "lunch"}).status_code == 201
+        page.evaluate(look)
+        shown()
     judge(page, 1)
     expect(page.locator("#state")).to_have_text("On hold: 1 waiting")
     expect(page.locator("#hold")).to_contain_text("The organiser paused this listening test at ")
@@ -860,6 +874,9 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, collect
     (answer,) = answers(http, collection, "Ann")
     assert answer["broad"] == 2
     assert 70 <= answer["fine"] <= 80
+    page.tap("#open-help")
+    expect(page.locator("#help-title")).to_be_visible()
+    assert page.locator(":is(kbd, .of-keys):visible").count() == 0  # a phone has no keys
 
 
 def test_at_twice_the_text_size_nothing_is_cut_off(browse, collection):

@@ -15,30 +15,31 @@ export async function listAnswers(work, own, revise) {
   const none = !all.length;
   byId("answers-none").hidden = !none;
   byId("answers-table").hidden = none;
-  const rows = all.map((one, place) => (compared.includes(one) ? comparisonRow(one, place + 1, own) : row(one, place + 1, work.questions, revise)));
+  const rows = all.map((one, place) => (compared.includes(one) ? comparisonRow(one, place + 1, own, revise) : row(one, place + 1, work.questions, revise)));
   byId("answers-rows").replaceChildren(...rows.reverse());
   const refused = await work.store.refused();
   byId("refused").replaceChildren(...refused.map((message) => refusal(work, message, () => listAnswers(work, own, revise))));
 }
 
 function row(answer, place, questions, revise) {
-  const when = new Date(answer.time);
-  const button = element("button", { class: "plain", "aria-label": t("Revise the answer to pair {place}", { place }), on: { click: () => revise(answer) } }, t("Revise"));
+  const texts = textsOf(answer, questions);
+  return rowOf(answer, place, [inWords(answer, questions), ...texts], t("Revise the answer to pair {place}", { place }), revise);
+}
+
+function comparisonRow(answer, place, own, revise) {
+  const said = `${t("a comparison")}: ${saidInWords(answer.said, own)}`;
+  return rowOf(answer, place, [said, ...(answer.note ? [answer.note] : [])], t("Revise comparison {place}", { place }), revise);
+}
+
+function rowOf(answer, place, [said, ...texts], label, revise) {
   return element(
     "tr",
     {},
     element("td", { class: "number" }, String(place)),
-    element("td", {}, inWords(answer, questions), ...textsOf(answer, questions).map((text) => element("div", { class: "small muted" }, text))),
-    element("td", { class: "small muted" }, element("time", { datetime: answer.time }, moment(when))),
-    element("td", {}, button),
+    element("td", {}, said, ...texts.map((text) => element("div", { class: "small muted" }, text))),
+    element("td", { class: "small muted" }, element("time", { datetime: answer.time }, moment(new Date(answer.time)))),
+    element("td", {}, element("button", { class: "plain", "aria-label": label, on: { click: () => revise(answer) } }, t("Revise"))),
   );
-}
-
-/** A comparison, which cannot be revised, only undone while it is the last. */
-function comparisonRow({ said, time }, place, own) {
-  const words = saidInWords(said, own);
-  const when = element("time", { datetime: time }, moment(new Date(time)));
-  return element("tr", {}, element("td", { class: "number" }, String(place)), element("td", {}, `${t("a comparison")}: ${words}`), element("td", { class: "small muted" }, when), element("td"));
 }
 
 function refusal(work, message, listAgain) {

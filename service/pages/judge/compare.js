@@ -25,7 +25,7 @@ export class Compare extends EventTarget {
     super();
     this.answers = ANSWERS.map((value, place) => ({ value, text: saidInWords(value, own), key: String(place + 1) }));
     this.context = context;
-    this.listen = listen;
+    this.listen = this.required = listen;
     this.made = null;
     this.said = null;
     this.done = null;
@@ -68,9 +68,13 @@ export class Compare extends EventTarget {
     this.beside.trouble(""); // creates the rows on first use, so that nothing moves when the clips arrive
   }
 
-  /** Show clips, the prompt and an earlier answer; resolves with the answer and its details. */
-  answered(clips, { said = null, note = "" } = {}, prompt = "") {
+  /** Show clips, the prompt and an earlier answer, if need be for a revision; resolves with the answer and its details. */
+  answered(clips, { said = null, note = "" } = {}, prompt = "", revising = false) {
     this.shownAt = performance.now();
+    this.required = revising ? 0 : this.listen;
+    byId("compare-undo").firstChild.textContent = `${revising ? t("Leave it as it was") : t("Undo")} `;
+    byId("compare-cannot").hidden = revising;
+    byId("compare-save-text").textContent = revising ? t("Save the revision") : t("Save and continue");
     this.beside.show(clips, prompt);
     this.beside.player.play();
     this.form.show({ note });
@@ -133,7 +137,7 @@ export class Compare extends EventTarget {
 
   /** Reasons why the comparison cannot be saved yet, in words; empty if there are none. */
   get missing() {
-    return sentences([this.beside.missing(this.listen), this.said === null ? t("Choose an answer") : ""]);
+    return sentences([this.beside.missing(this.required), this.said === null ? t("Choose an answer") : ""]);
   }
 
   #showMissing() {

@@ -22,6 +22,7 @@ export interface Database {
   count(store: string): Promise<number>;
   get(store: string, key: Keyed): Promise<any>;
   getAll(store: string): Promise<any[]>;
+  getAllKeys(store: string): Promise<any[]>;
   put(store: string, value: any, key?: Keyed): Promise<any>;
   delete(store: string, key: Keyed): Promise<void>;
   transaction(stores: string | string[], mode?: IDBTransactionMode, options?: IDBTransactionOptions): Transaction;

@@ -13,7 +13,7 @@ import { askForAnother, enter } from "./entry.js";
 import { browserTrouble, HeadphoneCheck } from "./headphones.js";
 import { untilOpen, whoDid } from "./held.js";
 import { pageSettings } from "./joining.js";
-import { Judging } from "./judging.js";
+import { Judging, JUDGING } from "./judging.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { ownData, showRetention } from "./own_data.js";
@@ -28,7 +28,7 @@ import { askPerson, knownPairs, showTask } from "./task.js";
 import { height, trainingPairs } from "./training.js";
 import { Work } from "./work.js";
 
-const RENEWAL_MS = 30_000; // between two checks of the leases
+const RENEWAL_MS = 30_000; // between two checks of the leases, and of the campaign's state
 const TRAINING_LISTEN_S = 3;
 const FLUSH_MS = 3_000; // to send remaining answers before a person signs out
 const STATES = {
@@ -69,7 +69,10 @@ async function begin() {
   await shutOut(judging.work);
   await judging.readDrafts();
   judging.work.outbox.flush();
-  setInterval(() => judging.renew(), RENEWAL_MS);
+  setInterval(() => {
+    judging.renew();
+    lookForHold(judging);
+  }, RENEWAL_MS);
   const person = { root: judging.work.root, assessor, filled: judging.work.filled };
   await askPerson("before", judging.task, person, (act) => judging.untilDone(act));
   judging.atEnd = () => askPerson("after", judging.task, person, (act) => judging.untilDone(act));
@@ -122,7 +125,7 @@ async function assemble(assessor) {
   const desk = new Desk(player, questions, settings.listen);
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
-  const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none", candidates });
+  const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons, candidates });
   const compare = new Compare(player.context, questions, settings.listen, asking.heading);
   const several = new Several(player.context, questions, settings.listen);
   return new Judging({ work, desk, compare, several, clips: new Clips(player.context), player, pace: new Pace(settings.break, asking.break_after), task: asking });
@@ -171,7 +174,7 @@ function showWelcome({ work, task }, lessons, leave) {
   const { left } = work;
   const compares = work.comparisons.length > 0;
   byId("start-title").textContent = work.given ? t("Welcome back") : t("Welcome");
-  byId("start-text").textContent = compares
+  const first = compares
     ? task.heading
       ? t("You will hear a query and two candidates at a time, and say which of the two fits better.")
       : t("You will hear a query and two candidates at a time, and say which of the two sounds closer to the query.")
@@ -180,6 +183,7 @@ function showWelcome({ work, task }, lessons, leave) {
     : work.given
     ? tn("{n} pair is left in this batch. You continue where you stopped.", "{n} pairs are left in this batch. You continue where you stopped.", left)
     : tn("You will hear {n} pair of clips and judge it.", "You will hear {n} pairs of clips and judge them.", left);
+  byId("start-text").textContent = task.comparisons === "some" ? `${first} ${otherKind(compares, task.heading)}` : first;
   byId("start").textContent = lessons.length ? t("Start the training") : t("Start");
   byId("skip-training").hidden = !lessons.length;
   byId("leave").hidden = false;
@@ -189,6 +193,12 @@ function showWelcome({ work, task }, lessons, leave) {
   byId("settings-wrong").hidden = !settings.wrong.length;
   byId("settings-wrong").textContent = t("This link contains invalid settings: {wrong}. Defaults are used; please let the sender of the link know.", { wrong: settings.wrong.join("; ") });
   showScreen("start");
+}
+
+/** The other kind of question of a campaign with both, in words; `own` is the organiser's own question. */
+function otherKind(compares, own) {
+  if (compares) return t("Other questions are about one candidate alone.");
+  return own ? t("Other questions are about two candidates: which of the two fits better.") : t("Other questions are about two candidates: which of the two sounds closer to the query.");
 }
 
 /** The reasons to choose from for a pair that cannot be judged, before “Something else”. */
@@ -260,9 +270,14 @@ function connect(judging, headphones) {
   document.addEventListener("click", leaveControl, true); // first, so that dialogs return the focus to the desk
   work.outbox.addEventListener("change", () => showState(judging));
   work.outbox.addEventListener("change", () => work.outbox.state === "signed-out" && judging.signIn());
-  work.outbox.addEventListener("change", () => work.outbox.state === "saved" && judging.catchUp());
-  addEventListener("focus", () => judging.catchUp());
-  document.addEventListener("visibilitychange", () => judging.catchUp());
+  // Answers of other devices are looked for every half a minute; if there are any, also after each one given here.
+  work.outbox.addEventListener("change", () => work.outbox.state === "saved" && work.elsewhere && judging.catchUp());
+  const look = () => {
+    judging.catchUp();
+    lookForHold(judging);
+  };
+  addEventListener("focus", look);
+  document.addEventListener("visibilitychange", look);
 }
 
 async function trainAgain(judging) {
@@ -298,13 +313,22 @@ function showState(judging) {
   shown = state;
 }
 
+/** Tell a person who is judging that the campaign was paused or closed, or is open again. */
+async function lookForHold(judging) {
+  if (document.hidden || !JUDGING.includes(shownScreen())) return;
+  await showHold(judging);
+}
+
 /** Show on the desk that the campaign is paused, and by whom; a closed one has nothing more to judge. */
 async function showHold(judging) {
-  const now = await get(`${ROOT}/status`).catch(() => null);
-  if (!now || now.status === "open") return;
+  const now = await get(`${ROOT}/status`, { tries: 1 }).catch(() => null);
+  if (!now) return;
+  byId("hold").hidden = now.status !== "paused";
+  if (now.status === "open") return;
   if (now.status === "closed") return judging.ended();
   const rest = t("You can finish the pairs you have; answers are sent when judging resumes.");
-  byId("hold").replaceChildren(...whoDid(now), ` ${t("Your answers are safe on this device.")} ${rest}`);
+  const said = element("span", {}, ...whoDid(now), ` ${t("Your answers are safe on this device.")} ${rest}`);
+  if (byId("hold").textContent !== said.textContent) byId("hold").replaceChildren(said); // read once by screen readers
 }
 
 begin().catch((error) => {

@@ -14,7 +14,7 @@ import { openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 const AHEAD = 6; // pairs whose clips are fetched ahead
 const RETRY_MS = 3_000;
 const DRAFT_MS = 250;
-const JUDGING = ["desk", "several", "compare"]; // screens
+export const JUDGING = ["desk", "several", "compare"]; // screens
 
 /**
  * The current item has a `kind`: "training", "pair", "revision", or null if there is no pair.
@@ -59,8 +59,14 @@ export class Judging {
     if (work.comparisons.length) return this.#showComparison();
     if (work.candidates > 1) return this.#showPage();
     const [pair] = work.pairs;
-    this.place(t("Pair {place} of {all}", { place: work.done + 1, all: work.all }), ...this.#progress());
+    this.place(this.#where(t("Pair {place} of {all}", { place: work.done + 1, all: work.all })), ...this.#progress());
     return this.#present("pair", pair, { draft: this.drafts[nameOf(pair)] });
+  }
+
+  /** The place in the work in words; pairs and comparisons in turn are counted together, as questions. */
+  #where(words) {
+    const { done, all, comparing } = this.work;
+    return comparing === "some" ? t("Question {place} of {all}", { place: done + 1, all }) : words;
   }
 
   /** Show the place in the work; `share` of the batch is done. */
@@ -89,25 +95,37 @@ export class Judging {
     await this.nextBatch();
   }
 
-  /** Ask for comparisons; when there are no more, show the next step. */
-  async #showComparison(earlier) {
+  /**
+   * Show a comparison, then the next step.
+   *
+   * earlier  the answer to change: the last one, which was undone, or an earlier one if `kind` is "revision"
+   */
+  async #showComparison(earlier, one = this.work.comparisons[0], kind = "comparison") {
     const { work, compare } = this;
     const turn = ++this.turn;
-    this.kind = this.mode = null;
+    const revising = kind === "revision";
+    this.kind = kind;
+    this.mode = null;
     this.hush();
     showScreen("compare");
-    const [one] = this.showing = work.comparisons.slice(0, 1);
-    compare.place(t("Comparison {place} of {all}", { place: work.done + 1, all: work.all }), ...this.#progress());
+    this.showing = revising ? [] : [one];
+    const [rest, share] = this.#progress();
+    if (revising) compare.place(t("Revising an earlier answer"), "", share);
+    else compare.place(this.#where(t("Comparison {place} of {all}", { place: work.done + 1, all: work.all })), rest, share);
     const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.beside.trouble(text));
     if (turn !== this.turn) return;
-    this.kind = this.mode = "comparison";
-    const answer = await compare.answered(found, earlier, one.query_text);
+    this.mode = kind;
+    const answer = await compare.answered(found, earlier, one.query_text, revising);
     if (turn !== this.turn) return;
     this.#taken();
-    this.keepingAnswer = work.compare(answer);
+    this.keepingAnswer = work.compare(one, answer);
     await this.keepingAnswer;
-    this.pace.note();
-    announce(t("Saved."));
+    if (revising) {
+      announce(t("Revision saved."));
+    } else {
+      this.pace.note();
+      this.#announceSaved(t("Saved."));
+    }
     await this.showNext();
   }
 
@@ -122,7 +140,13 @@ export class Judging {
     const pairs = this.showing = work.page;
     const last = done + pairs.length;
     several.prepare(pairs);
-    const where = pairs.length > 1 ? t("Pairs {first} to {last} of {batch}", { first: done + 1, last, batch: all }) : t("Pair {place} of {all}", { place: last, all });
+    const mixed = work.comparing === "some";
+    const where =
+      pairs.length === 1
+        ? this.#where(t("Pair {place} of {all}", { place: last, all }))
+        : mixed
+          ? t("Questions {first} to {last} of {all}", { first: done + 1, last, all })
+          : t("Pairs {first} to {last} of {batch}", { first: done + 1, last, batch: all });
     several.place(where, ...this.#progress());
     const drafts = pairs.map((pair) => this.drafts[nameOf(pair)]);
     const found = await this.#patiently(() => this.clips.all(Several.addresses(pairs)), turn, (text) => several.desk.beside.trouble(text));
@@ -138,8 +162,14 @@ export class Judging {
     for (const pair of pairs) delete this.drafts[nameOf(pair)];
     work.store.keep("drafts", this.drafts);
     this.pace.note(pairs.length);
-    announce(t("Saved."));
+    this.#announceSaved(t("Saved."));
     await this.showNext();
+  }
+
+  /** Tell screen readers that an answer is saved, unless the end of the batch, which is read next, implies it. */
+  #announceSaved(text) {
+    const { pairs, comparisons, done, left } = this.work;
+    if (pairs.length || comparisons.length || (done && left)) announce(text);
   }
 
   /** Undo the last page and show it again; true if there is one. */
@@ -165,7 +195,8 @@ export class Judging {
     await this.keepingAnswer;
     const last = await this.work.undoComparison();
     announce(t("Last answer undone."));
-    await this.#showComparison(last);
+    if (this.work.comparisonsMade.has(nameOf(last.comparison))) await this.showNext(); // it was a revision: the earlier answer counts again
+    else await this.#showComparison(last);
     return true;
   }
 
@@ -203,8 +234,12 @@ export class Judging {
     await this.keepingAnswer;
     delete this.drafts[nameOf(pair)];
     this.work.store.keep("drafts", this.drafts);
-    if (mode === "pair") this.pace.note();
-    announce(mode === "pair" ? t("Saved. {n} left in this batch.", { n: this.work.left }) : t("Revision saved."));
+    if (mode === "pair") {
+      this.pace.note();
+      this.#announceSaved(t("Saved. {n} left in this batch.", { n: this.work.left }));
+    } else {
+      announce(t("Revision saved."));
+    }
     await this.showNext();
   }
 
@@ -253,10 +288,10 @@ export class Judging {
 
   /** Undo the last answer and show its pair again; during a revision, keep the answer unchanged. */
   async undo() {
+    if (this.kind === "revision") return this.showNext();
     const compared = shownScreen() === "compare" || (shownScreen() === "batch" && this.work.comparedLast);
     if (compared && (await this.#undoComparison())) return;
     if (shownScreen() === "compare") return announce(t("Nothing to undo."));
-    if (this.kind === "revision") return this.showNext();
     const paged = this.work.candidates > 1 && ["several", "batch"].includes(shownScreen());
     if (paged) return (await this.#undoPage()) || announce(t("Nothing to undo."));
     if (this.kind === "training" || !["desk", "batch"].includes(shownScreen())) return;
@@ -279,11 +314,13 @@ export class Judging {
 
   /** Show an earlier answer for a revision. */
   async revise(answer) {
-    const pair = await this.work.pairOf(answer);
+    const compared = Boolean(answer.document_b);
+    const one = await (compared ? this.work.comparisonOf(answer) : this.work.pairOf(answer));
     this.#keepDraft();
+    if (compared) return this.#showComparison(answer, one, "revision");
     this.place(t("Revising an earlier answer"), "", this.#progress()[1]);
     const draft = { answers: answer };
-    await this.#present("revision", pair, { draft, listen: 0, saveText: t("Save the revision") });
+    await this.#present("revision", one, { draft, listen: 0, saveText: t("Save the revision") });
   }
 
   /** An answer is being stored, so nothing else can happen to its item. */
@@ -306,11 +343,12 @@ export class Judging {
   }
 
   async #catchUp() {
-    if (document.hidden || !JUDGING.includes(shownScreen())) return;
+    if (document.hidden || ![...JUDGING, "batch"].includes(shownScreen())) return;
     const found = await this.work.catchUp();
+    this.work.elsewhere ||= found.length > 0;
     const there = new Set(found.map(nameOf));
     const gone = this.showing.some((one) => there.has(nameOf(one)));
-    const replaced = found.some((one) => this.work.replaces(one)) && t("Your last answer replaces the one that you gave on another device; My answers shows it.");
+    const replaced = found.some((one) => this.work.replaces(one)) && t("An answer given here replaces the one that you gave on another device; My answers shows it.");
     if (gone || replaced) this.notice([replaced, gone && t("You answered this on another device meanwhile. Here is the next one.")].filter(Boolean).join(" "));
     for (const one of found) delete this.drafts[nameOf(one)];
     if (gone) this.showNext();
@@ -341,28 +379,29 @@ export class Judging {
     this.kind = this.mode = null;
     this.turn++;
     this.player.pause();
-    const { answers, done } = this.work;
-    const compared = this.work.compared.filter(({ cannot }) => !cannot);
+    const { answers, done, given } = this.work;
+    const compared = [...this.work.comparisonsMade.values()].filter(({ cannot }) => !cannot);
     this.compare.pause();
     const { turn } = this;
-    const completed = answers.size + compared.length > 0 ? await this.work.completion() : null;
+    const completed = given > 0 ? await this.work.completion() : null;
     if (turn !== this.turn) return;
     if (completed?.done && (completed.quota !== null || completed.completion || completed.return_to)) {
       await this.atEnd();
       return showCompleted(completed);
     }
-    const full = done === 0 && answers.size + compared.length > 0;
-    if (answers.size + compared.length > 0 && (!full || this.work.none)) await this.atEnd();
+    const full = done === 0 && given > 0 && !this.work.none;
+    if (given > 0 && !full) await this.atEnd();
     this.several.pause();
     byId("batch-title").textContent = full ? t("Batch done") : t("Nothing to judge now");
     byId("next-batch").textContent = full ? t("Next batch") : t("Look again");
-    byId("undo-last").hidden = !answers.size && !compared.length;
+    byId("open-answers").hidden = false; // a person who comes back may have no welcome
+    byId("undo-last").hidden = !answers.size && !this.work.compared.length;
     const median = this.pace.medianS;
     const speed = median === null ? "" : ` ${t("Your pace: {seconds} s an answer.", { seconds: Math.round(median) })}`;
     const rest = full
       ? ` ${t("Continue, or come back later: your place is kept.")}`
       : this.work.onlyCompares
-        ? this.work.given === 0
+        ? given === 0
           ? ` ${t("There is no comparison to make at the moment. Thank you.")}`
           : ` ${t("You have answered every comparison that is free for you. The rest needs another person. Thank you.")}`
         : ` ${t("Every pair is judged, is with another person, or needs another person. Thank you.")}`;
@@ -370,7 +409,7 @@ export class Judging {
     const not = answers.size - graded;
     const could = not ? ` ${tn("{n} could not be judged.", "{n} could not be judged.", not)}` : "";
     const pairs = `${graded ? tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", graded) : ""}${could}`;
-    const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";
+    const beside = compared.length ? ` ${tn("You have made {n} comparison in total.", "You have made {n} comparisons in total.", compared.length)}` : "";
     byId("batch-text").textContent = `${pairs}${beside}${speed}${rest}`.trim();
     showScreen("batch");
     untilHeld(this.work, () => turn === this.turn && shownScreen() === "batch").then((held) => held && this.ended());

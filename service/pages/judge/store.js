@@ -66,6 +66,11 @@ export class Store {
     ]);
   }
 
+  /** Keys of the answers that were sent from this device. */
+  keys() {
+    return this.database.getAllKeys("numbers");
+  }
+
   numberOf(key) {
     return this.database.get("numbers", key);
   }

@@ -9,10 +9,10 @@ const COMPARISONS = 5; // requested at a time; few, because the most informative
 
 export class Work {
   /**
-   * comparing   true if the campaign has comparisons as well
+   * comparing   part of the questions that are comparisons: none, some or only
    * candidates  largest number of candidates on a page
    */
-  constructor({ collection, assessor, questions, settings, store, outbox, comparing = false, candidates = 1 }) {
+  constructor({ collection, assessor, questions, settings, store, outbox, comparing = "none", candidates = 1 }) {
     this.candidates = candidates;
     this.pages = []; // keys of the answers of each page of candidates, since this page was opened
     this.comparing = comparing;
@@ -31,6 +31,7 @@ export class Work {
     this.until = 0; // number of answers given once none of the questions known at the last request is left
     this.compared = []; // answers to comparisons since the page was opened
     this.comparedBefore = []; // earlier ones
+    this.elsewhere = false; // true once this person is known to answer on another device too
     this.first = null; // name of the pair to show first
     this.renewAt = Infinity;
     this.leased = latest();
@@ -44,14 +45,16 @@ export class Work {
     const { acts } = this;
     const waiting = await this.store.waiting(); // read first, so that answers sent meanwhile are among the service's
     const { answers, comparisons, questionnaires, headphones } = await this.#answered();
-    await this.store.rememberClips(answers); // some may have been judged on another device
+    await this.store.rememberClips([...answers, ...comparisons.flatMap(recordedSides)]); // some may be of another device
+    const made = new Set([...(await this.store.keys()), ...waiting.map(({ key }) => key)]);
     if (acts !== this.acts) return false;
     this.filled = questionnaires;
     this.screening = headphones;
     const here = new Set(this.compared.flatMap(({ sent }) => sent).map(({ key }) => key));
     const others = (records) => records.filter(({ key }) => !here.has(key));
+    this.elsewhere ||= [...answers, ...comparisons].some(({ key }) => key && !made.has(key));
     this.history = others(answers).map((record) => readRecord(record, this.questions));
-    this.comparedBefore = others(comparisons).map(({ details, ...record }) => ({ ...record, said: details.answer, document_b: details.document_b }));
+    this.comparedBefore = others(comparisons).map(({ details, ...record }) => ({ ...record, said: details.answer, note: details.note, document_b: details.document_b }));
     for (const message of others(waiting)) this.#apply(message);
     return true;
   }
@@ -166,7 +169,8 @@ export class Work {
     // An answered pair whose answer is not sent yet would be handed out again.
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
     const asked = (what, count, more = {}) => post(`${this.root}/${what}`, { assessor: this.assessor, count: Math.min(count, this.settings.batch - this.done), ...more }, { repeatable: true });
-    const compared = this.comparing ? await asked("comparisons/next", COMPARISONS) : {};
+    const compared = this.comparing !== "none" ? await asked("comparisons/next", COMPARISONS) : {};
+    await this.store.rememberClips((compared.comparisons ?? []).flatMap(leasedSides));
     if (compared.kind === "comparison") return { pairs: [], ...compared };
     const graded = await asked("next", this.settings.batch, { by_query: true });
     await this.store.rememberClips(graded.pairs);
@@ -190,13 +194,12 @@ export class Work {
   }
 
   /**
-   * Store the answer to the first comparison; resolves once it is on disk.
+   * Store the answer to a comparison; resolves once it is on disk.
    *
    * said    "a", "b" or "="; or else
    * cannot  why the candidates at some `places` cannot be judged
    */
-  async compare({ said = null, cannot = "", places = [], note, details }) {
-    const [one, ...rest] = this.comparisons;
+  async compare(one, { said = null, cannot = "", places = [], note, details }) {
     const { query, document_a, document_b } = one;
     const time = serverNow().toISOString();
     const bodies = cannot
@@ -209,18 +212,19 @@ export class Work {
       sent.push({ key, place });
     }
     this.compared.push({ comparison: one, said, cannot, note, time, sent });
-    this.comparisons = rest;
+    this.comparisons = this.comparisons.filter((other) => nameOf(other) !== nameOf(one));
     this.acts++;
   }
 
-  /** Undo the last comparison, to answer it again; resolves with it, or null if there is none. */
+  /** Undo the last comparison, to answer it again unless an earlier answer to it counts now; resolves with it, or null
+  if there is none. */
   async undoComparison() {
     const last = this.compared.pop();
     if (!last) return null;
     this.acts++;
     for (const one of last.sent) await this.#withdraw(one);
     this.acts++;
-    this.comparisons = [last.comparison, ...this.comparisons];
+    if (!this.comparisonsMade.has(nameOf(last.comparison))) this.comparisons = [last.comparison, ...this.comparisons];
     return last;
   }
 
@@ -299,6 +303,13 @@ export class Work {
     return { query, document, query_text: one?.text, query_sound: one?.sound, query_peaks: one?.peaks, document_sound: other?.sound, document_peaks: other?.peaks };
   }
 
+  /** An earlier comparison, with the addresses of its clips if known. */
+  async comparisonOf({ query, document, document_a = document, document_b }) {
+    const named = [`query ${query}`, `document ${document_a}`, `document ${document_b}`];
+    const [one, a, b] = await Promise.all(named.map((name) => this.store.clip(name)));
+    return { query, document_a, document_b, query_text: one?.text, query_sound: one?.sound, query_peaks: one?.peaks, a_sound: a?.sound, a_peaks: a?.peaks, b_sound: b?.sound, b_peaks: b?.peaks };
+  }
+
   /** Remove an answer that was not sent yet, or have it undone. */
   async #withdraw({ key, place, number }) {
     const free = place !== undefined && (await this.outbox.withdraw(place));
@@ -318,6 +329,15 @@ const numbersOf = (records) => new Set(records.map(({ number = 0 }) => number).f
 const idOf = ({ key, number }) => key || number; // an imported answer has no key
 
 const matches = (answer, { number, of }) => (number ? answer.number === number : answer.key === of);
+
+/** The pairs of a comparison on lease, with the addresses of their clips. */
+const leasedSides = (one) => ["a", "b"].map((side) => ({ ...one, document: one[`document_${side}`], document_sound: one[`${side}_sound`], document_peaks: one[`${side}_peaks`] }));
+
+/** The same of an answer to a comparison, which has the addresses of its first document: the other's name differs. */
+const recordedSides = ({ details: { document_b }, ...one }) => {
+  const [document_sound, document_peaks] = [one.document_sound, one.document_peaks].map((address) => address?.replace(/(?<=\/documents\/)[^/]+/, encodeURIComponent(document_b)));
+  return [one, { ...one, document: document_b, document_sound, document_peaks }];
+};
 
 /** The body to send for a pair: its answers, and its other fields. */
 export const spread = ({ answers, ...rest }) => ({ ...rest, ...answers });
