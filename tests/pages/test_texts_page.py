@@ -50,7 +50,7 @@ def test_texts_and_a_prompt_are_changed_by_the_keyboard_and_assessors_read_them(
     expect(page.locator("#announcer")).to_contain_text("is changed")
     assert http.get(f"{DEMO}/prompts").json()["prompts"] == {pair["query"]: "Slow,\nthen <b>fast</b>"}
     page.get_by_role("tab", name="Results and files").click()
-    expect(page.locator("#log")).to_contain_text("changed title, question, languages: “clearer”")
+    expect(page.locator("#log")).to_contain_text("changed title, question, languages that people read: “clearer”")
     expect(page.locator("#log")).to_contain_text("changed the prompt of")
     page.reload()
     page.get_by_role("tab", name="Settings").click()
