@@ -315,10 +315,12 @@ def test_pairs_are_drawn_by_lot_mostly_in_proportion_to_their_doubts(draw_collec
     open_ = np.where(known.judged, 0.0, 1.0)
     doubts, scores = doubts * open_, scores * open_
     draws, shares = 4000, 0.8 * doubts / doubts.sum() + 0.1 * scores / scores.sum() + 0.1 * open_ / open_.sum()
-    first = np.bincount(
-        [np.argmax(make_selection_rule("drawn", expected, seed).weights(known, ranking)) for seed in range(draws)],
-        minlength=len(doubts),
-    )
+    rules = [make_selection_rule("drawn", expected, seed) for seed in range(draws)]
+    values = rules[0].values(known, ranking)  # of which a seed changes the draws alone
+    weights = [replace(values, drawn=rule._drawn).weights() for rule in rules]
+    for rule, its in zip(rules[:20], weights, strict=False):
+        np.testing.assert_array_equal(rule.weights(known, ranking), its)
+    first = np.bincount(np.argmax(weights, axis=1), minlength=len(doubts))
     error = np.sqrt(shares * (1 - shares) / draws)
     assert np.all(np.abs(first / draws - shares) <= 4.5 * error)
     assert (shares > 0.02).sum() > 2
