@@ -54,8 +54,7 @@ def assert_is(field, mean, covariance):
     near = {"rtol": 1e-8, "atol": 1e-8}
     np.testing.assert_allclose(field.mean, mean, **near)
     np.testing.assert_allclose(field.variance, np.diagonal(covariance), **near)
-    for index in range(n):
-        np.testing.assert_allclose(field.column(index), covariance[index], **near)
+    np.testing.assert_allclose([field.column(index) for index in range(n)], covariance, **near)
     rng = np.random.default_rng(n)
     dense = rng.normal(size=(4, n)) * (rng.random((4, n)) < 0.5)
     sums = field.project(sparse.csr_array(dense))

@@ -169,7 +169,8 @@ def test_average_and_observed_information_are_their_definitions(blocks, form, se
     layout = replace(layout, trend=rng.normal(size=(len(layout.scale), 2)))
     values, names = rng.normal(size=len(layout.scale)), layout.names
     variances = rng.uniform(0.1, 1.5, len(names)) ** 2
-    found = RestrictedLikelihood(layout, values).at(variances)
+    likelihood = RestrictedLikelihood(layout, values)
+    found = likelihood.at(variances)
     each = [in_full(layout, {**dict.fromkeys(names, 0.0), name: 1.0}) for name in names]
     inverse, x = np.linalg.inv(np.tensordot(variances, each, 1)), layout.trend
     projector = inverse - inverse @ x @ np.linalg.solve(x.T @ inverse @ x, x.T @ inverse)
@@ -184,9 +185,7 @@ def test_average_and_observed_information_are_their_definitions(blocks, form, se
     observed = 2 * np.array(average) - np.array(traces) / 2
     np.testing.assert_allclose(found.observed_information, observed, rtol=1e-9, atol=1e-8)
     steps = 1e-5 * np.diag(variances)
-    slopes = [
-        [RestrictedLikelihood(layout, values).at(variances + way * step).slopes for way in (1, -1)] for step in steps
-    ]
+    slopes = [[likelihood.at(variances + way * step).slopes for way in (1, -1)] for step in steps]
     bend = [(up - down) / (2 * step.max()) for (up, down), step in zip(slopes, steps, strict=True)]
     np.testing.assert_allclose(-found.observed_information, bend, rtol=1e-5, atol=1e-5 * np.abs(observed).max())
 
