@@ -68,6 +68,12 @@ def about(some):
     )
 
 
+@pytest.fixture(scope="module")
+def alone():
+    """The page of a record without anything beside it, made once."""
+    return cache(lambda record: page_alone(record, DAY))
+
+
 def test_of_one_completed_collection_it_is_the_t_interval_of_scipy():
     values = np.random.default_rng(0).normal(0.1, 1, 30)
     found = Pooled.of(values[None])
@@ -173,8 +179,8 @@ def test_estimate_and_compare_state_the_same_about_queries_of_this_kind(some, ab
 
 @pytest.mark.slow
 @pytest.mark.parametrize("people", ["", ", listeners at large"])
-def test_a_page_says_of_which_people_its_scores_and_shares_are(about, people):
-    page, words = page_alone(about("these+listeners" if people else "these"), DAY), f"queries of this kind{people}"
+def test_a_page_says_of_which_people_its_scores_and_shares_are(about, alone, people):
+    page, words = alone(about("these+listeners" if people else "these")), f"queries of this kind{people}"
     assert f"<h2>Scores on {words}</h2>" in page
     assert f"p are about {words}" in page
     options = "--about queries --about listeners" if people else "--about queries"
@@ -223,9 +229,9 @@ def test_the_page_asks_for_nothing_from_elsewhere_and_names_neither_mark_it_up_n
 
 
 @pytest.mark.slow
-def test_the_page_credits_people_with_their_own_grades_only(whole, some):
+def test_the_page_credits_people_with_their_own_grades_only(whole, some, alone):
     def who(record):
-        return re.search("<dt>Who judged</dt><dd>(.*?)</dd>", page_alone(record, DAY))[1]
+        return re.search("<dt>Who judged</dt><dd>(.*?)</dd>", alone(record))[1]
 
     assert who(whole) == f"{len(whole.judgments)} grades."
     assert who(some) == "90 grades: 20 by 1 person, the others by people who are not named."
@@ -233,7 +239,7 @@ def test_the_page_credits_people_with_their_own_grades_only(whole, some):
     known = replace(some, collection=replace(some.collection, judgments=tuple(named)))
     assert who(known) == "2 people gave 90 grades on 2026-01-01."
     assert who(replace(some, collection=replace(some.collection, judgments=()))).startswith("Nobody yet")
-    assert re.search(r"\[data set\]\. \d+ judged pairs\.", page_alone(some, DAY))  # some were judged twice
+    assert re.search(r"\[data set\]\. \d+ judged pairs\.", alone(some))  # some were judged twice
 
 
 @pytest.mark.slow
