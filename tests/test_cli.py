@@ -748,7 +748,9 @@ def test_a_study_is_sampled_and_read_again_once_people_have_answered(run, tmp_pa
     found = parsed(run(*call, "--format", "json"))
     assert found["examples"] >= 20
     assert {row["scale"] for row in found["bins"]} == {"fine", "graded-4"}
-    assert "fill its column" in run(*call)[1]
+    code, out, err = run(*call)
+    assert "fill its column" in out
+    assert "unused" not in err  # its lists are made of all judged documents
     header, *lines = path.read_text().splitlines()
     path.write_text("\n".join([header, *(f"a{line}" for line in lines)]) + "\n")
     prior = ("--prior", DEMO, "--measure", "CG@5", "--format", "json")
@@ -859,3 +861,16 @@ def test_a_difference_without_spread_has_no_infinite_effect_and_no_p_of_0(run, t
     assert code == 0
     row = out.strip().splitlines()[-1].split("  ")
     assert [cell.strip() for cell in row if cell][-3:] == ["no spread", "<.0001", "<.0001"]
+
+
+def test_a_command_that_reads_a_log_says_which_model_was_chosen_there(run, tmp_path):
+    folder, url = tmp_path / "demo", f"sqlite:///{tmp_path / 'log.db'}"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("sounds"))
+    command = ("estimate", folder, "--judgments", url)
+    with closing(DatabaseStore(url, "demo")) as store:
+        campaign = Campaign(Collection.load(folder), model="mout-fine", store=store)
+        assert "the campaign's model" not in run(*command)[2]
+        campaign.model_choices.make({"model": "mout-fine", "version": ""})
+        stated = campaign.confidence
+    assert "note: the campaign's model is mout-fine: --model mout-fine, or its file, gives" in run(*command)[2]
+    assert parsed(run(*command, "--model", "mout-fine", "--format", "json"))["confidence"] == pytest.approx(stated)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from audiosim.campaign.decisions import reworded_by
+from audiosim.campaign.decisions import last_choice, reworded_by
 from audiosim.campaign.event import ASIDE, JUDGING, QUESTIONNAIRE, Event, Record, turn_event, utc_now
 from audiosim.campaign.log import Identity, check_same
 from audiosim.campaign.rules import check_aside
@@ -50,6 +50,8 @@ def after_log(url: str, collection: Collection) -> tuple[Collection, list[Record
     ledger, aspects = _ledger_after(records, about, collection), collection.aspects
     judged = ledger.judgments() if aspects is None else judged_aspects(records, aspects)
     compared = ledger.comparisons.in_force(ledger.aside.keys())
+    if chosen := last_choice(records)[1]:
+        NOTES.info("the campaign's model is %s: `model=%s`, or its file, gives the campaign's numbers", chosen, chosen)
     return replace(collection, judgments=judged, comparisons=compared), records
 
 

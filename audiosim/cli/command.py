@@ -169,8 +169,8 @@ def _listed(typed: Any) -> list[Any]:
 def _collection(
     verb: Verb, reading: options.CollectionOptions, folder: Path, aspect: str | None, measures: Sequence[str]
 ) -> Collection:
-    if verb.reads == "said":
-        return reading.load(folder, aspect, measures)
+    if verb.reads in ("said", "whole"):
+        return reading.load(folder, aspect, measures if verb.reads == "said" else ())
     return replace(reading, partial=True).read(folder, aspect)
 
 

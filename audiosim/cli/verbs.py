@@ -18,7 +18,8 @@ class Verb:
     bar       words beside the bar, for a function with a parameter `progress`
     plots     True for an option that draws the result
     page      function that draws the result as a page, likewise, for an option --report
-    reads     how the collection is read: "said", with what was read on stderr; "quietly", with all its faults, which
+    reads     how the collection is read: "said", with what was read on stderr, and what a measure leaves unused;
+              "whole", the same for a verb that uses all judgments; "quietly", with all its faults, which
               the verb reports itself; "not", the verb reads it
     by_measure  True for an option --measure that may be repeated: the function is called for each measure
     workers   True for options of processes that share the measures
@@ -33,7 +34,7 @@ class Verb:
     bar: str = "working"
     plots: bool = False
     page: str = ""
-    reads: Literal["said", "quietly", "not"] = "said"
+    reads: Literal["said", "whole", "quietly", "not"] = "said"
     by_measure: bool = False
     workers: bool = False
     failed: str = ""
@@ -187,6 +188,7 @@ PANELS: dict[str, dict[str, Verb | Group]] = {
                     "report.evaluate:examples_view",
                     spelled={"scales": "--scale"},
                     metavars={"scales": "graded-N|binary-M"},
+                    reads="whole",
                 ),
                 "serve": Verb(
                     "service.study_app:serve_study",

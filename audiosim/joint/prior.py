@@ -115,12 +115,9 @@ def kinship_to(pool: Pool, model: Model) -> Kinship:
 def knows_documents(model: Model, pool: Pool) -> bool:
     """True if a model was learned for the pool's scale from properties known for some of its documents."""
     there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
-    return model.scale == pool.scale.name and _of_documents(model) and bool(there)
-
-
-def _of_documents(model: Model) -> bool:
-    """True if a model has a feature of the documents themselves, not only of the systems that retrieved them."""
-    return any(name not in FEATURES or kinds_of(FEATURES[name]) != ("output",) for name in model.features)
+    # A feature of the documents themselves, not only of the systems that retrieved them.
+    of_documents = any(name not in FEATURES or kinds_of(FEATURES[name]) != ("output",) for name in model.features)
+    return model.scale == pool.scale.name and of_documents and bool(there)
 
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
