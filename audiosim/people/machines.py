@@ -21,7 +21,6 @@ from scipy.special import ndtr, ndtri
 
 from audiosim.collection.evidence import JudgeSettings, MachineJudge
 from audiosim.collection.pool import Pool
-from audiosim.collection.values import Scale
 from audiosim.joint.people import interval
 from audiosim.joint.posterior import Belief
 from audiosim.joint.terms import usual_slopes
@@ -232,20 +231,13 @@ def _favours(pool: Pool, machine: MachineGrades, people: Belief) -> tuple[Favour
 
 def _severity(pool: Pool, judge: MachineJudge, machine: MachineGrades, people: Belief) -> Bounds | None:
     """Mean grade of a machine less that of people, over the pairs that it grades, as a share of the scale."""
-    raw = pool.spread(judge.grades())
-    counted = machine.known & pool.found
-    if not _on_scale(raw[counted], pool.scale):
-        return None
+    counted, highest = machine.known & pool.found, pool.scale.maximum
+    said = pool.spread(judge.grades())[counted]
+    if said.min() < 0 or not highest / 2 < said.max() <= highest:
+        return None  # not on the people's scale: within it, and reaching its upper half
     share = sparse.csr_array(counted[None, :] / counted.sum())
     moments = people.gains.project(share)
-    return interval(
-        float(raw[counted].mean()) / pool.scale.maximum - float(moments.mean[0]), float(np.sqrt(moments.variance[0]))
-    )
-
-
-def _on_scale(grades: Array, scale: Scale) -> bool:
-    """True if grades are on the people's scale: within it, and reaching its upper half."""
-    return bool(grades.min() >= 0 and scale.maximum / 2 < grades.max() <= scale.maximum)
+    return interval(float(said.mean()) / highest - float(moments.mean[0]), float(np.sqrt(moments.variance[0])))
 
 
 def _agreement(scores: Array, people: Moments) -> Bounds:
