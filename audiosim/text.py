@@ -5,6 +5,7 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 NOTES = logging.getLogger("audiosim.notes")  # what verbs tell people beside their results; commands print it
@@ -112,23 +113,23 @@ def repeated(names: Iterable[Name]) -> Name | None:
     return None
 
 
+@lru_cache(1)  # an error compares many words with the same names
+def _folded(known: tuple[str, ...]) -> dict[str, str]:
+    return {other.strip().casefold(): other for other in reversed(known) if len(other) <= LONGEST_COMPARED}
+
+
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Known name that was probably meant: equal but for case or two swapped letters, or similar."""
     if len(name) > LONGEST_COMPARED:
         return None
-    folded: dict[str, str] = {}
-    for other in known:
-        if len(other) <= LONGEST_COMPARED:
-            folded.setdefault(other.strip().casefold(), other)
-    wanted = name.strip().casefold()
+    folded, wanted = _folded(tuple(known)), name.strip().casefold()
     if wanted in folded or len(folded) > MOST_COMPARED:
         return folded.get(wanted)
     # In a short name such as nDGC, two swapped letters are half of the name, so difflib finds no likeness. Digits are
     # never swapped: d12 and d21 are different names.
     swapped = (f"{wanted[:at]}{wanted[at + 1]}{wanted[at]}{wanted[at + 2 :]}" for at in range(len(wanted) - 1))
-    for other in swapped:
-        if wanted.isalpha() and other in folded:
-            return folded[other]
+    if wanted.isalpha() and (near := next((folded[other] for other in swapped if other in folded), None)):
+        return near
     from difflib import get_close_matches  # importing it takes longer than most commands run
 
     return next((folded[close] for close in get_close_matches(wanted, folded, 1, ALIKE)), None)

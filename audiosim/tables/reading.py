@@ -134,7 +134,7 @@ def _header(path: Path, number: int, text: str, schema: Schema) -> tuple[str | N
 
 def _name(cell: str) -> str:
     """The name of a column, without the type that RecBole writes after it, as in `user_id:token`."""
-    return re.sub(r":(token|float)(_seq)?$", "", cell.strip())
+    return re.sub(r":(token|float)(_seq)?$", "", cell.strip()) if ":" in cell else cell.strip()
 
 
 def is_header(schema: Schema, cells: Sequence[str]) -> bool:
