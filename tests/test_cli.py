@@ -872,5 +872,6 @@ def test_a_command_that_reads_a_log_says_which_model_was_chosen_there(run, tmp_p
         assert "the campaign's model" not in run(*command)[2]
         campaign.model_choices.make({"model": "mout-fine", "version": ""})
         stated = campaign.confidence
-    assert "note: the campaign's model is mout-fine: --model mout-fine, or its file, gives" in run(*command)[2]
+    said = "note: the campaign's model is mout-fine: --model FILE, its name or its file, gives its numbers\n"
+    assert said in run(*command)[2]
     assert parsed(run(*command, "--model", "mout-fine", "--format", "json"))["confidence"] == pytest.approx(stated)

@@ -51,7 +51,7 @@ def after_log(url: str, collection: Collection) -> tuple[Collection, list[Record
     judged = ledger.judgments() if aspects is None else judged_aspects(records, aspects)
     compared = ledger.comparisons.in_force(ledger.aside.keys())
     if chosen := last_choice(records)[1]:
-        NOTES.info("the campaign's model is %s: `model=%s`, or its file, gives the campaign's numbers", chosen, chosen)
+        NOTES.info("the campaign's model is %s: `model=FILE`, its name or its file, gives its numbers", chosen)
     return replace(collection, judgments=judged, comparisons=compared), records
 
 

@@ -32,8 +32,8 @@ def _answered(record: Record) -> tuple[str, frozenset[str], int]:
     return event.query, frozenset(documents), record.number if event.kind == "repeat" else 0
 
 
-def is_done(campaign: Campaign, answers: int, quota: int | None) -> bool:
-    """True if a person with this many answers is done.
+def is_done(campaign: Campaign, name: str, answers: int, quota: int | None) -> bool:
+    """True if a person of this name, with this many answers, is done.
 
     A person is done if the quota is reached, if judging has ended, or if every remaining pair is leased to others: such
     a lease may end, but nobody waits for it. A campaign of comparisons never runs out of them.
@@ -47,7 +47,7 @@ def is_done(campaign: Campaign, answers: int, quota: int | None) -> bool:
     if campaign.state == "closed":
         return True
     try:
-        return campaign.comparisons.allowed == "none" and not campaign.ask(1)
+        return campaign.comparisons.allowed == "none" and not (campaign.leases(name) or campaign.ask(1))
     except ClosedError:  # judging ended meanwhile
         return False
 

@@ -67,8 +67,8 @@ def show_participants(links: OpenLinksDep, one: FreshDep) -> ParticipantsOut:
     rows = []
     for person in links.participants(collection):
         link = by_code[person.code]
-        answers = answers_given(one.campaign, person.name)
-        done, screened = is_done(one.campaign, answers, link.judgments or None), _screened_out(one, person.name)
+        answers, screened = answers_given(one.campaign, person.name), _screened_out(one, person.name)
+        done = is_done(one.campaign, person.name, answers, link.judgments or None)
         said = person.name, link.name, person.reference or None, person.created
         rows.append(ParticipantOut(*said, answers, done, screened))
     return ParticipantsOut(collection, rows)
@@ -92,7 +92,7 @@ def show_completion(
     name = named_assessor(caller, one, assessor)
     link, quota = links.link_of(one.collection.identifier, name), quota_of(links, one, name)
     answers = answers_given(one.campaign, name)
-    done = is_done(one.campaign, answers, quota)
+    done = is_done(one.campaign, name, answers, quota)
     screened = _screened_out(one, name)
     code, back = ("", "")
     if link is not None and screened:

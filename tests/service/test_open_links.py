@@ -4,13 +4,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from audiosim.campaign import Campaign
 from audiosim.collection.collection import Collection
+from audiosim.collection.values import Judgment
 from audiosim.errors import ClosedError, InputError
 from audiosim.service.access.access import Access
 from audiosim.service.access.links import NAME, JoiningLimits, OpenLink, OpenLinkStore
 from audiosim.service.access.tokens import TokenStore
 from audiosim.service.app import create_app
 from audiosim.service.collections.campaigns import Judging
+from audiosim.service.collections.quotas import is_done
 
 COARSE = "/v1/collections/coarse"
 DEVICE, OTHER = "0123456789abcdef", "fedcba9876543210"
@@ -350,3 +353,15 @@ def test_nobody_is_handed_a_pair_before_the_headphone_check_is_passed(coarse, tm
         refused = check(http, "fails", 6)
         assert refused.status_code == 422
         assert refused.json()["detail"] == "no headphone check is asked for here: task.toml has none"
+
+
+def test_a_person_with_pairs_in_their_own_hands_is_not_done_and_one_without_is(coarse):
+    campaign, grade = Campaign(coarse), coarse.scale.levels[0]
+    held = campaign.ask(2, "pid")
+    others = [pair for pair in campaign.selection.pool.pairs if pair not in held]
+    campaign.tell_all(Judgment(*pair, grade, "ann") for pair in others)
+    assert not is_done(campaign, "pid", 2, 4)
+    assert is_done(campaign, "ann", len(others), None)
+    for pair in held:
+        campaign.tell(Judgment(*pair, grade, "pid"))
+    assert is_done(campaign, "pid", 2, 4)

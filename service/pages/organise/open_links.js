@@ -64,7 +64,7 @@ function addressOf({ link, parameter }) {
 
 function showMade(made, offer) {
   byId("open-link-label").replaceChildren("Open link ", named(made.name));
-  byId("open-link-note").replaceChildren(made.parameter ? `Anybody may open it. Recruiting services fill in each person's identifier after ${made.parameter}=.` : "Anybody may open it.");
+  byId("open-link-note").replaceChildren(made.parameter ? `Anybody may open it. Recruiting services fill in each person's identifier after ${made.parameter}=${made.parameter === "PROLIFIC_PID" ? ", Prolific where you add {{%PROLIFIC_PID%}}" : ""}.` : "Anybody may open it.");
   byId("open-link-note").append(onlyHere());
   byId("open-link-new").hidden = false;
   offer(addressOf(made));
