@@ -23,7 +23,7 @@ from audiosim.campaign.log import Log, identify
 from audiosim.campaign.queue import Offer, Queue
 from audiosim.campaign.rules import check_next, check_open, lease_of, marked, reopened, undoing
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import Change, Lease, Ledger
+from audiosim.campaign.state import Change, Lease, Ledger, before_log
 from audiosim.campaign.store import MemoryStore, Store
 from audiosim.campaign.timing import Pace, pace
 from audiosim.collection.collection import Collection
@@ -41,8 +41,11 @@ class Campaign:
     """The judgments of a collection so far, and their consequences.
 
     The log is the whole state: a campaign reopened on it continues. The collection's own judgments count as made
-    before it began. Other campaigns, even in other processes, may be open on the same log: each first reads the lines
-    of the others. Threads may share a campaign. If the log loses lines, every later request is refused.
+    before it began, except those exported from it. Other campaigns, even in other processes, may be open on the same
+    log: each first reads the lines of the others. Threads may share a campaign. If the log loses lines, every later
+    request is refused.
+
+    own  the collection's judgments without those of the log
     """
 
     def __init__(
@@ -73,8 +76,10 @@ class Campaign:
         settings, measure = settings or CampaignSettings(), as_measure(measure, collection.cutoff)
         self._collection, self._settings, self._clock = collection, settings, clock
         self._pool = build_pool(collection, measure.cutoff) if pool is None else pool
-        self._ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
         store = MemoryStore() if store is None else store
+        lines = store.read() if collection.judgments else ()
+        self.own = before_log(collection.judgments, (event for _, event in lines))
+        self._ledger = Ledger(collection.scale, self.own, collection.comparisons)
         self._log, self.lessons = Log(store, self._ledger, self._note, settings.patience_s), Lessons(store)
         self._queue = Queue(self._pool, settings, withheld)
         for pair in self._ledger.judged:
@@ -85,9 +90,8 @@ class Campaign:
         self.adjudications = Adjudications(self._write, *parts, clock)
         self.model_choices = Decisions(MODEL, self.tell, self._log, self._ledger, clock)
         self.rewording = Decisions(WORDS, self.tell, self._log, self._ledger, clock)
-        own = collection.judgments
         first = Selection.start(
-            self._pool, measure, self.lessons.after(self._pool, estimator, own), own, settings.batch,
+            self._pool, measure, self.lessons.after(self._pool, estimator, self.own), self.own, settings.batch,
             settings.selection_rule, settings.seed, True, False, settings.distribution, settings.about,
         )  # fmt: skip
         self._count = Count(first, estimator, self.lessons, settings.learn_later, count_long)

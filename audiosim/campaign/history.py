@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import Ge
 
 from audiosim.campaign.reader import log_in
-from audiosim.campaign.state import Ledger, what_compares
+from audiosim.campaign.state import Ledger, before_log, what_compares
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment, PairedComparison
 from audiosim.errors import AudiosimError, InputError, check_count
@@ -272,8 +272,7 @@ def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[InFor
     exported from it, and count from the time they were made.
     """
     records = log_in(url, collection)
-    made = {(one.event.pair, one.event.assessor, one.event.grade_on(collection.scale)) for one in records}
-    given = [one for one in collection.judgments if (one.pair, one.assessor, one.grade) not in made]
+    given = before_log(collection.judgments, [one.event for one in records])
     answered = {what_compares(one.event.comparison) for one in records if one.event.kind == "comparison"}
     compared = [one for one in collection.comparisons if what_compares(one) not in answered]
     counting = Ledger(collection.scale, given, compared)

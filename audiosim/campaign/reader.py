@@ -10,7 +10,7 @@ from audiosim.campaign.decisions import last_choice, reworded_by
 from audiosim.campaign.event import ASIDE, JUDGING, QUESTIONNAIRE, Event, Record, turn_event, utc_now
 from audiosim.campaign.log import Identity, check_same
 from audiosim.campaign.rules import check_aside
-from audiosim.campaign.state import Ledger
+from audiosim.campaign.state import Ledger, before_log
 from audiosim.collection.aspects import Aspects
 from audiosim.collection.collection import Collection
 from audiosim.collection.task import ON_ONE_PAGE, PLACE
@@ -30,7 +30,7 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
     return ledger.judgments({ledger.name(name) for name in back})
 
 
-def judgments_after(records: Iterable[Record], collection: Collection) -> tuple[Judgment, ...]:
+def judgments_after(records: Sequence[Record], collection: Collection) -> tuple[Judgment, ...]:
     """The valid judgments of a collection after the lines of a log: its own, changed by the log."""
     return _ledger_after(records, "", collection).judgments()
 
@@ -55,9 +55,10 @@ def after_log(url: str, collection: Collection) -> tuple[Collection, list[Record
     return replace(collection, judgments=judged, comparisons=compared), records
 
 
-def _ledger_after(records: Iterable[Record], about: str, collection: Collection) -> Ledger:
+def _ledger_after(records: Sequence[Record], about: str, collection: Collection) -> Ledger:
     """A collection's own judgments and comparisons, changed by a log; `about` says whose log it is, if known."""
-    ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
+    own = before_log(collection.judgments, [one.event for one in records])
+    ledger = Ledger(collection.scale, own, collection.comparisons)
     for number, event, _ in records:
         ledger.apply(number, event)
     if about:

@@ -1,7 +1,7 @@
 """Ledger of a campaign: the state after all lines of its log."""
 
 import math
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeVar
@@ -220,6 +220,13 @@ class Lease(NamedTuple):
     until: datetime
     again: bool = False
     why: str = ""
+
+
+def before_log(own: Sequence[Judgment], events: Iterable[Event]) -> Sequence[Judgment]:
+    """A collection's own judgments without those of its log, told by their times: these count as the log has them."""
+    made = {(one.pair, one.assessor, one.time) for one in events if one.kind == "judgment"} if own else ()
+    kept = tuple(one for one in own if (one.pair, one.assessor, one.time) not in made)
+    return own if len(kept) == len(own) else kept
 
 
 class Ledger:

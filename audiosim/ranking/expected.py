@@ -26,7 +26,7 @@ from audiosim.ranking.ratio import RatioScores
 from audiosim.ranking.reach import mean_reach, reach_by_query
 from audiosim.ranking.sampled import DRAWS, SampledScores
 from audiosim.ranking.scores import Reach, SystemScores
-from audiosim.ranking.verdicts import rows_with_verdicts
+from audiosim.ranking.verdicts import Verdicts
 from audiosim.stats.arrays import Array, Integers
 from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
 
@@ -122,7 +122,7 @@ def rank(
     measure, pairs = expected.measure, len(pool.pairs)
     shape = len(pool.queries), pairs, measure.bounded, distribution, correlated, expected.draws
     found = SystemScores(scores.mean, scores.covariance, *shape, reach=reach)
-    return Ranking(measure, model, pool.systems, found, judged, pairs, _statements=rows_with_verdicts)
+    return Ranking(measure, model, pool.systems, found, judged, pairs, _statements=Verdicts)
 
 
 @judgments_second

@@ -39,7 +39,7 @@ class Ranking(Result):
     fallen        number of unjudged pairs that another model predicts
     notes         sentences on judgments that the measure leaves unused, and on pairs that another model predicts
     _others       makes the ranking about listeners at large, if several judged and this one is about the panel
-    _statements   makes the rows with groups, ranks and probabilities of being the best; None: scores alone
+    _statements   makes the verdicts, whose rows have groups, ranks and probabilities; None: scores alone
     """
 
     _index: ClassVar = ("system",)
@@ -58,7 +58,7 @@ class Ranking(Result):
     fallen: int = 0
     notes: tuple[str, ...] = ()
     _others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
-    _statements: "Callable[[Ranking], list[Row]] | None" = field(default=None, repr=False)
+    _statements: "Callable[[Ranking], Result] | None" = field(default=None, repr=False)
 
     @cached_property
     def at_large(self) -> "Ranking | None":
@@ -98,7 +98,7 @@ class Ranking(Result):
 
     @cached_property
     def _rows(self) -> list[Row]:
-        return score_rows(self) if self._statements is None else self._statements(self)
+        return score_rows(self) if self._statements is None else self._statements(self).rows()
 
     def pair_rows(self) -> list[dict[str, Any]]:
         """One row per pair of systems: a, the better one, b, expectation, variance, confidence, and if known equal."""

@@ -282,8 +282,3 @@ class Verdicts(Result):
     def group_rows(self) -> list[list[str]]:
         """The names of the systems of each group."""
         return [[self.ranking.systems[system] for system in group] for group in self.groups]
-
-
-def rows_with_verdicts(ranking: Ranking) -> list[Row]:
-    """The rows of `Verdicts` on a ranking."""
-    return Verdicts(ranking).rows()

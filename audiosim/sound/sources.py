@@ -144,15 +144,12 @@ def _sounds(start: str | Path) -> Iterator[tuple[str, SoundSource]]:
 def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
     """A sound under its identifier; a sound left out under its path and a slash, which no identifier contains."""
     identifier = place.with_suffix("").as_posix()
-    if not isinstance(source, LeftOut) and not _writable(identifier):
+    # Into lines and columns of UTF-8 text.
+    writable = identifier.strip() and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
+    if not isinstance(source, LeftOut) and not writable:
         expected = "expected a name in the encoding of this system, without control characters"
         source = LeftOut(str(source), f"its name cannot be an identifier, {expected}")
     return f"{place.as_posix()}/" if isinstance(source, LeftOut) else identifier, source
-
-
-def _writable(identifier: str) -> bool:
-    """True if an identifier can be written into lines and columns of UTF-8 text."""
-    return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, SoundSource]]:

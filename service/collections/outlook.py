@@ -131,7 +131,7 @@ class History:
         self._one, self._most = one, moments
         self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: other threads read it meanwhile
         inside = one.predictor().pool.positions
-        self._own = tuple(judgment for judgment in one.collection.judgments if judgment.pair in inside)
+        self._own = tuple(judgment for judgment in one.campaign.own if judgment.pair in inside)
         self._known: dict[int, Moment] = {}  # by the number of changes before each
         self._looking, self._working = Lock(), working or Lock()
 

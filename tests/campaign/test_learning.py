@@ -81,6 +81,22 @@ def test_a_log_whose_judgments_the_collection_has_as_well_is_what_estimate_makes
     assert again.confidence == pytest.approx(estimate(collection, measure="CG").confidence, rel=1e-9)
 
 
+def test_what_a_collection_and_its_log_both_hold_counts_from_the_log_and_goes_with_it():
+    """A judgment that was exported has the time of its line; another of the same grade has not."""
+    truth, store = WITHOUT.grades(), MemoryStore()
+    live = Campaign(replace(WITHOUT, judgments=()), "uniform", store=store)
+    for pair in live.ask(5):
+        live.tell(Judgment(*pair, truth[pair], "ann"))
+    exported = tuple(live.judgments())
+    earlier = replace(exported[0], time=NOON)
+    again = Campaign(replace(WITHOUT, judgments=exported), "uniform", store=store)
+    assert (list(again.own), again.changes()[1]) == ([], live.changes()[1])
+    live.undo("ann")
+    assert Campaign(replace(WITHOUT, judgments=exported), "uniform", store=store).judgments() == live.judgments()
+    for own in ((earlier,), (earlier, *exported[1:])):
+        assert list(Campaign(replace(WITHOUT, judgments=own), "uniform", store=store).own) == [earlier]
+
+
 def _as_told(one):
     details = {"document_b": one.document_b, "answer": one.answer}
     return Event("comparison", NOON, one.assessor, one.query, one.document_a, details=details)
