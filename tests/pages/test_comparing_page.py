@@ -169,7 +169,7 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch
     expect(organiser.locator("#verdict")).to_have_text("Not settled yet")
     expect(organiser.locator("#pool")).to_have_text("no pair is graded yet")
     expect(organiser.locator("#next")).to_contain_text("Keep comparing to the goal (mean confidence of 95")
-    expect(organiser.locator("#next")).to_contain_text("unless the rule has floor=0")
+    expect(organiser.locator("#next")).to_contain_text("a goal that does not wait for graded pairs (floor=0")
     expect(organiser.locator("#fit")).to_contain_text("comparisons count in the scores, but are not checked")
     expect(organiser.locator("#course-about")).to_contain_text("at 0 comparisons to")  # moments come as they are made
     expect(organiser.locator("#course-about")).to_contain_text("at 3.")

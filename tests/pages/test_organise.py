@@ -436,7 +436,7 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(
     page = shown(browse(campaign.page, reduced_motion="reduce"))  # colours change at once, for the audit
     open_tab(page, "Results and files")
     page.set_input_files("#add-files", tmp_path / "right.qrels")
-    expect(page.locator("#added li")).to_have_text(re.compile(r"^right\.qrels: (40 answers imported|being imported)"))
+    expect(page.locator("#added li")).to_have_text(re.compile(r"^right\.qrels: (in the log: 40|being imported)"))
     expect(page.locator("#imports li").first).to_contain_text("in the log: 40 answers")
     watch.expected.append("422")
     (tmp_path / "wrong.trec").write_text("q Q0 d 1 1 one\nq Q0 e 2 high one\n", encoding="utf-8")
@@ -447,6 +447,12 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(
     # A busy service reports answers a little later, and only in the list.
     expect(page.locator("#imports li").first).to_contain_text("nothing was imported: line 1: expected")
     expect(page.locator("#added li").last).to_contain_text("wrong.trec:2: ")
+    (query, document, _), *_ = truth
+    (tmp_path / "part.trec").write_text(f"{query} Q0 {document} 1 1 part\n", encoding="utf-8")
+    watch.expected.append("422")
+    page.set_input_files("#add-files", tmp_path / "part.trec")
+    said = page.locator("#added li").last
+    expect(said).to_contain_text("more than 10 % of the queries” accepts the run as it is")
     assert audit(page, part="#part-add") == []
 
 

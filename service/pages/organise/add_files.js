@@ -48,7 +48,11 @@ async function send(path, { name, file }) {
     const found = await ask(`${path}/files?${new URLSearchParams({ name, ...asked })}`, { body: file, key: newKey(), patienceMs: PATIENCE_MS });
     return element("li", {}, named(found.name, 50), `: ${found.said}.`);
   } catch (error) {
-    const said = error.message.startsWith(name) ? error.message : `${name}: ${error.message}`;
+    const said = inWordsOfTheForm(error.message.startsWith(name) ? error.message : `${name}: ${error.message}`);
     return element("li", { class: "note bad" }, element("span", { role: "alert" }, `${said}.`));
   }
 }
+
+/** A message with the boxes of this form in place of the parameters of the address, such as ?partial=true. */
+const inWordsOfTheForm = (said) =>
+  ["partial", "replace"].reduce((text, name) => text.replace(`?${name}=true`, `“${byId(`add-${name}`, HTMLInputElement).labels?.[0].textContent}”`), said);

@@ -83,7 +83,7 @@ function left(campaign, remaining, people) {
 }
 
 /** Reason why comparisons alone do not meet a goal; empty if they may. */
-const notGraded = (campaign) => (!goesOnComparing(campaign) || !wantsGrades(campaign.goal.goal) || campaign.judged >= Math.min(CHECKED, campaign.pool / SMALL) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool, unless the rule has floor=0.");
+const notGraded = (campaign) => (!goesOnComparing(campaign) || !wantsGrades(campaign.goal.goal) || campaign.judged >= Math.min(CHECKED, campaign.pool / SMALL) ? "" : " No comparison counts towards the pairs that have to be graded before the goal is met: 50, or a fifth of a small pool. Comparisons alone meet only a goal that does not wait for graded pairs (floor=0 on the page that creates a test).");
 
 function closest({ pairs }) {
   const open = ordered(pairs).filter((pair) => pair.confidence < SURE).sort((a, b) => a.confidence - b.confidence);
