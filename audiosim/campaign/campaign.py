@@ -77,8 +77,8 @@ class Campaign:
         self._collection, self._settings, self._clock = collection, settings, clock
         self._pool = build_pool(collection, measure.cutoff) if pool is None else pool
         store = MemoryStore() if store is None else store
-        lines = store.read() if collection.judgments else ()
-        self.own = before_log(collection.judgments, (event for _, event in lines))
+        known = [Record(*line) for line in store.read()] if collection.judgments else known
+        self.own = before_log(collection.judgments, (record.event for record in known))
         self._ledger = Ledger(collection.scale, self.own, collection.comparisons)
         self._log, self.lessons = Log(store, self._ledger, self._note, settings.patience_s), Lessons(store)
         self._queue = Queue(self._pool, settings, withheld)

@@ -272,7 +272,7 @@ def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[InFor
     exported from it, and count from the time they were made.
     """
     records = log_in(url, collection)
-    given = before_log(collection.judgments, [one.event for one in records])
+    given = before_log(collection.judgments, (one.event for one in records))
     answered = {what_compares(one.event.comparison) for one in records if one.event.kind == "comparison"}
     compared = [one for one in collection.comparisons if what_compares(one) not in answered]
     counting = Ledger(collection.scale, given, compared)

@@ -57,7 +57,7 @@ def after_log(url: str, collection: Collection) -> tuple[Collection, list[Record
 
 def _ledger_after(records: Sequence[Record], about: str, collection: Collection) -> Ledger:
     """A collection's own judgments and comparisons, changed by a log; `about` says whose log it is, if known."""
-    own = before_log(collection.judgments, [one.event for one in records])
+    own = before_log(collection.judgments, (one.event for one in records))
     ledger = Ledger(collection.scale, own, collection.comparisons)
     for number, event, _ in records:
         ledger.apply(number, event)
@@ -73,10 +73,10 @@ def judged_aspects(records: Iterable[Record], aspects: Aspects) -> Aspects:
 
 
 def _of_aspect(records: Iterable[Record], aspects: Aspects, name: str) -> tuple[Judgment, ...]:
-    ledger = Ledger(aspects.scale, aspects.parts[name])
-    for number, event, _ in records:
-        if event.kind not in JUDGING or name in event.details:  # an imported grade may have no aspect
-            ledger.apply(number, event.of_aspect(name))
+    lines = [one for one in records if one.event.kind not in JUDGING or name in one.event.details]  # not all have it
+    ledger = Ledger(aspects.scale, before_log(aspects.parts[name], (one.event for one in lines)))
+    for number, event, _ in lines:
+        ledger.apply(number, event.of_aspect(name))
     return tuple(replace(one, aspect=name) for one in ledger.judgments())
 
 

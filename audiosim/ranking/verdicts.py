@@ -236,9 +236,9 @@ class Verdicts(Result):
             return f"{none} be told apart {at}{end}"
         leaders = self._tied[0]
         others = (group for group in self._tied if not set(group) & set(leaders) and not self._known_equal(group))
-        first, alike = listed([names[system] for system in leaders]), not self._known_equal(leaders)
-        said = f"{first} lead{' and cannot be told apart' if alike else ''}"
-        said = f"{first} is the best system" if len(leaders) == 1 else said
+        first, equal = listed([names[system] for system in leaders]), self._known_equal(leaders)
+        lead = f"{first} lead" if equal else f"{first} lead and cannot be told apart"
+        said = f"{first} is the best system" if len(leaders) == 1 else lead
         if tied := max(others, key=len, default=()):
             said += f"; {listed([names[system] for system in tied])} cannot be told apart"
         return f"{said}; {separated} of {pairs} pairs of systems can be told apart {at}{end}"

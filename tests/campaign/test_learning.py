@@ -7,11 +7,13 @@ import pytest
 
 from audiosim import estimate
 from audiosim.campaign import Campaign, CampaignSettings, Event, MemoryStore
-from audiosim.campaign.event import turn_event, utc_now
+from audiosim.campaign.event import Record, turn_event, utc_now
 from audiosim.campaign.learning import Count, Lessons
+from audiosim.campaign.reader import judged_aspects
 from audiosim.campaign.state import Ledger, judgments_after, what_compares
+from audiosim.collection.aspects import Aspects
 from audiosim.collection.pool import build_pool
-from audiosim.collection.values import Judgment, PairedComparison
+from audiosim.collection.values import FINE, Judgment, PairedComparison
 from audiosim.joint.estimators import learned_from, uniform
 from audiosim.joint.model import JointEstimator
 from audiosim.measures.measure import parse_measure
@@ -22,6 +24,7 @@ WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30)
 TRUTH = WITHOUT.grades()
 
 NOON = "2013-05-01T12:00:00Z"
+GRADED = {"form": 20.0, "melody": 40.0}
 
 
 def judge_again(campaign, pair, name):
@@ -228,3 +231,12 @@ def test_no_change_in_what_is_learned_from_goes_unnoticed(seed, monkeypatch):
             (one.pair, one.assessor, one.grade) for one in ledger.judgments()
         ]
         assert learned_from(pool, held) == before or count.unsaid == number
+
+
+def test_so_do_the_grades_of_each_aspect():
+    pair, other = list(WITHOUT.grades())[:2]
+    graded = {one: Event("judgment", NOON, "ann", *one, {"fine": 30.0}, GRADED) for one in (pair, other)}
+    records = [Record(1, graded[pair]), Record(2, graded[other]), Record(3, Event("undo", NOON, "ann", refers=2))]
+    own = {name: tuple(Judgment(*one, grade, "ann", NOON) for one in graded) for name, grade in GRADED.items()}
+    found = judged_aspects(records, Aspects(FINE, own))
+    assert [(one.pair, one.aspect, one.grade) for one in found.every] == [(pair, *one) for one in GRADED.items()]
