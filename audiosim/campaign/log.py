@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -131,7 +132,8 @@ class Log:
         self._store, self._ledger, self._note, self._patience_s = store, ledger, note, patience_s
         self.state, self._turn = RLock(), RLock()
         self._broken = self._failed = ""
-        self._retry, self._asked, self._failed_at = -float("inf"), float("inf"), -float("inf")
+        self._retry = self._failed_at = -float("inf")
+        self._asked, self._failure = float("inf"), StoreError("")
 
     @property
     def trouble(self) -> str:
@@ -231,7 +233,7 @@ class Log:
             took_s = time.monotonic() - begun
             self._failed = f"the log took {took_s:.1f} s to answer" if took_s > LATE_S else ""
         except StoreError as error:
-            self._failed, self._failed_at = str(error), time.monotonic()
+            self._failed, self._failure, self._failed_at = str(error), error, time.monotonic()
             if isinstance(error, RewoundError):
                 self._broken = self._failed
             raise
@@ -239,17 +241,16 @@ class Log:
             self._asked = float("inf")
 
     def _wait_for_turn(self, wait_s: float) -> None:
-        """Wait in line while it moves; give up if the thread in front hangs at the store, or failed there."""
+        """Wait in line while it moves; give up if the thread in front hangs at the store; fail as it did there."""
         came = time.monotonic()
         # Short waits instead of one long timeout: reasons to give up may arise while waiting, and a Lock cannot report
         # them.
         while not self._turn.acquire(timeout=min(wait_s, SLICE_S)):
-            now = time.monotonic()
-            if self._failed_at > came or now > came + QUEUE * wait_s or now > self._asked + wait_s:
+            if time.monotonic() > min(came + QUEUE * wait_s, self._asked + wait_s):
                 raise BusyError("others are waiting for the log; ask again in a moment")
         if self._failed_at > came:
             self._turn.release()
-            raise BusyError("the log is busy: others gave up waiting for it; ask again in a moment")
+            raise copy(self._failure)
 
     def _check_whole(self) -> None:
         if self._broken:

@@ -9,6 +9,7 @@ import pytest
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, MemoryStore
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
+from audiosim.errors import StoreError
 from audiosim.ranking.expected import estimate
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
@@ -18,6 +19,7 @@ ASSESSOR = """
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
+from audiosim.errors import StoreError
 store = DatabaseStore(url, "shared")
 campaign = Campaign(Collection.load(folder, "none"), "mout", "CG@5", store, CampaignSettings(batch=5))
 begin()
@@ -84,3 +86,26 @@ def test_a_campaign_takes_in_what_another_wrote_before_it_asks_and_tells(tiny, s
     assert [judgment.document for judgment in two.judgments()] == ["a"]
     judged = estimate(tiny, "mjud", "CG@2").to_dict() | two.ranking.to_dict()
     assert judged["judged"] == 1
+
+
+def test_whoever_waited_for_a_log_that_failed_is_told_why(tmp_path):
+    path = tmp_path / "campaign.db"
+    with closing(DatabaseStore(f"sqlite:///{path}", "demo")) as store:
+        campaign = Campaign(Collection.load(DEMO, "none"), "mout", "CG@5", store, CampaignSettings())
+        pairs = campaign.ask(4, "ann")
+        path.rename(tmp_path / "away.db")
+        said = []
+
+        def judge(pair):
+            for _ in range(100):
+                with pytest.raises(StoreError) as error:
+                    campaign.tell(Judgment(*pair, 50.0, "ann"))
+                said.append(str(error.value))
+
+        threads = [Thread(target=judge, args=(pair,)) for pair in pairs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(said) == 400
+    assert {one.split(":")[0] for one in said} == {f"database file {path} was moved, removed or replaced"}
