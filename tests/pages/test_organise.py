@@ -745,6 +745,19 @@ def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, truth, 
     expect(shown(page).locator("#remaining-range")).to_have_text("the goal is met")
 
 
+def test_the_form_that_publishes_keeps_its_place_when_the_goal_is_met(browse, campaign, truth):
+    page = shown(browse(campaign.page))
+    open_tab(page, "Results and files")
+    expect(page.locator("#publish-goal")).to_be_visible()
+    within = "one => one.getBoundingClientRect().top - one.form.getBoundingClientRect().top"
+    place = page.locator("#publish-make").evaluate(within)
+    lines = [f"{query} 0 {document} {grade:g}\n" for query, document, grade in truth]
+    answer = campaign.http.post(f"{campaign.path}/judgments/import", content="".join(lines[: POOL - 30]))
+    assert answer.status_code in (200, 202), answer.text
+    expect(page.locator("#publish-goal")).to_be_hidden()
+    assert page.locator("#publish-make").evaluate(within) == place
+
+
 # Overlapping boxes of the chart's texts.
 OVERPRINTED = """texts => texts.flatMap((one, place) => texts.slice(place + 1).filter((other) => {
     const [a, b] = [one, other].map((text) => text.getBoundingClientRect());
@@ -934,14 +947,23 @@ MARKS = """() => [...document.querySelectorAll("#course text.tick, #axis text, #
   .map((one) => one.outerHTML)"""
 
 
+def nothing_yet(asked):
+    """Answer with a course of which nothing is computed yet."""
+    course = asked.fetch().json()
+    asked.fulfill(json={**course, "complete": False, "moments": [], "met": None})
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_moves_while_nothing_happens(browse, campaign, width):
     campaign.judge("ann", 6, 90)
-    page = browse(campaign.page, viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    shown(page)
+    page = browse("/", viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    page.route("**/course", nothing_yet, times=1)
+    page.goto(campaign.page)
     page.locator("#goal:not(:empty)").wait_for()
-    places, marks = page.evaluate(PLACES), page.evaluate(MARKS)
+    places = page.evaluate(PLACES)
     assert page.inner_text("#remaining") == "estimating…"
+    assert page.locator("#course path").count() == 0
+    marks = shown(page).evaluate(MARKS)
     expect(page.locator("#remaining")).not_to_have_text("estimating…")  # forecasts and checks of people arrive
     page.wait_for_timeout(3000)  # another round of requests
     assert page.evaluate(PLACES) == places

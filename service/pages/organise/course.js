@@ -36,7 +36,7 @@ export function courseOf(history, campaign, remaining) {
   const told = remaining && remaining.median !== null && !goesOnComparing(campaign) && campaign.status !== "closed" ? { ...remaining, from: campaign.pool - remaining.unjudged + campaign.comparisons } : null;
   const before = history.complete && history.state === campaign.state ? history.moments.slice(0, -1) : history.moments;
   const known = ({ confidence }) => confidence !== null;
-  const moments = leading([...before, now]).filter(known);
+  const moments = history.moments.length ? leading([...before, now]).filter(known) : []; // without the first, the axis would begin elsewhere
   const met = history.met && known(history.met) && answersOf(history.met) <= answersOf(now) ? history.met : null; // otherwise it was withdrawn
   return { moments, met, target: target(history.goal), remaining: told, reached: campaign.goal.reached, pool: campaign.pool };
 }
