@@ -120,12 +120,17 @@ def test_an_export_read_back_is_the_snapshot(collection, steps, unasked, form):
     ] == []
 
 
-def imported(one, body):
-    """The end of an import of a file into a campaign."""
+@pytest.fixture(scope="module")
+def imported():
+    """Imports a file into a campaign; returns its end. One store, as making its tables takes as long as an import."""
     with closing(ImportStore(None)) as imports:
-        number = imports.add(Delivery.of("any", "me", "", body), body).number
-        assert import_next(one, imports, lambda _: False)
-        return imports.get("any", number)
+
+        def end(one, body):
+            number = imports.add(Delivery.of("any", "me", "", body), body).number
+            assert import_next(one, imports, lambda _: False)
+            return imports.get("any", number)
+
+        yield end
 
 
 def exported(one, form):
@@ -179,7 +184,7 @@ def answer(one, answers):
 @pytest.mark.slow
 @LAW
 @given(collections(), ANSWERS, st.sampled_from(sorted(FORMS)))
-def test_all_that_an_export_holds_comes_back(collection, answers, form):
+def test_all_that_an_export_holds_comes_back(imported, collection, answers, form):
     one, other = served(collection, "count"), served(collection, "count")
     answer(one, answers)
     assume(judgment_rows(one.campaign)[1])
@@ -189,7 +194,7 @@ def test_all_that_an_export_holds_comes_back(collection, answers, form):
 @pytest.mark.slow
 @LAW
 @given(collections(), ANSWERS, STEPS, st.sampled_from(["mark", "count"]), st.sampled_from(sorted(FORMS)))
-def test_an_export_imported_into_its_own_campaign_changes_nothing(collection, answers, steps, unasked, form):
+def test_an_export_imported_into_its_own_campaign_changes_nothing(imported, collection, answers, steps, unasked, form):
     one = served(collection, unasked)
     answer(one, answers)
     play(one.campaign, collection, steps)
@@ -217,7 +222,7 @@ PLAIN = Collection("any", "any", FINE, 300, (Run("A", {"q": tuple(f"d{number}" f
         ("details", json.dumps(dict.fromkeys(map(str, range(34)))), "an event has at most 33 details, got 34"),
     ],
 )
-def test_of_a_file_with_something_wrong_beside_a_grade_nothing_is_written(column, cell, problem):
+def test_of_a_file_with_something_wrong_beside_a_grade_nothing_is_written(imported, column, cell, problem):
     one, quoted = served(PLAIN), cell.replace('"', '""')
     body = f'query,document,fine,{column}\nq,d1,50,\nq,d2,50,"{quoted}"\n'
     file = imported(one, body.encode())
@@ -226,7 +231,7 @@ def test_of_a_file_with_something_wrong_beside_a_grade_nothing_is_written(column
     assert "\n" not in file.problem
 
 
-def test_what_a_file_does_not_say_stays_as_it_is():
+def test_what_a_file_does_not_say_stays_as_it_is(imported):
     one = served(PLAIN)
     first = b"query,document,fine,assessor,note,seconds\nq,d1,50,ann,slow,12\nq,d2,60,ann,,\n"
     less = b"query,document,fine,assessor\nq,d1,50,ann\nq,d2,60,ann\n"
@@ -238,7 +243,7 @@ def test_what_a_file_does_not_say_stays_as_it_is():
     assert [event.details.get("note") for _, event, _ in one.campaign.log()] == ["slow", None, "fast", None]
 
 
-def test_comparisons_that_are_there_are_not_written_again():
+def test_comparisons_that_are_there_are_not_written_again(imported):
     one = ServedCollection(PLAIN, "joint-fine", Judging())
     head, body = b"query\tdocument_a\tdocument_b\tanswer\tassessor", b"\nq\td1\td2\ta\tann\nq\td1\td3\t=\tann"
     for same in (head + b"\tseconds" + body.replace(b"ann", b"ann\t7"), head + body):
@@ -248,7 +253,7 @@ def test_comparisons_that_are_there_are_not_written_again():
     assert [event.details["answer"] for _, event, _ in one.campaign.log() if event.kind == "comparison"][2:] == ["b"]
 
 
-def test_the_last_of_several_lines_on_a_pair_decides_again():
+def test_the_last_of_several_lines_on_a_pair_decides_again(imported):
     one, body = served(PLAIN), b"query,document,fine,assessor\nq,d1,50,ann\nq,d1,60,ann\n"
     for _ in range(2):
         imported(one, body)
@@ -257,7 +262,7 @@ def test_the_last_of_several_lines_on_a_pair_decides_again():
     assert [judgment.grade for judgment in one.campaign.judgments()] == [50]
 
 
-def test_notes_of_a_large_export_come_back():
+def test_notes_of_a_large_export_come_back(imported):
     one, other = served(PLAIN, "count"), served(PLAIN, "count")
     pairs = one.campaign.selection.pool.pairs
     one.campaign.tell_all(
