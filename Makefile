@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once, for two cores. Tests in general wait for servers and pages half of the time, fast tests rarely.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help answers audit demo test test-fast test-lowest tools check container docs format bench calibration mutants reproduce validation links nightly soak law drawing release workflows clean
+.PHONY: help answers audit demo test test-fast test-lowest tools check found container docs format bench calibration mutants reproduce validation links nightly soak law drawing release workflows clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -58,6 +58,10 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/deno lint --quiet --config .ci/deno.json service/pages
 	$(BIN)/deno check --quiet --no-lock --config .ci/deno.json $(shell find service/pages -name '*.js' -not -path '*/vendor/*')
 	$(PYTEST) -q tests/test_layers.py tests/test_names.py
+
+# Every test is found, and compiled: otherwise each worker of `make test` would do this for all of them.
+found: $(VENV)/installed-for-tests
+	$(PYTEST) --collect-only -q > /dev/null
 
 container:
 	PIP_QUIET=1 $(PYTHON) .ci/container.py
