@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
@@ -194,6 +195,7 @@ def usual_minimum(scale: Scale, above: float) -> float:
     return float(possible[np.argmin(np.abs(possible - RELEVANT * scale.maximum))])
 
 
+@cache
 def has_judged_ideal(measure: Measure, scale: Scale) -> bool:
     """True if scores depend on judged documents that are not in the ranking."""
     lists = np.array(scale.levels[1:])[:, None]

@@ -25,7 +25,14 @@ from audiosim.joint.people import NO_JUDGES, Panel, People, added_variance
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
-from audiosim.ranking.expected import ExpectedScores, Grounds, check_ranking, expected_scores, unchecked_ranking
+from audiosim.ranking.expected import (
+    ExpectedScores,
+    Grounds,
+    check_ranking,
+    expected_scores,
+    rank_belief,
+    unchecked_ranking,
+)
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.rules import NoisyRule, PairValues, SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.ranking.stopping import StoppingRule, as_stopping_rule
@@ -435,16 +442,15 @@ def confidences(
     judgments  judgments in the order of judging
     moments    number of evenly spaced moments, including those before the first and after the last judgment
     """
+    expected, learned = expected_scores(measure, pool), dict[int, RelevanceEstimator]()
     places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})
-    learned: dict[int, RelevanceEstimator] = {}
     found = []
     for place in places:
         grades = mean_grades(judgment for judgment in judgments[:place] if judgment.pair in pool.positions)
         moment = last_moment(len(grades))
         if moment not in learned:
             learned[moment] = taught_by(pool, estimator, judgments[:place])
-        selection = Selection.start(
-            pool, measure, learned[moment], judgments[:place], learned=True, distribution=distribution, about=about
-        )
-        found.append((place, selection.confidence))
+        known, order = hearing(learned[moment], Panel.of(pool, judgments[:place])), pool.locate_judged(grades)
+        ranking = rank_belief(expected, known, known.predict(pool.spread(grades)), distribution, order, about)
+        found.append((place, ranking.confidence))
     return found
