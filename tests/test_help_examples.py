@@ -1,7 +1,7 @@
 """The examples in the help texts: every command has one, and each runs unchanged in the folder of demo.
 
 Here demo is the output of `audiosim demo demo`, with ten of its queries, a quarter of its sounds and half of its
-systems, so that all examples run in seconds.
+systems, so that all examples run in seconds. Those that a page of the documentation has too run where it is tested.
 """
 
 import csv
@@ -15,6 +15,7 @@ import typer
 
 from audiosim import cli
 from audiosim.people.study_log import StudyLog, read_study
+from tests.service.test_documented_in_order import FOUND
 
 # Other files run the examples of the service (tests/service/test_served_examples.py), the demo (tests/test_cli.py),
 # and `study serve` (tests/service/test_study_app.py);
@@ -45,7 +46,13 @@ def examples(command):
 
 
 COMMANDS = dict(commands())
-HERE = [text for command in COMMANDS.values() for text in examples(command) if not ELSEWHERE.search(text)]
+DOCUMENTED = set().union(*FOUND.values())  # run there in the same demo
+HERE = [
+    text
+    for command in COMMANDS.values()
+    for text in examples(command)
+    if not ELSEWHERE.search(text) and tuple(shlex.split(text)[1:]) not in DOCUMENTED
+]
 MARKED = [pytest.param(text, marks=pytest.mark.slow if any(one in text for one in LONG) else ()) for text in HERE]
 
 
