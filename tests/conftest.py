@@ -472,12 +472,13 @@ def unspread(forked_workers: None) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def forked_workers() -> Iterator[None]:
-    """Fork the workers that read sounds, where their start is not what is tested: imports take most of their time."""
+    """Fork worker processes, where their start is not what is tested: imports take most of their time."""
 
     def forked(*given: Any, env: object, **named: Any) -> BaseProcess:
         return FORKS.Process(*given, **named)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("joblib.externals.loky.backend.context.LokyContext.Process", staticmethod(forked))
         patch.setattr("joblib.externals.loky.backend.context.LokyContext", type(FORKS))
         patch.setattr("joblib.externals.loky.backend.process.LokyProcess", forked)
         yield

@@ -168,19 +168,18 @@ def learned_habits(
     Others as of `Habits.answering`.
     """
     at_random, log = guessed_by(judge, answer), np.zeros((people, len(CARES), len(WIDTHS), len(GUESSES)))
-    mean, variance = found
+    (mean, variance), shares = found, GUESSES[:, None]
+    theirs = sparse.csr_array((np.ones(len(judge)), (judge, np.arange(len(judge)))), shape=(people, len(judge)))
     for i, care in enumerate(CARES):
         heard = np.sqrt(variance + (noise * np.exp(care)) ** 2 + beside)
-        for j, width in enumerate(WIDTHS):
-            of = _chances(answer, mean, heard, tie * np.exp(width))
-            for k, share in enumerate(GUESSES):
-                each = np.log((1 - share) * of + share * at_random)
-                log[:, i, j, k] = np.bincount(judge, each, minlength=people)
+        of = _chances(answer, mean, heard, tie * np.exp(WIDTHS)[:, None])
+        each = np.log((1 - shares) * of[:, None] + shares * at_random)
+        log[:, i] = (theirs @ each.reshape(len(WIDTHS) * len(GUESSES), -1).T).reshape(log[:, i].shape)
     return _habits(log, unsure)
 
 
 def _chances(answer: Integers | int, mean: Array, heard: Array, width: Array) -> Array:
-    """(J,) probability of answers that are not guessed, by (J,) means and deviations of what is heard."""
+    """(..., J) probability of answers that are not guessed, by (J,) means and deviations of what is heard."""
     above, below = (ndtr((sign * mean - width) / heard) for sign in (1, -1))
     return np.asarray(np.where(answer == SAME, np.maximum(0, 1 - above - below), np.where(answer == A, above, below)))
 

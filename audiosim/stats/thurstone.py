@@ -57,9 +57,9 @@ class Sites:
 class AnswerMoments(NamedTuple):
     """Log probability of answers if d ~ N(mean, variance), and its derivatives by the mean.
 
-    log      (J,) logarithm of the probability
-    slope    (J,) its first derivative by the mean
-    curve    (J,) its second derivative, at most 0
+    log      (..., J) logarithm of the probability
+    slope    (..., J) its first derivative by the mean
+    curve    (..., J) its second derivative, at most 0
     """
 
     log: Array
@@ -74,7 +74,7 @@ def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array,
 
     answer    (J,) A, SAME or B; its bounds are (tie, inf), (-tie, tie), (-inf, -tie)
     mean, variance  (J,) mean and variance of d
-    noise     (J,) standard deviation of the error, above 0
+    noise     (..., J) standard deviation of the error, above 0
     tie       t, above 0
     """
     low = np.where(answer == A, tie, np.where(answer == SAME, -tie, -np.inf))
@@ -130,8 +130,7 @@ class Answering:
         With r_q the share of P that q contributes, the slope of log P is sum r_q slope_q, and its curve
         sum r_q (curve_q + slope_q^2) less the square of that slope.
         """
-        ways = [answer_moments(self.answer, mean, variance, noise, self.tie) for noise in self.noise]
-        log, slope, curve = (np.array(of) for of in zip(*ways, strict=True))
+        log, slope, curve = answer_moments(self.answer, mean, variance, self.noise, self.tie)
         log += np.log(self.weights)[:, None] + np.log1p(-self.guess)
         with np.errstate(divide="ignore"):  # without guesses their logarithm is -inf
             whole = np.logaddexp(np.logaddexp.reduce(log), np.log(self.guess * self.guessed))

@@ -108,7 +108,7 @@ def _as_told(one):
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [0, 30])
 def test_grades_and_comparisons_in_any_order_are_what_estimate_makes_of_them(own):
-    """By one person first, then by others too, up to six at once; `own` of each are in the collection's tables."""
+    """By one person first, then by others too, up to twelve at once; `own` of each are in the collection's tables."""
     rng, truth, store = np.random.default_rng(2), WITHOUT.grades(), MemoryStore()
     found = {}
     for query, document in truth:
@@ -129,7 +129,7 @@ def test_grades_and_comparisons_in_any_order_are_what_estimate_makes_of_them(own
     order = rng.permutation([0] * (40 - own) + [1] * (len(compared) - own))
     said = [_as_told(next(comparisons)) if one else next(grades) for one in order]
     while said:
-        some = int(rng.integers(1, 7))
+        some = int(rng.integers(1, 13))
         live.tell_all(said[:some])
         del said[:some]
     whole = replace(WITHOUT, judgments=tuple(live.judgments()), comparisons=live.comparisons.in_force()[1])

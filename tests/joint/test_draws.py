@@ -172,7 +172,13 @@ def test_grades_drawn_for_a_campaign_are_correlated_as_in_the_field(correlated, 
     # The standard error of a correlation is (1 - r^2) / sqrt(draws); five of them, for 28 correlations.
     rng, draws = np.random.default_rng(6), 1500
     belief = jointly(correlated(rng, 0.1), range(101), 100.0).condition(1, 60.0)
-    grades = np.array([drawn_grades(belief, rng) for _ in range(draws)])
+    for seed in range(3):
+        campaign, alone = (
+            drawn_grades(belief, np.random.default_rng(seed)),
+            drawn(belief, np.random.default_rng(seed), 1),
+        )
+        np.testing.assert_array_equal(campaign, alone[0])
+    grades = drawn(belief, rng, draws)
     assert set(grades[:, 1]) == {60.0}
     others = np.array([0, 2, 3, 4, 5, 6, 7])
     covariance = np.array([belief.gains.column(place)[others] for place in others])
@@ -181,5 +187,5 @@ def test_grades_drawn_for_a_campaign_are_correlated_as_in_the_field(correlated, 
     assert np.all(np.abs(found - expected) <= 5 * (1 - expected**2) / np.sqrt(draws) + 0.005)
     assert np.abs(expected - np.eye(7)).max() > 0.3
     independent = Belief.independent(belief.levels, belief.probabilities, belief.grades, 100.0, ("lone",))
-    lone = np.corrcoef(np.array([drawn_grades(independent, rng) for _ in range(draws)])[:, others].T)
+    lone = np.corrcoef(drawn(independent, rng, draws)[:, others].T)
     assert np.abs(lone - np.eye(7)).max() <= 5 / np.sqrt(draws)

@@ -146,7 +146,7 @@ def test_later_forecasts_lie_in_the_earlier_intervals_as_often_as_these_claim():
 
         def stated(now, told, made=made, seed=seed):
             found = forecast(now, stop, np.random.default_rng(0))
-            if seed < 3:
+            if seed == 0:
                 planned = plan(replace(made, judgments=tuple(told)), uniform, CG, stopping_rule=stop, time_limit=1e6)
                 for part in ("judged", "counts", "judgments", "interval"):
                     assert getattr(planned, part) == getattr(found, part)

@@ -216,7 +216,7 @@ def test_a_pair_without_a_judgment_is_named(collection, parts):
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory):
+def elsewhere(tmp_path_factory, forked_workers):
     """Campaigns that worker processes can import: one that plays, one with an error, one that ends its process."""
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "campaigns_elsewhere.py").write_text(
@@ -238,6 +238,7 @@ def elsewhere(tmp_path_factory):
         patch.syspath_prepend(folder)
         get_reusable_executor().shutdown(wait=True)  # existing processes do not look in this folder
         yield import_module("campaigns_elsewhere")
+        get_reusable_executor().shutdown(wait=True)
         del sys.modules["campaigns_elsewhere"]
 
 
