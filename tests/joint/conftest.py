@@ -24,6 +24,7 @@ class InCommon:
             for query, documents in run.rankings.items():
                 for document in documents[: collection.cutoff]:
                     self.systems[query, document].add(run.system)
+        self.weights = {kind: {pair: self._weights(kind, pair) for pair in self.pairs} for kind in ("team", "system")}
         self.bands = self._bands()
         self.kept = {"genres": self._kept(self.genres, most), "artist": self._kept(self.artist, most)}
 
@@ -55,12 +56,8 @@ class InCommon:
         if kind == "consensus":
             return float(self.band(one) == self.band(other))
         if kind in {"team", "system"}:
-            weights = [defaultdict(float), defaultdict(float)]
-            for weight, pair in zip(weights, (one, other), strict=True):
-                for system in self.systems[pair]:
-                    name = self.collection.team(system) if kind == "team" else system
-                    weight[name] += 1 / len(self.systems[pair])
-            return sum(weights[0][name] * weights[1][name] for name in weights[0])
+            own, others = self.weights[kind][one], self.weights[kind][other]
+            return sum(weight * others.get(name, 0.0) for name, weight in own.items())
         if one == other:
             return 1.0
         if kind == "query_genre":
@@ -71,6 +68,13 @@ class InCommon:
         if kind == "query_artist":
             return float(query and same)
         return float(same and (query or key(one) in self.kept[kind]))
+
+    def _weights(self, kind, pair):
+        """Share of a pair that belongs to each team or system that retrieved it."""
+        weights = defaultdict(float)
+        for system in self.systems[pair]:
+            weights[self.collection.team(system) if kind == "team" else system] += 1 / len(self.systems[pair])
+        return weights
 
     def teams(self, pair):
         """ln of the number of teams that retrieved a pair."""
@@ -109,16 +113,13 @@ class InCommon:
             found.append([(of - mean) / spread if spread > 1e-12 else 0.0, self.teams(pair) - middle - of, again])
         return np.array(found)
 
-    def covariance(self, standard_deviations, scale):
-        """(n, n) sum over the kinds of size^2 times the share common to two pairs, times the scale of both."""
-        n = len(self.pairs)
-        covariance = np.zeros((n, n))
-        for i in range(n):
-            for j in range(i + 1):
-                total = sum(
-                    size**2 * self.share(kind, self.pairs[i], self.pairs[j])
-                    for kind, size in standard_deviations.items()
-                )
+    def covariance(self, standard_deviations, scale, places=slice(None)):
+        """Sum over the kinds of size^2 times the share common to two pairs at places, times the scale of both."""
+        pairs, scale = [self.pairs[place] for place in np.arange(len(self.pairs))[places]], scale[places]
+        covariance = np.zeros((len(pairs),) * 2)
+        for i, one in enumerate(pairs):
+            for j, other in enumerate(pairs[: i + 1]):
+                total = sum(size**2 * self.share(kind, one, other) for kind, size in standard_deviations.items())
                 covariance[i, j] = covariance[j, i] = total * scale[i] * scale[j]
         return covariance
 

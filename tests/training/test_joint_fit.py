@@ -186,7 +186,7 @@ def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_
     prior = estimator_of(pool, model).predict(np.full(len(pool.pairs), np.nan))
     mean, scale, common = prior.expectation / 100, np.sqrt(prior.variance) / 100, in_common(some_hundreds)
     scale = np.maximum(scale, 0.6 * scale.mean())
-    parts = {kind: common.covariance({kind: 1.0}, scale)[np.ix_(shown, shown)] for kind in found.components}
+    parts = {kind: common.covariance({kind: 1.0}, scale, shown) for kind in found.components}
     trend = (np.column_stack([np.ones(len(mean)), common.covariates()]) * scale[:, None])[shown]
     values, contrasts = (grades / 100 - mean)[shown], null_space(trend.T)
 

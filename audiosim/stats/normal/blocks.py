@@ -179,8 +179,8 @@ class Within(PerBlock[Array]):
         """
         found = np.zeros((len(some[0]), len(others[0])))
         for block in np.unique(some[0]).tolist():
-            here, there = (np.flatnonzero(of == block) for of in (some[0], others[0]))
-            found[np.ix_(here, there)] = self[block][np.ix_(some[1][here], others[1][there])]
+            here, there = ((of == block).nonzero()[0] for of in (some[0], others[0]))
+            found[here[:, None], there] = self[block][some[1][here, None], others[1][there]]
         return found
 
     def with_changed(self, parts: Mapping[int, Array]) -> "Within":

@@ -169,7 +169,7 @@ class Layout:
         return Layout(
             tuple(inside),
             {
-                name: tuple(kernels[code][np.ix_(own, own)] for code, own in rows)
+                name: tuple(kernels[code][own[:, None], own] for code, own in rows)
                 for name, kernels in self.kernels.items()
             },
             {name: _used(columns, places) for name, columns in self.shared.items()},
