@@ -89,7 +89,7 @@ def draw_intervals(
     base = _chart(rows, said, exact).encode(y=_names())
     spans = [("least", "most", 1, SOFT)] if outer else []
     layers = [
-        base.mark_rule(strokeWidth=width, color=colour).encode(x=_axis(start, across), x2=end)
+        base.mark_rule(strokeWidth=width, color=colour).encode(x=_axis(start, across), x2=alt.X2(end))
         for start, end, width, colour in (*spans, ("low", "high", 2.5, ACCENT))
     ]
     dots = base.mark_point(filled=True, size=45, opacity=1, color=ACCENT).encode(x=_axis("middle", across))
@@ -117,8 +117,8 @@ def draw_bars(
     said = {"": "name", across: "value"}
     rows = rows_of(columns | {"shown": list(shown or [""] * len(labels))})
     base = _chart(rows, said).encode(y=_names(), x=_axis("value", across, zero=True))
-    lines = base.mark_rule(color=SOFT).encode(x=_axis("low", across, zero=True), x2="high")
-    texts = base.mark_text(align="left", dx=4).encode(text="shown:N")
+    lines = base.mark_rule(color=SOFT).encode(x=_axis("low", across, zero=True), x2=alt.X2("high"))
+    texts = base.mark_text(align="left", dx=4).encode(text=alt.Text("shown:N"))
     more = [*([] if errors is None else [lines]), *([] if shown is None else [texts])]
     bars = base.mark_bar(color=ACCENT)
     return alt.layer(bars, *more).properties(width=WIDTH, height={"step": ROW})
@@ -136,8 +136,7 @@ def draw_curves(
     rows = [row for line in lines for row in _curve(line)]
     some = [row for line in lines for row in _thinned(_curve(line))]
     said = {"": "name", across: "x", up: "y"}
-    names, counts = [line.name for line in lines], all(float(row["x"]).is_integer() for row in rows)
-    legend = None
+    names, counts, legend = [line.name for line in lines], all(float(row["x"]).is_integer() for row in rows), None
     if len(names) > 1:
         symbol = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2, "symbolSize": 200}
         legend = alt.Legend(orient="bottom", columns=2, labelLimit=WIDTH // 2, title=None, **symbol)
@@ -157,7 +156,8 @@ def draw_curves(
     drawn = base.mark_line(strokeWidth=2, aria=False).encode(
         y=upwards, strokeDash=alt.StrokeDash("name:N", scale=dashes, legend=legend)
     )
-    bands = base.mark_area(opacity=0.18, aria=False).encode(y=_axis("low", up, within=within, of=alt.Y), y2="high")
+    lower = _axis("low", up, within=within, of=alt.Y)
+    bands = base.mark_area(opacity=0.18, aria=False).encode(y=lower, y2=alt.Y2("high"))
     points = _chart(some, said).mark_point(filled=True, size=120, opacity=0).encode(y=upwards, **placed)
     under = [bands] if any(line.low is not None for line in lines) else []
     return alt.layer(*under, drawn, points).properties(width=WIDTH, height=HEIGHT)
@@ -191,7 +191,7 @@ def draw_looks(
     scale = alt.Scale(domain=[-0.5, len(labels) - 0.5], nice=False)
     base = _chart(rows, said).encode(color=colour, x=alt.X("at:Q", title=across, axis=ticks, scale=scale))
     lines = base.mark_line(strokeWidth=1.5, opacity=0.5, aria=False).encode(y=_axis("score", up, of=alt.Y))
-    spans = base.mark_rule().encode(y=_axis("low", up, of=alt.Y), y2="high")
+    spans = base.mark_rule().encode(y=_axis("low", up, of=alt.Y), y2=alt.Y2("high"))
     dots = base.mark_point(filled=True, size=35, opacity=1).encode(y=_axis("score", up, of=alt.Y))
     ends = alt.Chart(alt.Data(values=_ends(ranked, len(labels) - 0.5, rows)))
     texts = ends.mark_text(aria=False, align="left", dx=6, fontSize=11).encode(x="at:Q", y="score:Q", text="shown:N")
@@ -223,7 +223,7 @@ def draw_points(
     columns = {"x": np.asarray(x), "y": middle, "low": middle - reach, "high": middle + reach, "error": reach}
     rows = [row for row in rows_of(columns) if np.isfinite(row["y"])]
     base = _chart(rows, said).encode(x=_axis("x", across))
-    spans = base.mark_rule(color=ACCENT).encode(y=_axis("low", up, within=within, of=alt.Y), y2="high")
+    spans = base.mark_rule(color=ACCENT).encode(y=_axis("low", up, within=within, of=alt.Y), y2=alt.Y2("high"))
     dots = base.mark_point(filled=True, size=45, opacity=1, color=ACCENT).encode(
         y=_axis("y", up, within=within, of=alt.Y)
     )
@@ -283,7 +283,7 @@ def draw_tenths(places: ArrayLike, across: str) -> "alt.LayerChart":
     rows = rows_of({"low": edges[:-1], "high": edges[1:], "share": counts / len(values)})
     bars = _chart(rows, said).mark_bar(color=ACCENT, binSpacing=2)
     bars = bars.encode(
-        x=alt.X("low:Q", title=across, bin="binned"), x2="high", y=_axis("share", "share", zero=True, of=alt.Y)
+        x=alt.X("low:Q", title=across, bin="binned"), x2=alt.X2("high"), y=_axis("share", "share", zero=True, of=alt.Y)
     )
     return alt.layer(bars, *_line(y=1 / TENTHS)).properties(width=WIDTH, height=HEIGHT * 2 // 3)
 
@@ -341,7 +341,7 @@ def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike) -
     base = _chart(rows, said).encode(x=across, y=down)
     strength = alt.when("datum.marked").then(alt.value(0.55)).otherwise(alt.value(0.1))
     cells = base.mark_rect(color=ACCENT, stroke="white", strokeWidth=1.5).encode(opacity=strength)
-    texts = [base.mark_text(fontSize=11).encode(text="shown:N")] if len(labels) <= NUMBERED else []
+    texts = [base.mark_text(fontSize=11).encode(text=alt.Text("shown:N"))] if len(labels) <= NUMBERED else []
     side = 36 if texts else ROW * 2 // 3
     return alt.layer(cells, *texts).properties(width={"step": side}, height={"step": ROW})
 
@@ -360,7 +360,7 @@ def _chart(rows: Sequence[Row], said: Mapping[str, str], exact: Sequence[Row] | 
         else alt.Tooltip(f"{column}:Q", title=title or column, format=",.4~g")
         for title, column in said.items()
     ]
-    return alt.Chart(alt.Data(values=values)).encode(tooltip=tips, description="said:N")
+    return alt.Chart(alt.Data(values=values)).encode(tooltip=tips, description=alt.Description("said:N"))
 
 
 def _worded(title: str, value: Any) -> str:
