@@ -51,32 +51,33 @@ class Doubt:
             belief = belief.condition(place, grade)
         return replace(self, belief=belief)
 
-    def outcomes(self):
-        """Every assignment of grades to the pairs with its probability, 3^7 if nothing is judged."""
-        levels = self.pool.scale.levels
+    def outcomes(self, query=None):
+        """Every assignment of grades to the pairs, or to those of a query, with its probability: at most 3^7."""
+        levels, pairs = self.pool.scale.levels, [pair for pair in self.pool.pairs if query in (None, pair.query)]
         cells = [
             list(zip(levels, row, strict=True)) if np.isnan(grade) else [(grade, 1.0)]
-            for grade, row in zip(self.belief.grades, self.belief.probabilities, strict=True)
+            for pair, grade, row in zip(self.pool.pairs, self.belief.grades, self.belief.probabilities, strict=True)
+            if query in (None, pair.query)
         ]
         for cell in product(*cells):
             grades, chances = zip(*cell, strict=True)
-            yield dict(zip(self.pool.pairs, grades, strict=True)), prod(chances)
+            yield dict(zip(pairs, grades, strict=True)), prod(chances)
 
     def moments(self, definition, measure):
-        """Mean and covariance of the systems' mean scores, summed over every assignment of grades."""
+        """Mean and covariance of the systems' mean scores, over every assignment of grades to each query's pairs."""
         score = cache(lambda *lists: definition(measure, self.pool.scale, *map(list, lists)))
-        pairs = {query: [pair for pair in self.pool.pairs if pair.query == query] for query in self.pool.queries}
-        scores, chances = [], []
-        for grades, chance in self.outcomes():
-            of_query = {query: tuple(grades[pair] for pair in pairs[query]) for query in pairs}
-            lists = [
-                [(tuple(grades[q, d] for d in ds[: measure.cutoff]), of_query[q]) for q, ds in run.rankings.items()]
-                for run in self.runs
-            ]
-            scores.append([sum(score(*both) for both in rows) / len(pairs) for rows in lists])
-            chances.append(chance)
-        mean = np.array(chances) @ scores
-        return mean, (np.array(scores) - mean).T @ (np.array(chances)[:, None] * (np.array(scores) - mean))
+        mean, covariance, count = 0.0, 0.0, len(self.pool.queries)
+        for query in self.pool.queries:
+            scores, chances = [], []
+            for grades, chance in self.outcomes(query):
+                lists = [run.rankings.get(query, ())[: measure.cutoff] for run in self.runs]
+                every = tuple(grades.values())
+                scores.append([score(tuple(grades[query, d] for d in ds), every) if ds else 0.0 for ds in lists])
+                chances.append(chance)
+            own = np.array(chances) @ scores
+            off = np.array(scores) - own
+            mean, covariance = mean + own / count, covariance + off.T @ (np.array(chances)[:, None] * off) / count**2
+        return mean, covariance
 
 
 @pytest.fixture(params=[BROAD, ODD], ids=lambda scale: scale.name)

@@ -66,15 +66,19 @@ def test_between_queries_is_the_mean_sample_covariance_over_all_outcomes(doubt, 
 def mean_sample_covariance_over(doubt, definition, measure):
     pairs = {query: [pair for pair in doubt.pool.pairs if pair.query == query] for query in doubt.pool.queries}
     score = cache(lambda *lists: definition(measure, doubt.pool.scale, *map(list, lists)))
-    total = 0.0
+    scores, chances = [], []
     for grades, chance in doubt.outcomes():
         of_query = {query: tuple(grades[pair] for pair in pairs[query]) for query in pairs}
         lists = [{q: ds[: measure.cutoff] for q, ds in run.rankings.items()} for run in doubt.runs]
-        scores = [
-            [score(tuple(grades[q, d] for d in ds[q]), of_query[q]) if q in ds else 0.0 for q in pairs] for ds in lists
-        ]
-        total = total + chance * np.cov(scores)
-    return total
+        scores.append(
+            [
+                [score(tuple(grades[q, d] for d in ds[q]), of_query[q]) if q in ds else 0.0 for q in pairs]
+                for ds in lists
+            ]
+        )
+        chances.append(chance)
+    off = np.array(scores) - np.mean(scores, axis=2, keepdims=True)
+    return np.einsum("n,nsq,ntq->st", chances, off, off) / (len(pairs) - 1)
 
 
 # Correlated gains: by drawing them; 20,000 draws of 24 queries leave an error of some 1 %.

@@ -47,10 +47,10 @@ def moments_of_gains(doubt, gain):
 
 
 def expected_best(doubt, query, discount, gain):
-    """E[Y]: the sum over the best documents of a query, over every assignment of grades."""
+    """E[Y]: the sum over the best documents of a query, over every assignment of grades to its pairs."""
     total = 0.0
-    for grades, chance in doubt.outcomes():
-        best = sorted((gain(grade) for pair, grade in grades.items() if pair.query == query), reverse=True)
+    for grades, chance in doubt.outcomes(query):
+        best = sorted(map(gain, grades.values()), reverse=True)
         total += chance * sum(discount(rank) * value for rank, value in enumerate(best[:2], start=1))
     return total
 
@@ -283,14 +283,15 @@ def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, wri
 
 def slopes_by_differences(expected, probabilities, grades, step=1e-5):
     """(s, u) change of the scores per change of one unjudged pair's expected gain, as its levels move up a little."""
-    found = []
+    found, before = [], belief_of(probabilities, grades)
+    scores = expected.scores(before).mean
     for index in np.flatnonzero(np.isnan(grades)):
         moved = probabilities.copy()
         moved[index] += step * np.append(-probabilities[index, :1], -np.diff(probabilities[index]))
         moved[index, -1] += step * probabilities[index, -1]
-        before, after = (belief_of(p, grades) for p in (probabilities, moved))
+        after = belief_of(moved, grades)
         rise = after.gains.mean[index] - before.gains.mean[index]
-        found.append((expected.scores(after).mean - expected.scores(before).mean) / rise)
+        found.append((expected.scores(after).mean - scores) / rise)
     return np.stack(found, axis=1)
 
 

@@ -14,10 +14,10 @@ from audiosim.simulation.worth import EvidenceWorth, PieceWorth, worth
 
 @pytest.fixture(scope="module")
 def informed(demo):
-    """The demo with blurred versions of its listeners' answers and with random numbers; no other metadata."""
-    rng = np.random.default_rng(0)
-    pairs, grades = build_pool(demo).pairs, demo.grades()
-    known = replace(demo, documents={}).with_evidence(
+    """Four systems with blurred versions of the listeners' answers and with random numbers; no other metadata."""
+    rng, four = np.random.default_rng(0), replace(demo, runs=demo.runs[:4])
+    pairs, grades = build_pool(four).pairs, demo.grades()
+    known = replace(four, documents={}).with_evidence(
         "judge", {pair: grades[pair] + 5 * rng.normal() for pair in pairs}
     )
     return known.with_evidence("lot", {pair: rng.normal() for pair in pairs})
