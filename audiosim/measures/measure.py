@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -195,7 +195,7 @@ def usual_minimum(scale: Scale, above: float) -> float:
     return float(possible[np.argmin(np.abs(possible - RELEVANT * scale.maximum))])
 
 
-@cache
+@lru_cache(maxsize=64)  # a service is asked about any number of measures
 def has_judged_ideal(measure: Measure, scale: Scale) -> bool:
     """True if scores depend on judged documents that are not in the ranking."""
     lists = np.array(scale.levels[1:])[:, None]
