@@ -4,14 +4,11 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-import httpx
 import pytest
 import soundfile
 import typer
@@ -414,39 +411,6 @@ def test_extract_fails_when_nothing_could_be_described(run, tmp_path):
     code, _, err = run("extract", tmp_path, "-o", tmp_path / "index")
     assert code == 1
     assert err.splitlines()[-1] == "audiosim: no file could be described"
-
-
-@pytest.mark.slow
-def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "audiosim", "demo", tmp_path / "demo", "--serve", "--port", str(port)]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "BROWSER": "true", "LOKY_MAX_CPU_COUNT": "1"},
-    )
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=httpx.HTTPTransport(retries=0)) as client:
-            give_up = time.monotonic() + 180
-            while not _ready(client) and time.monotonic() < give_up:
-                time.sleep(0.1)
-            assert client.get("/v1/collections/demo/campaign").json()["judged"] == 0
-            for page in ("judge", "organise"):
-                assert "text/html" in client.get(f"/{page}/demo").headers["content-type"]
-    finally:
-        process.terminate()
-        said = process.communicate(timeout=180)[1].decode()
-    assert f"judge pairs at http://127.0.0.1:{port}/judge/demo" in said.replace("\n", " ")
-
-
-def _ready(client):
-    try:
-        return client.get("/health/ready").status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 @pytest.mark.slow

@@ -233,7 +233,7 @@ class Server:
 def _started(code: str, log: Path, arguments: list[object], variables: dict[str, str]) -> Iterator[BaseProcess]:
     log.write_bytes(b"")
     names = {"log": str(log), "arguments": arguments, "variables": variables}
-    process = FORKS.Process(target=exec, args=(BEGIN + code, names), daemon=True)
+    process = FORKS.Process(target=exec, args=(BEGIN + code, names))  # no daemon, which might start no workers
     process.start()
     try:
         yield process
@@ -249,9 +249,11 @@ def _running(code: str, log: Path, arguments: list[object], variables: dict[str,
 
 
 @contextmanager
-def commanded(folders: list[Path], log: Path, *options: object, **variables: str) -> Iterator[Server]:
+def commanded(
+    folders: list[Path], log: Path, *options: object, verb: str = "serve", port: int = 0, **variables: str
+) -> Iterator[Server]:
     """A server started by the command, with further options and environment variables."""
-    with _running(COMMAND, log, ["serve", *folders, "--port", 0, *options], variables) as server:
+    with _running(COMMAND, log, [verb, *folders, "--port", port, *options], variables) as server:
         yield server
 
 

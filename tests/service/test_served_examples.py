@@ -25,6 +25,17 @@ def test_a_served_ranking_goes_by_the_distribution_asked_for(commanded, folders,
     assert scores[0] == scores[1]
 
 
+@pytest.mark.slow
+def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(commanded, port, tmp_path):
+    options = {"verb": "demo", "port": port, "BROWSER": "true", "LOKY_MAX_CPU_COUNT": "1"}
+    with commanded([tmp_path / "demo"], tmp_path / "log", "--serve", **options) as server, server.client() as http:
+        assert http.get("/v1/collections/demo/campaign").json()["judged"] == 0
+        for page in ("judge", "organise"):
+            assert "text/html" in http.get(f"/{page}/demo").headers["content-type"]
+        assert server.says(f"judge pairs at http://127.0.0.1:{port}/judge/demo")
+        assert server.stop() == 0
+
+
 @pytest.fixture
 def own(tmp_path):
     """Collection in which one of two results is the query's own recording."""
