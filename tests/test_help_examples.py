@@ -57,7 +57,7 @@ MARKED = [pytest.param(text, marks=pytest.mark.slow if any(one in text for one i
 
 
 CLIPS = 6  # clips to describe again
-SMALLER = {"calibration demo": "calibration demo --parts 2 --jobs 1", "judgments=100": "judgments=20"}  # else seconds
+SMALLER = {"calibration demo": "calibration demo --parts 2 --jobs 1", "judgments=100": "judgments=5"}  # else seconds
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if not re.search(r"serve|demo", name)])
