@@ -169,7 +169,7 @@ class Predictions(Result):
         single = {key: value for key, value in row.items() if key != "probabilities"}
         return single | dict(zip(self._level_names, row["probabilities"], strict=True))
 
-    @property
+    @cached_property
     def _level_names(self) -> list[str]:
         return [f"p{level:g}" for level in self.levels]
 
