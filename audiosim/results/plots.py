@@ -136,7 +136,8 @@ def draw_curves(
     rows = [row for line in lines for row in _curve(line)]
     some = [row for line in lines for row in _thinned(_curve(line))]
     said = {"": "name", across: "x", up: "y"}
-    names, counts, legend = [line.name for line in lines], all(float(row["x"]).is_integer() for row in rows), None
+    names, counts = [line.name for line in lines], all(float(row["x"]).is_integer() for row in rows)
+    legend = None
     if len(names) > 1:
         symbol = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2, "symbolSize": 200}
         legend = alt.Legend(orient="bottom", columns=2, labelLimit=WIDTH // 2, title=None, **symbol)
