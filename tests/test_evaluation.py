@@ -239,7 +239,7 @@ def test_a_single_system_is_evaluated_without_pairs(demo):
 def test_confidence_over_time_is_that_of_the_selections(demo):
     pool = build_pool(demo, 5)
     judgments = [judgment for judgment in demo.judgments if judgment.pair in pool.positions][:50]
-    measure, estimator = parse_measure("CG@5"), estimator_of(pool, "mjud")
+    measure, estimator = parse_measure("CG@5"), estimator_of(pool, "joint")  # which learns from 25 on
     curve = confidences(pool, measure, estimator, judgments, moments=6)
     assert [judged for judged, _ in curve] == [0, 10, 20, 30, 40, 50]
     assert curve[0][1] == Selection.start(pool, measure, estimator).confidence
