@@ -61,7 +61,7 @@ check: $(VENV)/installed-for-tests
 
 # Every test is found, and compiled: otherwise each worker of `make test` would do this for all of them.
 found: $(VENV)/installed-for-tests
-	$(PYTEST) --collect-only -q > /dev/null
+	@found=$$($(PYTEST) --collect-only -q 2>&1) || { echo "$$found" | grep -v ::; exit 1; }
 
 container:
 	PIP_QUIET=1 $(PYTHON) .ci/container.py

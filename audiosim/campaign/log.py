@@ -250,7 +250,7 @@ class Log:
                 raise BusyError("others are waiting for the log; ask again in a moment")
         if self._failed_at > came:
             self._turn.release()
-            raise copy(self._failure)
+            raise copy(self._failure)  # another thread raises the one that is kept
 
     def _check_whole(self) -> None:
         if self._broken:

@@ -15,7 +15,9 @@ from audiosim.collection.values import Judgment, mean_grades
 from audiosim.errors import InputError
 from audiosim.evaluation.evaluation import to_score
 from audiosim.joint.check import NOT_NEEDED, ModelCheck, Reserved, check_model
-from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, after_judgments, make_estimator
+from audiosim.joint.estimators import NameOrFile, RelevanceEstimator, hearing, make_estimator, taught_by
+from audiosim.joint.moments import last_moment
+from audiosim.joint.people import Panel
 from audiosim.joint.posterior import Belief, model_notes
 from audiosim.measures.measure import Measure, beyond_in_words
 from audiosim.measures.satisfaction import SatisfactionMapping
@@ -172,12 +174,43 @@ def estimate_after(
     judgments: Sequence[Judgment],
     distribution: DifferenceDistribution = "t",
     about: About = THESE,
+    learned: bool = False,
 ) -> Ranking:
-    """Rank the systems of a pool by an estimator once it has learned from some judgments, in their order."""
+    """Rank the systems of a pool by an estimator once it has learned from some judgments, in their order.
+
+    learned  True if the estimator has learned from them already
+    """
     pool, grades = expected.pool, mean_grades(judgments)
-    learned = after_judgments(pool, estimator, judgments)
-    belief = learned.predict(pool.spread(grades))
-    return rank_belief(expected, learned, belief, distribution, pool.locate_judged(grades), about)
+    taught = estimator if learned else taught_by(pool, estimator, judgments)
+    heard = hearing(taught, Panel.of(pool, judgments))
+    belief = heard.predict(pool.spread(grades))
+    return rank_belief(expected, heard, belief, distribution, pool.locate_judged(grades), about)
+
+
+def confidences(
+    pool: Pool,
+    measure: Measure,
+    estimator: RelevanceEstimator,
+    judgments: Sequence[Judgment],
+    moments: int = 60,
+    distribution: DifferenceDistribution = "t",
+    about: About = THESE,
+) -> list[tuple[int, float | None]]:
+    """Confidence in the ranking over the course of judging: (number of judgments, confidence) at some moments.
+
+    judgments  judgments in the order of judging
+    moments    number of evenly spaced moments, including those before the first and after the last judgment
+    """
+    expected, taught = expected_scores(measure, pool), dict[int, RelevanceEstimator]()
+    found = []
+    for place in sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)}):
+        known = judgments[:place]
+        moment = last_moment(len({judgment.pair for judgment in known if judgment.pair in pool.positions}))
+        if moment not in taught:
+            taught[moment] = taught_by(pool, estimator, known)
+        ranking = estimate_after(expected, taught[moment], known, distribution, about, learned=True)
+        found.append((place, ranking.confidence))
+    return found
 
 
 def rank_belief(

@@ -1,6 +1,6 @@
 """State of a judging loop: the next pairs to judge, and the state after a judgment."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -20,19 +20,12 @@ from audiosim.joint.estimators import (
     relearned,
     taught_by,
 )
-from audiosim.joint.moments import is_moment, last_moment
+from audiosim.joint.moments import is_moment
 from audiosim.joint.people import NO_JUDGES, Panel, People, added_variance
 from audiosim.joint.posterior import Belief
 from audiosim.measures.measure import Measure
 from audiosim.ranking.about import THESE, About, DifferenceDistribution
-from audiosim.ranking.expected import (
-    ExpectedScores,
-    Grounds,
-    check_ranking,
-    expected_scores,
-    rank_belief,
-    unchecked_ranking,
-)
+from audiosim.ranking.expected import ExpectedScores, Grounds, check_ranking, expected_scores, unchecked_ranking
 from audiosim.ranking.ranking import Ranking
 from audiosim.ranking.rules import NoisyRule, PairValues, SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.ranking.stopping import StoppingRule, as_stopping_rule
@@ -423,34 +416,3 @@ class Selection:
         """
         check = self.grounds.ranking.check
         return replace(self, learns=False, checks=check.verdict == "FAIL", kept_check=check)
-
-
-# Confidence in the ranking over the course of judging.
-
-
-def confidences(
-    pool: Pool,
-    measure: Measure,
-    estimator: RelevanceEstimator,
-    judgments: Sequence[Judgment],
-    moments: int = 60,
-    distribution: DifferenceDistribution = "t",
-    about: About = THESE,
-) -> list[tuple[int, float | None]]:
-    """Confidence in the ranking over the course of judging: (number of judgments, confidence) at some moments.
-
-    judgments  judgments in the order of judging
-    moments    number of evenly spaced moments, including those before the first and after the last judgment
-    """
-    expected, learned = expected_scores(measure, pool), dict[int, RelevanceEstimator]()
-    places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})
-    found = []
-    for place in places:
-        grades = mean_grades(judgment for judgment in judgments[:place] if judgment.pair in pool.positions)
-        moment = last_moment(len(grades))
-        if moment not in learned:
-            learned[moment] = taught_by(pool, estimator, judgments[:place])
-        known, order = hearing(learned[moment], Panel.of(pool, judgments[:place])), pool.locate_judged(grades)
-        ranking = rank_belief(expected, known, known.predict(pool.spread(grades)), distribution, order, about)
-        found.append((place, ranking.confidence))
-    return found

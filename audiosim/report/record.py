@@ -28,9 +28,8 @@ from audiosim.measures.satisfaction import published_mapping, user_form
 from audiosim.ordinal.model import Source, source_of
 from audiosim.people.agreement import Agreement, agreement
 from audiosim.ranking.about import OF_THIS_KIND, THESE, About, DifferenceDistribution
-from audiosim.ranking.expected import FEWEST_QUERIES, expected_scores, grounds_of
+from audiosim.ranking.expected import FEWEST_QUERIES, confidences, expected_scores, grounds_of
 from audiosim.ranking.ranking import Ranking
-from audiosim.ranking.selection import confidences
 from audiosim.ranking.separation import verdicts_on, with_next
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.results.value import Row

@@ -1,6 +1,7 @@
 """Plots of numbers as Altair charts, each mark with its numbers under the pointer.
 
 One function for each kind of plot, for notebooks, pages and documentation alike; Altair is imported only to draw.
+Channels are made by their classes: plain texts are looked up among all of Altair's, for most of the time of a chart.
 """
 
 from collections.abc import Mapping, Sequence

@@ -19,7 +19,6 @@ ASSESSOR = """
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.collection.collection import Collection
 from audiosim.collection.values import Judgment
-from audiosim.errors import StoreError
 store = DatabaseStore(url, "shared")
 campaign = Campaign(Collection.load(folder, "none"), "mout", "CG@5", store, CampaignSettings(batch=5))
 begin()
