@@ -58,12 +58,13 @@ def test_importing_the_package_loads_nothing_heavy(tmp_path):
 
 
 @pytest.mark.slow
-def test_ranking_from_files_loads_no_sound_no_tables_no_plots_and_no_network(tmp_path):
+def test_ranking_from_files_and_forecasting_load_no_sound_no_tables_no_plots_and_no_network(tmp_path):
     heavy = ["pandas", "sklearn", "librosa", "sqlalchemy", "fastapi", "httpx", "soundfile", "scipy.optimize"]
     heavy += ["altair", "vl_convert"]
     code = f"""
 import sys, audiosim
 audiosim.estimate(audiosim.Collection.load(sys.argv[1]), "mout", "CG@5")
+import audiosim.service.collections.outlook  # what a service's forecasts need in a process of their own
 print([name for name in {heavy} if name in sys.modules])
 """
     assert python("-c", code, str(ROOT / "fixtures" / "demo"), cwd=tmp_path).stdout.strip() == "[]"

@@ -327,13 +327,10 @@ class Ledger:
             self.aside[event.judge] = number
         else:
             self.aside.pop(event.judge, None)
-        settled = [self._settle(pair, event.judge) for pair in self._pairs_of(event.judge)]
+        ever = dict.fromkeys(pair for pair, name in (*self._given, *self._answers) if name == event.judge)
+        settled = [self._settle(pair, event.judge) for pair in ever]  # in the order of answers
         settled += [self._settle_comparison(what, held) for what, held in before.items()]
         return [change for change in settled if change is not None]
-
-    def _pairs_of(self, assessor: str) -> Iterable[Pair]:
-        """All pairs that a person ever answered, in the order of answers."""
-        return dict.fromkeys(pair for pair, name in (*self._given, *self._answers) if name == assessor)
 
     def _last(self, pair: Pair, assessor: str) -> int | None:
         """Last event with a person's answer on a pair; 0: the collection's own; None: no answer."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache, partial
 from itertools import takewhile
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -25,9 +25,11 @@ from audiosim.ranking import Selection, StoppingRule
 from audiosim.ranking.verdicts import Verdicts
 from audiosim.service.collections.predictions import Remembering
 from audiosim.service.collections.quotas import answers_among, answers_kept
-from audiosim.service.collections.served import ServedCollection
 from audiosim.simulation.plan import Effort, effort_from, usual_seconds
 from audiosim.simulation.remaining import Forecast, forecast
+
+if TYPE_CHECKING:  # a process that forecasts needs neither the web framework nor the database
+    from audiosim.service.collections.served import ServedCollection
 
 # History of a campaign: the confidence at moments of its log, and the moment at which its stopping rule was met.
 
@@ -122,7 +124,7 @@ class History:
     get the moments computed so far.
     """
 
-    def __init__(self, one: ServedCollection, moments: int = MOMENTS, working: "Lock | None" = None) -> None:
+    def __init__(self, one: "ServedCollection", moments: int = MOMENTS, working: "Lock | None" = None) -> None:
         """The history of a collection's campaign.
 
         moments  see above
@@ -280,7 +282,7 @@ class RecentChanges(Struct, frozen=True):
     unsettled: tuple[Settled, ...]
 
 
-def changes_since(one: ServedCollection, since: datetime, selection_at: Callable[[int], Selection]) -> RecentChanges:
+def changes_since(one: "ServedCollection", since: datetime, selection_at: Callable[[int], Selection]) -> RecentChanges:
     """Changes of a campaign since a moment; the model of that moment learned only from judgments until then.
 
     selection_at  function that returns the selection after the log's lines up to a number
@@ -311,7 +313,7 @@ def changes_since(one: ServedCollection, since: datetime, selection_at: Callable
     )
 
 
-def _given(one: ServedCollection, name: str, before: int, number: int) -> int:
+def _given(one: "ServedCollection", name: str, before: int, number: int) -> int:
     """Number of a person's answers between two lines that were not withdrawn."""
     return answers_among(record for record in answers_kept(one.campaign, name) if before < record.number <= number)
 
@@ -424,7 +426,7 @@ class Lookahead:
     working  held during the work
     """
 
-    def __init__(self, one: ServedCollection, working: Lock) -> None:
+    def __init__(self, one: "ServedCollection", working: Lock) -> None:
         self._one = one
         self._last: tuple[Looked, Forecast] | None = None
         self._aside = one.campaign.aside()  # when the last one was begun
@@ -480,7 +482,7 @@ class Outlook:
     remaining  forecast of the judgments until the stopping rule is met
     """
 
-    def __init__(self, one: ServedCollection) -> None:
+    def __init__(self, one: "ServedCollection") -> None:
         self._one = one
         # One at a time where many people judge: each has several states in memory, of hundreds of megabytes.
         working = Lock()
@@ -491,7 +493,7 @@ class Outlook:
         self._working = working
         self._planned: tuple[Looked, Effort] | None = None
 
-    def is_of(self, one: ServedCollection | None) -> bool:
+    def is_of(self, one: "ServedCollection | None") -> bool:
         """True if it belongs to this very collection, not to one served before."""
         return self._one is one
 
@@ -558,7 +560,7 @@ class Outlooks:
         self._made: dict[str, Outlook] = {}
         self._making = Lock()
 
-    def of(self, one: ServedCollection) -> Outlook:
+    def of(self, one: "ServedCollection") -> Outlook:
         """The outlook of a collection, the same object until the collection is replaced."""
         name = one.collection.identifier
         with self._making:
@@ -567,7 +569,7 @@ class Outlooks:
                 found = self._made[name] = Outlook(one)
             return found
 
-    def current(self, served: Mapping[str, ServedCollection]) -> list[tuple[str, Outlook]]:
+    def current(self, served: Mapping[str, "ServedCollection"]) -> list[tuple[str, Outlook]]:
         """Outlooks of the served collections, by identifier; all others are dropped."""
         with self._making:
             self._made = {name: one for name, one in self._made.items() if one.is_of(served.get(name))}
