@@ -46,6 +46,8 @@ os.environ.update(variables)
 sys.dont_write_bytecode = True  # where files may not grow, what is kept of a module would be cut off
 sys.argv = ["audiosim", *map(str, arguments)]
 warnings.simplefilter("error")
+from tests.forked import fork_learners
+fork_learners()
 """
 
 COMMAND = """
