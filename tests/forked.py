@@ -16,7 +16,7 @@ from audiosim.stats.threads import stay_on_one_thread
 stay_on_one_thread()  # finds the libraries of linear algebra
 as_measure("CG@5")  # finds the installed measures
 shipped()  # compresses the files of the pages
-FORKS = get_context("forkserver" if sys.platform != "win32" else "spawn")
+FORKS = get_context("forkserver")
 
 
 class Learner:

@@ -692,6 +692,23 @@ def test_two_themes_differ_and_the_choice_stays(browse, campaign):
     assert page.evaluate(background) == dark
 
 
+def test_what_has_the_focus_keeps_it_when_it_is_drawn_anew_and_what_was_left_does_not_get_it_back(browse, campaign):
+    campaign.judge("bob", 1)
+    campaign.judge("ann", 2)
+    page = shown(browse(campaign.page))
+    closest = page.locator("#next a")
+    bob = page.locator("#assessors tbody tr").filter(has_text="bob").locator("button")
+    for one, tab, left in ((closest, "ranking", False), (bob, "people", False), (bob, "people", True)):
+        open_tab(page, tab)
+        one.focus()
+        if left:
+            one.blur()
+        old = one.element_handle()
+        campaign.judge("ann", 1)
+        page.wait_for_function("old => !old.isConnected", arg=old)
+        assert one.evaluate("one => one === document.activeElement") != left
+
+
 def test_everything_is_within_reach_of_the_tab_key_and_shows_its_focus(browse, campaign):
     campaign.judge("ann", 2)
     page = shown(browse(campaign.page))

@@ -79,11 +79,9 @@ async function load(address, moved) {
 }
 
 function draw(view, found) {
-  const focused = document.activeElement instanceof HTMLElement && byId("detail-shown").contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   const parts = view === "system" ? systemView(found) : view === "query" ? queryView(found) : twoSystems(found);
   byId("detail-about").replaceChildren(...parts.about);
   byId("detail-shown").replaceChildren(...parts.shown);
-  if (focused) /** @type {HTMLElement | null} */ (byId("detail-shown").querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
 }
 
 const link = (names, ...children) => element("a", { href: addressOf(names), "data-key": addressOf(names) }, ...children);

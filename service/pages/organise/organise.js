@@ -15,6 +15,7 @@ import { adjudicating } from "./disputed.js";
 import { showGiven } from "./given.js";
 import { follow } from "./live.js";
 import { drillDown, refreshDetail } from "./drill.js";
+import { keepFocus } from "./focus.js";
 import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
 import { resultLinks } from "./links.js";
@@ -370,4 +371,5 @@ async function enter() {
 
 openEntrance();
 switchThemes(byId("theme"));
+keepFocus();
 enter();

@@ -33,10 +33,9 @@ export function showRanking(ranking, other = ranking) {
   showPairs(ranking.systems.map((one) => one.system), ranking.pairs);
 }
 
-/** The table of the systems; the focus stays where it is. */
+/** The table of the systems. */
 export function showSystems(ranking) {
   const { systems } = ranking;
-  const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
   const byName = pairsByName(ranking.pairs);
   const range = steady(widened(systems), shownRange);
   const given = [ranking.judged && count(ranking.judged, "judged pair"), ranking.comparisons && count(ranking.comparisons, "comparison")].filter(Boolean);
@@ -54,7 +53,6 @@ export function showSystems(ranking) {
   if (!chosen) fold(rows);
   showSettled(systems);
   drawAxis(range);
-  if (focused) /** @type {HTMLElement | null} */ (byId("ranking").querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus({ preventScroll: true });
 }
 
 const SAME = 1e-12; // share of the largest score: scores closer than this differ by rounding alone
