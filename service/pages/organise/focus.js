@@ -4,8 +4,10 @@
 export function keepFocus() {
   /** @type {HTMLElement | null} */
   let had = null;
+  /** @type {Node | null} */
+  let place = null; // that element, or what remains of the page around it once it is removed
   document.addEventListener("focusin", ({ target }) => {
-    had = target instanceof HTMLElement ? target : null;
+    place = had = target instanceof HTMLElement ? target : null;
   });
   document.addEventListener("focusout", ({ target }) => {
     // What was left for something else keeps nothing; what is being removed is no longer there when this runs.
@@ -13,11 +15,12 @@ export function keepFocus() {
       if (had === target && had?.isConnected) had = null;
     });
   });
-  new MutationObserver(() => {
-    if (!had || had.isConnected || document.activeElement !== document.body) return;
+  new MutationObserver((changes) => {
+    for (const { removedNodes, target } of changes) if ([...removedNodes].some((node) => node.contains(place))) place = target;
+    if (!had || had.isConnected || document.activeElement !== document.body || !(place instanceof Element)) return;
     const lost = identities(had);
-    const there = [...document.body.querySelectorAll(had.localName)].filter((one) => one instanceof HTMLElement);
-    const alike = lost.map((identity, place) => there.filter((one) => identities(one)[place] === identity));
+    const there = [...place.querySelectorAll(had.localName)].filter((one) => one instanceof HTMLElement);
+    const alike = lost.map((identity, number) => there.filter((one) => identities(one)[number] === identity));
     alike.find((found) => found.length === 1)?.[0].focus({ preventScroll: true });
   }).observe(document.body, { childList: true, subtree: true });
 }

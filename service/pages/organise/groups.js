@@ -1,6 +1,6 @@
 // A long ranking folded into groups: consecutive systems that may all have the rank of the group's first.
 
-import { byId, element } from "../page.js";
+import { element } from "../page.js";
 import { count, score, whole } from "../text.js";
 
 const open = new Set(); // first systems of the groups that are unfolded
@@ -50,7 +50,6 @@ function heading(some, start, shown) {
   const toggle = () => {
     if (!open.delete(name)) open.add(name);
     again();
-    /** @type {HTMLElement | null} */ (byId("ranking").querySelector(`[data-key="group ${CSS.escape(name)}"]`))?.focus();
   };
   const places = some.length > 1 ? `${whole(start + 1)}–${whole(start + some.length)}` : whole(start + 1);
   const may = some.length > 1 ? `${count(some.length, "system")}, each may have rank ${whole(start + 1)}` : "1 system";
